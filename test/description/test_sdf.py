@@ -338,6 +338,23 @@ def test_auto_inertials_follow_from_the_collisions(tmp_path):
     np.testing.assert_allclose(sorted(m.body_inertia[1]), [25.0, 50.0, 65.0])
 
 
+def test_each_collision_has_its_own_density(tmp_path):
+    """On one line, or in an included file, whose parts all have the line of the include."""
+    box = "<geometry><box><size>1 1 1</size></box></geometry>"
+    shapes = "".join(
+        f'<collision name="c{x}"><pose>{x} 0 0 0 0 0</pose><density>{density}</density>{box}'
+        "</collision>"
+        for x, density in ((0, 100), (2, 900))
+    )
+    text = document(f'<link name="a"><inertial auto="true"/>{shapes}</link>')
+    m = loaded(text, tmp_path, floating_base=True)
+    assert m.body_mass[1] == pytest.approx(1000.0)
+    np.testing.assert_allclose(m.body_ipos[1], (1.8, 0, 0))
+    (tmp_path / "part.sdf").write_text(text.replace("><", ">\n<"))
+    m = loaded(document("<include><uri>part.sdf</uri></include>"), tmp_path, floating_base=True)
+    np.testing.assert_allclose(m.body_ipos[1], (1.8, 0, 0))
+
+
 def test_a_link_without_numbers_has_those_of_sdf(tmp_path):
     m = loaded(document('<link name="a"/>'), tmp_path, floating_base=True)
     assert (m.body_mass[1], m.body_inertia[1].tolist()) == (1.0, [1.0, 1.0, 1.0])

@@ -39,16 +39,22 @@ class LinkSolid:
 
     Attributes:
         name: of its geometry.
+        part: its element.
         origin: of the shape, in the frame of the link.
     """
 
     name: str
     link: Frame
+    part: SdfElement
     shape: Shape | Plane | HeightField
     origin: Pose
     surface: Surface
     filter: Filter
-    line: int
+
+    @property
+    def line(self) -> int:
+        """The line of its element in the first file."""
+        return self.part.line
 
 
 class SolidReader:
@@ -103,11 +109,11 @@ class SolidReader:
             LinkSolid(
                 name if not k else f"{name}_{k}",
                 link,
+                part,
                 one,
                 compose(at, inside),
                 surface,
                 masks,
-                part.line,
             )
             for k, one in enumerate(parts)
         ]

@@ -44,17 +44,12 @@ def read_inertial(link: Frame, reader: SolidReader) -> Inertial:
 
 def _of_shapes(part: SdfElement, link: Frame, reader: SolidReader) -> Inertial:
     """Return the sum of the collisions of a link, each with its density, or with a given mass."""
-    assert link.part is not None
     usual = part.number("density", default=DENSITY)
-    by_line = {
-        shape.line: shape.number("density", default=usual)
-        for shape in link.part.children("collision")
-    }
     bodies = []
     try:
         for solid in reader.solids(link):
             if isinstance(solid.shape, Box | Sphere | Cylinder | Capsule | Points):
-                density = by_line.get(solid.line, usual)
+                density = solid.part.number("density", default=usual)
                 bodies.append(shapes.of_shape(solid.shape, density=density, at=solid.origin))
         whole = shapes.combine(*bodies)
     except ParameterError as error:
