@@ -355,6 +355,49 @@ def test_each_collision_has_its_own_density(tmp_path):
     np.testing.assert_allclose(m.body_ipos[1], (1.8, 0, 0))
 
 
+L_SHAPE = ((0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2))
+#: Shapes that touch as hulls, with volume, height of the centre, and moments about it per mass.
+EXACT_SHAPES = {
+    "<ellipsoid><radii>1 2 3</radii></ellipsoid>": (8 * math.pi, 0, (13 / 5, 10 / 5, 5 / 5)),
+    "<cone><radius>1</radius><length>4</length></cone>":
+        (4 / 3 * math.pi, -1, (3 / 20 + 3 / 80 * 16, 3 / 20 + 3 / 80 * 16, 3 / 10)),
+    "<polyline>" + "".join(f"<point>{x} {y}</point>" for x, y in L_SHAPE)
+    + "<height>2</height></polyline>": (6, 1, None),
+    "<mesh><uri>two.obj</uri></mesh>": (1 / 6 + 8 / 6, None, None),
+    "<mesh><uri>two.obj</uri><scale>-1 2 3</scale></mesh>": (9, None, None),
+    "<mesh><uri>two.obj</uri><submesh><name>left</name></submesh></mesh>":
+        (1 / 6, 1 / 4, (3 / 40, 3 / 40, 3 / 40)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", EXACT_SHAPES)
+def test_auto_inertials_are_those_of_the_shapes_not_of_their_hulls(tmp_path, shape):
+    pytest.importorskip("trimesh")
+    (tmp_path / "two.obj").write_text(TWO_BOXES)
+    volume, height, moments = EXACT_SHAPES[shape]
+    body = f'<collision name="c"><geometry>{shape}</geometry></collision>'
+    text = document(f'<link name="a"><inertial auto="true"/>{body}</link>')
+    for contact in (False, True):
+        m = loaded(text, tmp_path, floating_base=True, contact=contact)
+        assert m.body_mass[1] == pytest.approx(1000 * volume)
+        if height is not None:
+            assert m.body_ipos[1][2] == pytest.approx(height)
+        if moments is not None:
+            diagonal = np.diag(tensors(m)[1]) / m.body_mass[1]
+            np.testing.assert_allclose(diagonal, moments, rtol=1e-9)
+        assert [f.code for f in m.findings].count("shape-replaced") == ("mesh" not in shape)
+
+
+def test_the_auto_inertial_of_an_open_mesh_is_that_of_its_hull(tmp_path):
+    pytest.importorskip("trimesh")
+    (tmp_path / "two.obj").write_text(TWO_BOXES.partition("o right")[0].replace("f 1 3 2\n", ""))
+    shape = "<geometry><mesh><uri>two.obj</uri></mesh></geometry>"
+    body = f'<inertial auto="true"/><collision name="c">{shape}</collision>'
+    m = loaded(document(f'<link name="a">{body}</link>'), tmp_path, floating_base=True)
+    assert m.body_mass[1] == pytest.approx(1000 / 6)
+    assert [f.severity for f in m.findings if f.code == "open-mesh"] == ["warning"]
+
+
 def test_a_link_without_numbers_has_those_of_sdf(tmp_path):
     m = loaded(document('<link name="a"/>'), tmp_path, floating_base=True)
     assert (m.body_mass[1], m.body_inertia[1].tolist()) == (1.0, [1.0, 1.0, 1.0])

@@ -69,7 +69,7 @@ class Scope:
         self.models: dict[str, Scope] = {}
         self.inner: list[Scope] = []
         self.is_static = self.collides = False
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         kind = "world" if parent is None else "model"
         self.origin = Frame(kind, prefix.rstrip("/"), self, part)
         self.frames[MODEL_FRAME if parent else WORLD] = self.origin
