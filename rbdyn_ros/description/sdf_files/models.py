@@ -180,7 +180,7 @@ class _ModelReader:
         origin.placement = origin.placement or part.attribute("placement_frame")
         origin.attached_to = part.attribute("canonical_link")
         origin.full = name
-        fixed = part.flag("static") or given.flag("static")
+        fixed = given.flag("static", default=part.flag("static"))
         scope.is_static = outer.is_static or fixed
         scope.collides |= part.flag("self_collide")
         outer.inner.append(scope)
