@@ -9,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import pose, rpy_from_quat
+from rbdyn_ros.description.source import read
 from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 
@@ -245,6 +246,25 @@ def test_included_models_are_those_in_place(tmp_path):
     address = "https://fuel.gazebosim.org/1.0/owner/models/tip/3"
     m = loaded(text.replace("model://tip", address), tmp_path)
     assert "end/tool" in m.frame_names
+
+
+def test_models_inside_of_a_merged_one_have_names(tmp_path):
+    inner = f'{link("tool")}<model name="hand">{link("wheel")}</model>'
+    (tmp_path / "part.sdf").write_text(document(inner))
+    ends = "<parent>tool</parent><child>hand::wheel</child>"
+    text = '<include merge="true"><uri>part.sdf</uri></include>'
+    text += f'<joint name="j" type="continuous">{ends}<axis/></joint>'
+    m = loaded(document(text), tmp_path)
+    assert m.jnt_names == ("j",)
+    assert "hand/wheel" in m.frame_names
+
+
+@pytest.mark.parametrize("flag", ["true", "false"])
+def test_self_collide_of_a_nested_model_counts_at_any_depth(tmp_path, flag):
+    inner = f"<self_collide>{flag}</self_collide>{link('tool')}"
+    path = tmp_path / "robot.sdf"
+    path.write_text(document(f'<model name="u"><model name="v">{inner}</model></model>'))
+    assert read(path).self_collision == (flag == "true")
 
 
 def two(kind, axes="", more="", at=""):

@@ -7,6 +7,7 @@ to its child, for a frame to the frame that it is attached to (sdformat.org, pos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
@@ -86,6 +87,14 @@ class Scope:
             frame.error("duplicate-name", text, found=name)
         else:
             self.frames[name] = frame
+
+    def walk(self) -> Iterator[Scope]:
+        """Yield the scope and all those inside, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            scope = waiting.pop()
+            yield scope
+            waiting += reversed(scope.inner)
 
     def find(self, name: str) -> Frame | None:
         """Return the frame of a name, in which :: leads into nested models."""
@@ -202,12 +211,9 @@ class FramePlaces:
 
 def _first_link(scope: Scope) -> Frame | None:
     """Return the canonical link of a model: its first one, or of its first nested model."""
-    waiting = [scope]
-    while waiting:
-        scope = waiting.pop()
-        for frame in scope.frames.values():
+    for inner in scope.walk():
+        for frame in inner.frames.values():
             if frame.kind == "link":
                 return frame
-        waiting += reversed(scope.inner)
     scope.origin.error("no-links", "the model has no link", allowed="a <link>")
     return None

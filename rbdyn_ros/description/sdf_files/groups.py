@@ -230,7 +230,7 @@ class Grouping:
             geometries=tuple(geometries),
             obstacles=obstacles,
             constraints=tuple(gear for gear in self._gears if gear.terms[0].joint in names),
-            self_collision=any(scope.collides for scope in (model, *model.inner)),
+            self_collision=any(scope.collides for scope in model.walk()),
         )
 
     def _geometries(self, solids: list[LinkSolid]) -> Iterator[Geometry]:

@@ -40,12 +40,9 @@ class SdfTree:
         return self._of_kind("joint")
 
     def _of_kind(self, kind: str) -> Iterator[Frame]:
-        waiting = [self.world]
-        while waiting:
-            scope = waiting.pop()
+        for scope in self.world.walk():
             own = (frame for frame in scope.frames.values() if frame.scope is scope)
             yield from (frame for frame in own if frame.kind == kind)
-            waiting += reversed(scope.inner)
 
 
 def read_tree(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SdfTree:
@@ -192,3 +189,4 @@ class _ModelReader:
             for own, frame in scope.frames.items():
                 if frame is not origin:
                     outer.add(own, frame)
+            outer.models = scope.models | outer.models
