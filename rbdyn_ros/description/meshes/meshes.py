@@ -238,7 +238,7 @@ class MeshPart:
 
     @property
     def faces(self) -> Ints:
-        """The triangles (k, 3), numbers of its vertices; they look outwards."""
+        """The triangles (k, 3), numbers of its vertices; turned if the scene mirrors them."""
         own: Ints = np.asarray(getattr(self.geometry, "faces", ()), np.int64).reshape(-1, 3)
         return own[:, ::-1] if self.mirrored else own
 

@@ -100,18 +100,18 @@ class ModelFiles:
         outside = True
         for place in (folder.resolve(), *given):
             found = (place / name).resolve()
-            at = model_file(found)
-            inside = _is_inside(found if at is None else at, allowed, own)
-            outside &= not inside
-            if inside and at is not None:
-                return at
+            if _is_inside(found, allowed):
+                at = model_file(found)
+                if at is not None and _is_inside(at, allowed, own):
+                    return at
+                outside &= at is not None
         if outside:
             text = "is outside the folder of the file that includes it; pass its folder in "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
         raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
 
 
-def _is_inside(path: Path, places: Sequence[Path], own: Path | None) -> bool:
+def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:
     """Return whether a file is in one of the places, or a link to a file of the own package."""
     file = path.resolve()
     inside = any(file.is_relative_to(place) for place in places)
