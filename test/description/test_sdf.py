@@ -9,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import pose, rpy_from_quat
+from rbdyn_ros.description.source import read
 from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 
@@ -247,6 +248,25 @@ def test_included_models_are_those_in_place(tmp_path):
     assert "end/tool" in m.frame_names
 
 
+def test_models_inside_of_a_merged_one_have_names(tmp_path):
+    inner = f'{link("tool")}<model name="hand">{link("wheel")}</model>'
+    (tmp_path / "part.sdf").write_text(document(inner))
+    ends = "<parent>tool</parent><child>hand::wheel</child>"
+    text = '<include merge="true"><uri>part.sdf</uri></include>'
+    text += f'<joint name="j" type="continuous">{ends}<axis/></joint>'
+    m = loaded(document(text), tmp_path)
+    assert m.jnt_names == ("j",)
+    assert "hand/wheel" in m.frame_names
+
+
+@pytest.mark.parametrize("flag", ["true", "false"])
+def test_self_collide_of_a_nested_model_counts_at_any_depth(tmp_path, flag):
+    inner = f"<self_collide>{flag}</self_collide>{link('tool')}"
+    path = tmp_path / "robot.sdf"
+    path.write_text(document(f'<model name="u"><model name="v">{inner}</model></model>'))
+    assert read(path).self_collision == (flag == "true")
+
+
 def two(kind, axes="", more="", at=""):
     """Two links of 1 kg with a joint, the first one fixed to the world."""
     body = "".join(
@@ -336,6 +356,66 @@ def test_auto_inertials_follow_from_the_collisions(tmp_path):
     assert m.body_mass[1] == pytest.approx(60.0)
     np.testing.assert_allclose(m.body_ipos[1], (0, 0, 1))
     np.testing.assert_allclose(sorted(m.body_inertia[1]), [25.0, 50.0, 65.0])
+
+
+def test_each_collision_has_its_own_density(tmp_path):
+    """On one line, or in an included file, whose parts all have the line of the include."""
+    box = "<geometry><box><size>1 1 1</size></box></geometry>"
+    shapes = "".join(
+        f'<collision name="c{x}"><pose>{x} 0 0 0 0 0</pose><density>{density}</density>{box}'
+        "</collision>"
+        for x, density in ((0, 100), (2, 900))
+    )
+    text = document(f'<link name="a"><inertial auto="true"/>{shapes}</link>')
+    m = loaded(text, tmp_path, floating_base=True)
+    assert m.body_mass[1] == pytest.approx(1000.0)
+    np.testing.assert_allclose(m.body_ipos[1], (1.8, 0, 0))
+    (tmp_path / "part.sdf").write_text(text.replace("><", ">\n<"))
+    m = loaded(document("<include><uri>part.sdf</uri></include>"), tmp_path, floating_base=True)
+    np.testing.assert_allclose(m.body_ipos[1], (1.8, 0, 0))
+
+
+L_SHAPE = ((0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2))
+#: Shapes that touch as hulls, with volume, height of the centre, and moments about it per mass.
+EXACT_SHAPES = {
+    "<ellipsoid><radii>1 2 3</radii></ellipsoid>": (8 * math.pi, 0, (13 / 5, 10 / 5, 5 / 5)),
+    "<cone><radius>1</radius><length>4</length></cone>":
+        (4 / 3 * math.pi, -1, (3 / 20 + 3 / 80 * 16, 3 / 20 + 3 / 80 * 16, 3 / 10)),
+    "<polyline>" + "".join(f"<point>{x} {y}</point>" for x, y in L_SHAPE)
+    + "<height>2</height></polyline>": (6, 1, None),
+    "<mesh><uri>two.obj</uri></mesh>": (1 / 6 + 8 / 6, None, None),
+    "<mesh><uri>two.obj</uri><scale>-1 2 3</scale></mesh>": (9, None, None),
+    "<mesh><uri>two.obj</uri><submesh><name>left</name></submesh></mesh>":
+        (1 / 6, 1 / 4, (3 / 40, 3 / 40, 3 / 40)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", EXACT_SHAPES)
+def test_auto_inertials_are_those_of_the_shapes_not_of_their_hulls(tmp_path, shape):
+    pytest.importorskip("trimesh")
+    (tmp_path / "two.obj").write_text(TWO_BOXES)
+    volume, height, moments = EXACT_SHAPES[shape]
+    body = f'<collision name="c"><geometry>{shape}</geometry></collision>'
+    text = document(f'<link name="a"><inertial auto="true"/>{body}</link>')
+    for contact in (False, True):
+        m = loaded(text, tmp_path, floating_base=True, contact=contact)
+        assert m.body_mass[1] == pytest.approx(1000 * volume)
+        if height is not None:
+            assert m.body_ipos[1][2] == pytest.approx(height)
+        if moments is not None:
+            diagonal = np.diag(tensors(m)[1]) / m.body_mass[1]
+            np.testing.assert_allclose(diagonal, moments, rtol=1e-9)
+        assert [f.code for f in m.findings].count("shape-replaced") == ("mesh" not in shape)
+
+
+def test_the_auto_inertial_of_an_open_mesh_is_that_of_its_hull(tmp_path):
+    pytest.importorskip("trimesh")
+    (tmp_path / "two.obj").write_text(TWO_BOXES.partition("o right")[0].replace("f 1 3 2\n", ""))
+    shape = "<geometry><mesh><uri>two.obj</uri></mesh></geometry>"
+    body = f'<inertial auto="true"/><collision name="c">{shape}</collision>'
+    m = loaded(document(f'<link name="a">{body}</link>'), tmp_path, floating_base=True)
+    assert m.body_mass[1] == pytest.approx(1000 / 6)
+    assert [f.severity for f in m.findings if f.code == "open-mesh"] == ["warning"]
 
 
 def test_a_link_without_numbers_has_those_of_sdf(tmp_path):

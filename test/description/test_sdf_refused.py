@@ -107,6 +107,9 @@ MISTAKES = {
     "an include that does not exist": (include("model://nowhere"), "include-missing", 2),
     "an include outside of the folder": (include("../../etc"), "include-outside", 2),
     "an include outside of a model": (include("model://m/../.."), "include-outside", 2),
+    "an include of the folder of models": (include("model://"), "include-outside", 2),
+    "an include of an address without a name": (include("https:////"), "include-outside", 2),
+    "an include above a package": (include("package://../m"), "include-outside", 2),
     "an include from the net": (include("https://a.org/models/b"), "include-address", 2),
     "an include of itself": (include("robot.sdf"), "include-cycle", 2),
 }
@@ -151,6 +154,36 @@ def test_a_mistake_is_refused_with_its_line(tmp_path, name):
     assert "robot.sdf" in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["model://x/", "package://x/", "package://../"])
+def test_an_absolute_path_in_a_model_is_refused(tmp_path, scheme):
+    secret = tmp_path / "secret.sdf"
+    secret.write_text(model(LINKS))
+    with refused(DescriptionError, "include-outside", line=2):
+        load(model(include(f"{scheme}{secret}")), tmp_path)
+
+
+@pytest.mark.parametrize("uri", ["model://tip", "tip", "tip/model.sdf"])
+def test_a_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
+    secret, folder = tmp_path / "secret.sdf", tmp_path / "here/tip"
+    secret.write_text(model(LINKS))
+    folder.mkdir(parents=True)
+    (folder / "model.sdf").symlink_to(secret)
+    with refused(DescriptionError, "include-outside", line=2):
+        load(model(include(uri)), tmp_path)
+
+
+def test_links_to_files_of_the_same_package_are_followed(tmp_path):
+    """As those of an install space of colcon."""
+    for name in ("src/pack/tip", "here/tip"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("src/pack", "here"):
+        (tmp_path / name / "package.xml").write_text("<package><name>here</name></package>")
+    (tmp_path / "src/pack/tip/model.sdf").write_text(model(LINKS))
+    (tmp_path / "here/tip/model.sdf").symlink_to(tmp_path / "src/pack/tip/model.sdf")
+    for uri in ("model://tip", "tip", "package://here/tip"):
+        assert "m/a" in load(model(include(uri)), tmp_path).frame_names
+
+
 def test_ten_thousand_frames_are_read(tmp_path):
     """Each frame is relative to the one before it."""
     frames = '<frame name="f0"><pose>0 0 0 0 0 0</pose></frame>' + "".join(
@@ -181,6 +214,18 @@ def test_a_bomb_of_includes_is_refused(tmp_path):
     with pytest.raises(DescriptionError) as caught:
         load(model("<include><uri>bomb0.sdf</uri></include>"), tmp_path)
     assert "too-many-includes" in {finding.code for finding in caught.value.findings}
+
+
+def test_models_nested_through_includes_are_refused_beyond_a_depth(tmp_path):
+    """Each file is within the depth of one document; together they are not."""
+    (tmp_path / "here").mkdir()
+    for k in range(12):
+        inner = LINKS if k == 11 else include(f"deep{k + 1}.sdf")
+        nested = "".join(f'<model name="m{n}">' for n in range(50)) + inner + "</model>" * 50
+        (tmp_path / f"here/deep{k}.sdf").write_text(f'<sdf version="1.11">{nested}</sdf>')
+    with refused(DescriptionError, "too-deep", line=2) as caught:
+        load(model(include("deep0.sdf")), tmp_path)
+    assert "deep1.sdf, line 1" in str(caught.value)
 
 
 def test_an_error_of_an_included_file_names_the_file_and_both_lines(tmp_path):

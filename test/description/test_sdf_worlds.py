@@ -121,6 +121,36 @@ def test_a_joint_to_a_static_model_is_one_to_the_world(tmp_path):
     assert d.xpos[1].tolist() == [1.0, 0.0, 3.0]
 
 
+@pytest.mark.parametrize("own", ["true", "false"])
+@pytest.mark.parametrize("given", ["true", "false", ""])
+def test_an_include_says_whether_its_model_is_static(tmp_path, own, given):
+    body = model("part", link("l", BALL), more=f"<static>{own}</static>")
+    (tmp_path / "part.sdf").write_text(f"<sdf version='1.11'>{body}</sdf>")
+    says = f"<static>{given}</static>" if given else ""
+    m = loaded(f"<include><uri>part.sdf</uri>{says}</include>", tmp_path)
+    assert m.nv == (0 if (given or own) == "true" else 6)
+
+
+#: Surfaces with properties that obstacles lack.
+SURFACES = {
+    "<bounce><restitution_coefficient>0.8</restitution_coefficient></bounce>": "restitution",
+    "<friction><torsional><patch_radius>.1</patch_radius></torsional></friction>": "torsional",
+    "<contact><ode><kp>1000</kp></ode></contact>": "stiffness, damping",
+    "<friction><ode><mu>0.3</mu></ode></friction>": "",
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("shape", ["<plane/>", "<box/>", "<sphere/>"])
+def test_what_an_obstacle_lacks_of_a_surface_is_noted(tmp_path, surface, shape):
+    solid = f"<geometry>{shape}</geometry><surface>{surface}</surface>"
+    body = link("l", f"\n<collision name='c'>{solid}</collision>")
+    m = loaded(model("post", body, more=STATIC), tmp_path)
+    found = [(f.severity, f.line, f.found) for f in m.findings if f.code == "surface-of-obstacle"]
+    lost = SURFACES[surface]
+    assert found == ([("warning", 3, lost)] if lost else [])
+
+
 def test_masks_say_which_models_touch(tmp_path):
     def masked(name, mask, at):
         bits = f"<surface><contact><collide_bitmask>{mask}</collide_bitmask></contact></surface>"

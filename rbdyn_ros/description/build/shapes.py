@@ -15,6 +15,7 @@ import numpy as np
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.build.arguments import frame, positive, vector
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
+from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Shape, Sphere
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
 from rbdyn_ros.description.parts.types import Inertial
@@ -119,10 +120,25 @@ def hull(
     """
     corners = finite("points", points, (None, 3), element="")
     try:
-        volume, com, second = hull_moments(corners)
+        found = hull_moments(corners)
     except NoHullError:
         text = f"{len(corners)} points have no volume; a body needs four that are not in a plane"
         raise ParameterError(Finding("no-volume", text)) from None
+    return of_moments(found, density=density, mass=mass, at=at)
+
+
+def of_moments(
+    moments: Moments,
+    *,
+    density: float | None = None,
+    mass: float | None = None,
+    at: Pose = IN_PLACE,
+) -> Inertial:
+    """Return the inertial of a body by its volume, centre and second moments about the centre.
+
+    Further arguments and errors as for `box`.
+    """
+    volume, com, second = moments
     m = _mass(volume, density, mass)
     turned = np.trace(second) * np.eye(3) - second
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = (m / volume * turned).tolist()

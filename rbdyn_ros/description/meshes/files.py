@@ -14,7 +14,7 @@ from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.reading.packages import (
     find_packages,
     folders,
-    is_package,
+    is_of_package,
     not_found,
     own_package,
 )
@@ -111,7 +111,7 @@ class MeshFiles:
         for root in roots:
             found = (root / path).resolve()
             if kind_of(found) == "file":
-                if not (found.is_relative_to(root) or _is_of_package(found, package)):
+                if not (found.is_relative_to(root) or is_of_package(found, package)):
                     message = f"is a link out of the package {quote(package)}"
                     raise UnusableMeshError("mesh-outside", message, "a file of the package")
                 return found
@@ -126,7 +126,7 @@ class MeshFiles:
         own = own_package(self._folder)
         if not (
             found.is_relative_to(self._folder)
-            or (own and (found.is_relative_to(own) or _is_of_package(found, own.name)))
+            or (own and (found.is_relative_to(own) or is_of_package(found, own.name)))
         ):
             message = "is outside the folder of the file that names it and its package"
             raise UnusableMeshError("mesh-outside", message, "a path inside this folder")
@@ -147,12 +147,6 @@ def _plain_path(name: str) -> str:
     message = f"is an address of type {quote(address.group(1))}"
     allowed = "package://name/path, file:///path or a path"
     raise UnusableMeshError("mesh-address", f"{message}; allowed are {allowed}", allowed)
-
-
-def _is_of_package(path: Path, package: str) -> bool:
-    """Return whether a file is inside a package of this name."""
-    folder = own_package(path.parent)
-    return folder is not None and is_package(folder, package)
 
 
 def _missing(paths: Sequence[Path]) -> UnusableMeshError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
@@ -26,6 +26,7 @@ from rbdyn_ros.description.meshes.files import (
     read_bytes,
 )
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
+from rbdyn_ros.description.meshes.moments import Moments, closed_moments
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.parts.geometries import Points
@@ -50,7 +51,7 @@ WHOLE: Only = ("", False)
 
 
 class Meshes:
-    """The meshes of one robot; each file is read once.
+    """The meshes of one robot; what is made of a file is kept.
 
     Args:
         files: finds them.
@@ -61,6 +62,7 @@ class Meshes:
         self._files, self._decompose = files, decompose
         self._parts: dict[Path, list[Array]] = {}
         self._hulls: dict[tuple[Path, Only], Array] = {}
+        self._triangles: dict[tuple[Path, Only], tuple[Array, Ints]] = {}
         self._flaws: dict[Path, str] = {}
 
     def points(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points:
@@ -96,11 +98,23 @@ class Meshes:
         if path not in self._parts:
             found = list[Array]()
             for part in self._read(path):
-                faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
-                found += convex_parts(part.vertices, faces[:, ::-1] if part.mirrored else faces)
+                found += convex_parts(part.vertices, part.faces)
             self._parts[path] = found
         corners = (reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
+
+    def moments(self, name: str, scale: Vec3, only: Only = WHOLE) -> Moments:
+        """Return volume, centre and second moments of what a mesh encloses.
+
+        Raises:
+            UnusableMeshError: as for `points`, or the mesh is not closed.
+        """
+        path = self._files.find(name)
+        if (path, only) not in self._triangles:
+            parts = parts_of(self._read(path, apart=bool(only[0])), only)
+            self._triangles[path, only] = joined(parts)
+        vertices, faces = self._triangles[path, only]
+        return closed_moments(scaled(vertices, scale), faces)
 
     def _read(self, path: Path, *, apart: bool = False) -> list[MeshPart]:
         parts = read_parts(path, apart=apart)
@@ -221,6 +235,19 @@ class MeshPart:
     texture: str = ""
     names: tuple[str, ...] = ()
     flaw: str = ""
+
+    @property
+    def faces(self) -> Ints:
+        """The triangles (k, 3), numbers of its vertices; turned if the scene mirrors them."""
+        own: Ints = np.asarray(getattr(self.geometry, "faces", ()), np.int64).reshape(-1, 3)
+        return own[:, ::-1] if self.mirrored else own
+
+
+def joined(parts: Sequence[MeshPart]) -> tuple[Array, Ints]:
+    """Return the vertices and the triangles of all parts."""
+    firsts = np.cumsum([0, *(len(part.vertices) for part in parts)])
+    faces = [first + part.faces for first, part in zip(firsts, parts, strict=False)]
+    return np.concatenate([part.vertices for part in parts]), np.concatenate(faces)
 
 
 def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
-from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
+from rbdyn_ros.description.meshes.hulls import NoHullError
+from rbdyn_ros.description.meshes.meshes import Meshes, joined, read_parts
+from rbdyn_ros.description.meshes.moments import moments
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
@@ -147,7 +148,7 @@ class MeshShapes:
         kind = "shell" if shell else asset.kind
         try:
             vertices, faces = self._triangles(asset)
-            volume, com, second = _moments(vertices, faces, kind)
+            volume, com, second = moments(vertices, faces, kind)
         except (UnusableMeshError, NoHullError) as error:
             code = getattr(error, "code", "bad-mesh")
             what = str(error) or "has no convex hull"
@@ -164,53 +165,10 @@ class MeshShapes:
         scale = np.array(asset.scale)
         if not asset.file:
             return asset.vertices * scale, asset.faces
-        vertices, faces, first = [], [], 0
-        for part in read_parts(self._files.find(asset.file)):
-            own = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
-            vertices.append(part.vertices.astype(np.float32))  # as MuJoCo keeps them
-            faces.append(first + (own[:, ::-1] if part.mirrored else own))
-            first += len(part.vertices)
-        triangles: Ints = np.concatenate(faces)
+        vertices, triangles = joined(read_parts(self._files.find(asset.file)))
         if len(triangles) > MOST_TRIANGLES:
             message = f"has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}"
             raise UnusableMeshError(
                 "mesh-too-large", f"{message}: simplify it, or give an inertia"
             )
-        return np.concatenate(vertices) * scale, triangles
-
-
-def _moments(vertices: Array, faces: Ints, kind: str) -> tuple[float, Array, Array]:
-    """Return volume (or area), centre and second moments of what triangles enclose.
-
-    Each triangle and a centre make a tetrahedron, whose second moment is
-    V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` takes
-    the size of V, as MuJoCo does for meshes with faces that look inwards.
-    """
-    if kind == "convex" or not len(faces):
-        return hull_moments(vertices)
-    corners = vertices[faces]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = np.linalg.norm(normal, axis=1) / 2
-    total = float(area.sum())
-    if not total > 0.0:
-        raise UnusableMeshError("bad-mesh", "has no surface")
-    middle = area @ corners.mean(axis=1) / total
-
-    def volumes(centre: Array) -> Array:
-        signed = np.einsum("ij,ij->i", corners.mean(axis=1) - centre, normal) / 6
-        sizes: Array = np.abs(signed) if kind == "legacy" else signed
-        return sizes
-
-    if kind == "shell":
-        com, sizes, divisor = middle, area, 12.0
-    else:
-        sizes = volumes(middle)
-        if not float(sizes.sum()) > 0.0:
-            raise UnusableMeshError("bad-mesh", "encloses no volume")
-        com = sizes @ (0.75 * corners.mean(axis=1) + 0.25 * middle) / sizes.sum()
-        sizes, divisor = volumes(com), 20.0
-    arms = corners - com
-    sums = arms.sum(axis=1)
-    second = np.einsum("i,ikj,ikl->jl", sizes, arms, arms)
-    second += np.einsum("i,ij,il->jl", sizes, sums, sums)
-    return float(sizes.sum()), com, second / divisor
+        return vertices.astype(np.float32) * scale, triangles  # as MuJoCo keeps them

@@ -105,6 +105,12 @@ def is_package(folder: Path, name: str) -> bool:
     return named is not None and named[1].decode() == name
 
 
+def is_of_package(path: Path, name: str) -> bool:
+    """Return whether a file is inside a package of this name."""
+    folder = own_package(path.parent)
+    return folder is not None and is_package(folder, name)
+
+
 def own_package(folder: Path) -> Path | None:
     """Return the nearest folder above, or the folder itself, that has a package.xml."""
     return next((x for x in (folder, *folder.parents) if (x / MANIFEST).is_file()), None)

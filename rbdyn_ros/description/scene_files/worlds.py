@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.scenes.scene import SceneParts
-from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
+from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup, note_lost
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
 from rbdyn_ros.description.sdf_files.sdf import LOOKS
 
@@ -59,7 +59,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
     for group in groups:
         own = replace(group.description, self_collision=collides)
         if group.is_static:
-            obstacles += _obstacles(group)
+            obstacles += _obstacles(group, audit)
             robots |= _static_robot(group, collides)
         elif group.is_object:
             objects.append(Object(group.name, own, pose=group.at, line=own.links[0].line))
@@ -102,9 +102,12 @@ def _report_gravity(tree: SdfTree) -> None:
         tree.world.part.note("gravity", f"{text}or the parameter gravity of the node", "warning")
 
 
-def _obstacles(group: SdfGroup) -> list[Obstacle]:
+def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
     """Return the shapes of a static model that obstacles have."""
     own = group.description
+    solids = [geom for geom in own.geometries if isinstance(geom.shape, Box | Sphere)]
+    for geom in solids:
+        note_lost(geom.name, geom.surface, geom.line, audit)
     places = {joint.child: joint.origin for joint in own.joints}
     found = [
         *own.obstacles,
@@ -117,8 +120,7 @@ def _obstacles(group: SdfGroup) -> list[Obstacle]:
                 geom.line,
                 geom.filter,
             )
-            for geom in own.geometries
-            if isinstance(geom.shape, Box | Sphere)
+            for geom in solids
         ),
     ]
     if len(found) == 1 and len(found) == len(own.obstacles) + len(own.geometries):

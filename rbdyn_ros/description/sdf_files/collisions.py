@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.parts.geometries import (
     Filter,
@@ -24,6 +25,7 @@ from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.errors import quote
 
 #: The friction of SDF without <mu>, and the stiffness that stands for a rigid contact [N/m].
 FRICTION, RIGID = 1.0, 1e12
@@ -39,16 +41,22 @@ class LinkSolid:
 
     Attributes:
         name: of its geometry.
+        part: its element.
         origin: of the shape, in the frame of the link.
     """
 
     name: str
     link: Frame
+    part: SdfElement
     shape: Shape | Plane | HeightField
     origin: Pose
     surface: Surface
     filter: Filter
-    line: int
+
+    @property
+    def line(self) -> int:
+        """The line of its element in the first file."""
+        return self.part.line
 
 
 class SolidReader:
@@ -75,9 +83,15 @@ class SolidReader:
         self._usual = Filter(_ALL, _ALL) if has_masks else Filter()
         self._package_dirs, self._decompose = package_dirs, decompose
         self._meshes: dict[tuple[Path | None, bool], Meshes] = {}
+        self._solids: dict[Frame, list[LinkSolid]] = {}
 
     def solids(self, link: Frame) -> list[LinkSolid]:
-        """Return the shapes of the collisions of a link."""
+        """Return the shapes of the collisions of a link, which are read once."""
+        if link not in self._solids:
+            self._solids[link] = self._read(link)
+        return self._solids[link]
+
+    def _read(self, link: Frame) -> list[LinkSolid]:
         assert link.part is not None
         parts = list(link.part.children("collision"))
         found: list[LinkSolid] = []
@@ -87,27 +101,25 @@ class SolidReader:
         return found
 
     def _solid(self, link: Frame, part: SdfElement, name: str) -> list[LinkSolid]:
-        path = part.document.path
-        folder = None if path is None else path.parent
-        placed = read_shape(part, MeshFiles(folder, self._package_dirs))
+        placed = read_shape(part, self._files(part))
         surface, masks = _surface(part), self._filter(part)
         at = self.pose(part, link)
         if placed is None:
             return []
         shape, inside = placed
         if isinstance(shape, MeshName):
-            parts: Sequence[Shape | Plane | HeightField] = self._of_mesh(shape, part, folder)
+            parts: Sequence[Shape | Plane | HeightField] = self._of_mesh(shape, part)
         else:
             parts = [shape]
         return [
             LinkSolid(
                 name if not k else f"{name}_{k}",
                 link,
+                part,
                 one,
                 compose(at, inside),
                 surface,
                 masks,
-                part.line,
             )
             for k, one in enumerate(parts)
         ]
@@ -129,16 +141,38 @@ class SolidReader:
         mask = _bits(contact, "collide_bitmask", _ALL)
         return Filter(_bits(contact, "category_bitmask", mask), mask)
 
-    def _of_mesh(self, mesh: MeshName, part: SdfElement, folder: Path | None) -> list[Points]:
+    def mesh_moments(self, part: SdfElement) -> Moments | None:
+        """Return the moments of what the mesh of a collision encloses; None after a warning."""
+        placed = read_shape(part, self._files(part))
+        assert placed is not None
+        mesh = placed[0]
+        assert isinstance(mesh, MeshName)
+        try:
+            return self._meshes_of(part).moments(mesh.uri, mesh.scale, mesh[2:])
+        except UnusableMeshError as error:
+            text = f"the mesh {quote(mesh.uri, 200)} {error}; its inertia is that of its hull"
+            part.note(error.code, text, "warning", found=mesh.uri)
+            return None
+
+    def _files(self, part: SdfElement) -> MeshFiles:
+        path = part.document.path
+        return MeshFiles(None if path is None else path.parent, self._package_dirs)
+
+    def _meshes_of(self, part: SdfElement) -> Meshes:
+        """Return the meshes of the folder of a collision, divided or not as it wants."""
         divided = part.child("geometry", "mesh")
         wish = "" if divided is None else divided.attribute("optimization")
         if divided is not None:
             divided.child("convex_decomposition")
         decompose = self._decompose or wish == "convex_decomposition"
-        if (folder, decompose) not in self._meshes:
-            files = MeshFiles(folder, self._package_dirs)
-            self._meshes[folder, decompose] = Meshes(files, decompose=decompose)
-        meshes = self._meshes[folder, decompose]
+        path = part.document.path
+        key = None if path is None else path.parent, decompose
+        if key not in self._meshes:
+            self._meshes[key] = Meshes(self._files(part), decompose=decompose)
+        return self._meshes[key]
+
+    def _of_mesh(self, mesh: MeshName, part: SdfElement) -> list[Points]:
+        meshes = self._meshes_of(part)
         owner, line, audit = part.owner, part.element.line, part.audit
         if mesh.submesh:
             some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh[2:])

@@ -10,10 +10,17 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.reading.packages import find_packages, folders, listed, own_package
+from rbdyn_ros.description.reading.packages import (
+    find_packages,
+    folders,
+    is_of_package,
+    listed,
+    own_package,
+)
 from rbdyn_ros.errors import quote
 
 _CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
+_OUTSIDE = "is outside the folder of the model"
 _CONFIG = "model.config"
 _CONFIG_BYTES = 1 << 16
 #: The files of a model in its model.config, with their versions of SDF.
@@ -60,10 +67,14 @@ class ModelFiles:
         name, _, rest = address[2].lstrip("/").partition("/")
         if address[1] in ("http", "https", "fuel"):
             name, rest = _of_address(address[2]), ""
-        if ".." in PurePosixPath(rest).parts:
-            raise MissingModelError("include-outside", "is outside the folder of the model")
+        inner = PurePosixPath(rest)
+        outside = name in ("", ".", "..") or "/" in name
+        if outside or inner.is_absolute() or ".." in inner.parts:
+            raise MissingModelError("include-outside", _OUTSIDE)
         for place in self._models(name, folder):
             if (found := model_file(place / rest)) is not None:
+                if not _is_inside(found, (place.resolve(),), own_package(place)):
+                    raise MissingModelError("include-outside", _OUTSIDE)
                 return found
         if address[1] in ("http", "https", "fuel"):
             text = f"is an address; download the model, and pass the folder that has {quote(name)}"
@@ -89,14 +100,22 @@ class ModelFiles:
         outside = True
         for place in (folder.resolve(), *given):
             found = (place / name).resolve()
-            inside = any(found.is_relative_to(one) for one in allowed)
-            outside &= not inside
-            if inside and (at := model_file(found)) is not None:
-                return at
+            if _is_inside(found, allowed):
+                at = model_file(found)
+                if at is not None and _is_inside(at, allowed, own):
+                    return at
+                outside &= at is not None
         if outside:
             text = "is outside the folder of the file that includes it; pass its folder in "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
         raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
+
+
+def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:
+    """Return whether a file is in one of the places, or a link to a file of the own package."""
+    file = path.resolve()
+    inside = any(file.is_relative_to(place) for place in places)
+    return inside or (own is not None and is_of_package(file, own.name))
 
 
 def _of_address(path: str) -> str:

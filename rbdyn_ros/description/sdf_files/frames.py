@@ -7,6 +7,7 @@ to its child, for a frame to the frame that it is attached to (sdformat.org, pos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
@@ -58,6 +59,7 @@ class Scope:
         frames: by name; the first one is the frame of the model or the world.
         models: the nested models by name.
         inner: the nested models, also merged ones.
+        depth: the number of scopes around it.
         is_static: whether the links never move.
         collides: whether the links of the model touch each other.
     """
@@ -68,6 +70,7 @@ class Scope:
         self.models: dict[str, Scope] = {}
         self.inner: list[Scope] = []
         self.is_static = self.collides = False
+        self.depth: int = 0 if parent is None else parent.depth + 1
         kind = "world" if parent is None else "model"
         self.origin = Frame(kind, prefix.rstrip("/"), self, part)
         self.frames[MODEL_FRAME if parent else WORLD] = self.origin
@@ -84,6 +87,14 @@ class Scope:
             frame.error("duplicate-name", text, found=name)
         else:
             self.frames[name] = frame
+
+    def walk(self) -> Iterator[Scope]:
+        """Yield the scope and all those inside, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            scope = waiting.pop()
+            yield scope
+            waiting += reversed(scope.inner)
 
     def find(self, name: str) -> Frame | None:
         """Return the frame of a name, in which :: leads into nested models."""
@@ -200,12 +211,9 @@ class FramePlaces:
 
 def _first_link(scope: Scope) -> Frame | None:
     """Return the canonical link of a model: its first one, or of its first nested model."""
-    waiting = [scope]
-    while waiting:
-        scope = waiting.pop()
-        for frame in scope.frames.values():
+    for inner in scope.walk():
+        for frame in inner.frames.values():
             if frame.kind == "link":
                 return frame
-        waiting += reversed(scope.inner)
     scope.origin.error("no-links", "the model has no link", allowed="a <link>")
     return None

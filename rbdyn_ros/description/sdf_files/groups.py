@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
@@ -17,6 +17,7 @@ from rbdyn_ros.description.parts.geometries import (
     HeightField,
     Obstacle,
     Plane,
+    Surface,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.parts.types import WORLD, Description, Gear, Joint, Link
@@ -185,6 +186,7 @@ class Grouping:
             shape = solid.shape
             if isinstance(shape, Plane | HeightField):
                 origin = compose(self.places.pose(solid.link, self.top), solid.origin)
+                note_lost(solid.name, solid.surface, solid.line, self._audit)
                 obstacles.append(
                     Obstacle(
                         solid.name, shape, origin, solid.surface.friction, solid.line, solid.filter
@@ -228,7 +230,7 @@ class Grouping:
             geometries=tuple(geometries),
             obstacles=obstacles,
             constraints=tuple(gear for gear in self._gears if gear.terms[0].joint in names),
-            self_collision=any(scope.collides for scope in (model, *model.inner)),
+            self_collision=any(scope.collides for scope in model.walk()),
         )
 
     def _geometries(self, solids: list[LinkSolid]) -> Iterator[Geometry]:
@@ -248,6 +250,17 @@ class Grouping:
                 solid.line,
                 solid.filter,
             )
+
+
+def note_lost(name: str, surface: Surface, line: int | None, audit: Audit) -> None:
+    """Warn of the properties of a surface that an obstacle lacks."""
+    usual = Surface(friction=surface.friction)
+    lost = [f.name for f in fields(Surface) if getattr(surface, f.name) != getattr(usual, f.name)]
+    if lost:
+        names = ", ".join(lost)
+        text = f"an obstacle has friction alone; not used: {names}"
+        owner = f"collision '{name}'"
+        audit.add("warning", "surface-of-obstacle", owner, line, text, found=names)
 
 
 def _has_masks(tree: SdfTree) -> bool:

@@ -13,8 +13,8 @@ from rbdyn_ros.description.sdf_files.files import MissingModelError, ModelFiles
 from rbdyn_ros.description.sdf_files.frames import Frame, Scope
 from rbdyn_ros.errors import DescriptionError, quote
 
-#: The most files that a file includes, and their depth.
-MOST_INCLUDES, DEEPEST = 2000, 32
+#: The most files that a file includes, their depth, and that of models with the included ones.
+MOST_INCLUDES, DEEPEST, DEEPEST_MODEL = 2000, 32, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,12 +40,9 @@ class SdfTree:
         return self._of_kind("joint")
 
     def _of_kind(self, kind: str) -> Iterator[Frame]:
-        waiting = [self.world]
-        while waiting:
-            scope = waiting.pop()
+        for scope in self.world.walk():
             own = (frame for frame in scope.frames.values() if frame.scope is scope)
             yield from (frame for frame in own if frame.kind == kind)
-            waiting += reversed(scope.inner)
 
 
 def read_tree(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SdfTree:
@@ -165,6 +162,9 @@ class _ModelReader:
             outer: the scope around it.
             merges: whether its parts become parts of the scope around it.
         """
+        if outer.depth == DEEPEST_MODEL:
+            part.error("too-deep", f"the models are nested more than {DEEPEST_MODEL} deep")
+            return
         name = (given.word("name") if given is not part else "") or part.name
         alone = outer.parent is None and outer.part.tag != "world"
         inside = "" if alone else outer.prefix if merges else f"{outer.prefix}{name}/"
@@ -177,7 +177,7 @@ class _ModelReader:
         origin.placement = origin.placement or part.attribute("placement_frame")
         origin.attached_to = part.attribute("canonical_link")
         origin.full = name
-        fixed = part.flag("static") or given.flag("static")
+        fixed = given.flag("static", default=part.flag("static"))
         scope.is_static = outer.is_static or fixed
         scope.collides |= part.flag("self_collide")
         outer.inner.append(scope)
@@ -189,3 +189,4 @@ class _ModelReader:
             for own, frame in scope.frames.items():
                 if frame is not origin:
                     outer.add(own, frame)
+            outer.models = scope.models | outer.models

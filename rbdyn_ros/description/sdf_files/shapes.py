@@ -129,7 +129,7 @@ def _from_z(normal: Vec3, length: float) -> Quat:
 
 def _ellipsoid(part: SdfElement, fields: MeshFiles) -> Placed:
     del fields
-    radii = part.vector("radii", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    radii = radii_of(part)
     rings = [math.pi * (k / _UP - 0.5) for k in range(1, _UP)]
     points = [
         (math.cos(up) * math.cos(a), math.cos(up) * math.sin(a), math.sin(up))
@@ -144,10 +144,26 @@ def _ellipsoid(part: SdfElement, fields: MeshFiles) -> Placed:
 def _cone(part: SdfElement, fields: MeshFiles) -> Placed:
     """Return a cone whose tip points along z; its middle is the origin."""
     del fields
-    radius, length = part.number("radius", default=0.5), part.number("length", default=1.0)
+    radius, length = cone_of(part)
     base = [(radius * math.cos(a), radius * math.sin(a), -length / 2) for a in _angles(60)]
     _approximated(part, len(base) + 1)
     return Points((*base, (0.0, 0.0, length / 2))), IN_PLACE
+
+
+def radii_of(part: SdfElement) -> Vec3:
+    """Return the radii of an <ellipsoid>."""
+    return part.vector("radii", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+
+
+def cone_of(part: SdfElement) -> tuple[float, float]:
+    """Return the radius and the length of a <cone>."""
+    return part.number("radius", default=0.5), part.number("length", default=1.0)
+
+
+def outline_of(part: SdfElement) -> tuple[list[list[float]], float]:
+    """Return the points of a <polyline>, and its height."""
+    rows = [point.numbers(2) for point in part.children("point")]
+    return [row for row in rows if row is not None], part.number("height", default=1.0)
 
 
 def _angles(count: int = _AROUND) -> list[float]:
@@ -163,9 +179,8 @@ def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
     """Return the convex hull of outlines of points that are raised by a height."""
     corners: list[Vec3] = []
     for part in parts:
-        height = part.number("height", default=1.0)
-        rows = [point.numbers(2) for point in part.children("point")]
-        corners += [(row[0], row[1], z) for row in rows if row is not None for z in (0.0, height)]
+        rows, height = outline_of(part)
+        corners += [(x, y, z) for x, y in rows for z in (0.0, height)]
     if len(corners) < 6:
         text = "its polyline has fewer than three points"
         parts[0].error("missing-element", text, allowed="<point>")
