@@ -88,6 +88,23 @@ ACTUATORS = """<mujoco>
 </mujoco>"""
 
 
+#: Vectors of which an element gives fewer numbers than its class, or than the format.
+SHORT = """<mujoco>
+  <default>
+    <general biastype="affine" gainprm="100" biasprm="0 -100 -5"/>
+    <geom type="capsule" size=".1 .5" friction="1 .1 .2" condim="6"/>
+    <default class="thin"><geom size=".05" friction=".3"/></default>
+  </default>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0"/><geom size=".2" friction=".5"/>
+      <body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom class="thin" friction=".7 .4"/></body>
+    </body>
+  </worldbody>
+  <equality><joint joint1="b" joint2="a" polycoef="0.1"/></equality>
+  <actuator><general joint="a" biasprm="0 -50"/><general joint="a" biasprm="3"/></actuator>
+</mujoco>"""
+
+
 @pytest.fixture
 def write(tmp_path):
     """Return a function that writes a model and the mesh of a tetrahedron."""
@@ -124,6 +141,21 @@ def test_actuators_are_those_of_mujoco(write, seed):
     twins.move(seed)
     twins.check()
     twins.check_actuators()
+
+
+def test_short_vectors_keep_the_numbers_of_their_class(write):
+    from support.mjcf import Twins
+
+    twins = Twins(write(SHORT))
+    twins.move(1)
+    twins.check()
+    twins.check_actuators()
+    follower = next(joint for joint in twins.described.joints if joint.mimic)
+    line = follower.mimic.offset, follower.mimic.ratio
+    np.testing.assert_array_equal(line, twins.theirs.eq_data[0, :2])
+    surfaces = [x.surface for x in mjcf.read(write(SHORT), contact=True).geometries]
+    ours = [(x.friction, x.torsional, x.rolling) for x in surfaces]
+    np.testing.assert_array_equal(ours, twins.theirs.geom_friction)
 
 
 SHAPES = {

@@ -180,9 +180,7 @@ class _CouplingReader:
 
     def _line(self, item: Item) -> tuple[float, float] | None:
         """Return the constant and the ratio of an equality; None if it is not linear."""
-        constant, ratio, *rest = (*item.numbers("polycoef", 1, 5), 0.0, 0.0)
-        if not item.given("polycoef"):
-            constant, ratio = 0.0, 1.0
+        constant, ratio, *rest = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
         if any(rest):
             message = f"polycoef is '{item.text('polycoef')}'; read are its first two numbers"
             item.repair("not-supported", message, _LEFT_OUT, found=item.text("polycoef"))

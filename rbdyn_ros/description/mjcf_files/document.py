@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ SUFFIXES = (".xml", ".mjcf")
 MOST_FILES = 256
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
+#: Vectors of which an element may give the first numbers only; the rest are those of its class.
+_OPEN = ("size", "friction", "damping", "stiffness")
 
 
 @dataclass(slots=True)
@@ -93,6 +95,12 @@ class MjcfDocument:
 def elements(parent: Element) -> Iterator[Element]:
     """Yield the children of an element."""
     return (child for child in parent if isinstance(child, Element))
+
+
+def overlaid(name: str, own: str, below: str) -> str:
+    """Return an attribute that overrides that of a class."""
+    words = own.split()
+    return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
 
 def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) -> MjcfDocument:
@@ -217,7 +225,8 @@ class Item:
     def text(self, name: str, default: str = "") -> str:
         """Return an attribute."""
         self._use(name)
-        return self.element.attrib.get(name, self.defaults.get(name, default))
+        own, below = self.element.attrib.get(name), self.defaults.get(name, default)
+        return below if own is None else overlaid(name, own, below)
 
     def error(self, code: str, message: str, **of: str) -> None:
         """Add an error about the element."""
@@ -257,6 +266,17 @@ class Item:
             self._wrong(name, text, f"{count} numbers" if high > 1 else "one number")
             return []
         return found
+
+    def filled(self, name: str, defaults: Sequence[float], most: int = 0) -> list[float]:
+        """Return the numbers of an attribute; defaults replace those missing at its end.
+
+        Args:
+            name: of the attribute.
+            defaults: of MJCF.
+            most: most numbers; 0: as many as defaults.
+        """
+        found = self.numbers(name, 1, most or len(defaults))
+        return [*found, *defaults[len(found) :]]
 
     def number(self, name: str, default: float = 0.0) -> float:
         """Return one number."""

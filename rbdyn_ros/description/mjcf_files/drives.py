@@ -74,8 +74,8 @@ class Drives:
 
 def _of_general(before: Drives, item: Item) -> Drives:
     gains = item.numbers("gainprm", 1, 10) or [before.gain]
-    biases = (*item.numbers("biasprm", 1, 10), *(0.0,) * 3)[:3]
-    bias = (biases[0], biases[1], biases[2]) if item.given("biasprm") else before.bias
+    force, per_length, per_speed, *_ = item.filled("biasprm", before.bias, 10)
+    bias = (force, per_length, per_speed)
     other = {**before.other}
     for name, known in (("dyntype", "none"), ("gaintype", "fixed"), ("biastype", "affine")):
         if item.given(name):

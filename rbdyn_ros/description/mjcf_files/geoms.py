@@ -115,8 +115,7 @@ class Geom:
 
     def surface(self) -> Surface:
         """Return its contact properties."""
-        own = self.item.numbers("friction", 1, 3)
-        sliding, torsional, rolling = (*own, *_FRICTION[len(own) :])
+        sliding, torsional, rolling = self.item.filled("friction", _FRICTION)
         dimensions = self.item.whole("condim", 3)
         return Surface(
             friction=sliding if dimensions > 1 else 0.0,
