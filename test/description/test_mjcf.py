@@ -158,6 +158,47 @@ def test_short_vectors_keep_the_numbers_of_their_class(write):
     np.testing.assert_array_equal(ours, twins.theirs.geom_friction)
 
 
+RANGES = """<mujoco><compiler autolimits="{}" angle="radian"/><worldbody>
+  <body><joint name="j" range="{}" limited="{}" actuatorfrcrange="{}" actuatorfrclimited="{}"/>
+    <geom size="0.1"/></body></worldbody>
+  <actuator><motor joint="j" ctrlrange="{}" ctrllimited="{}" forcerange="{}" forcelimited="{}"/>
+  </actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("autolimits", "word", "given"),
+    [
+        ("true", "auto", "0 0"),
+        ("true", "auto", "1 1"),
+        ("true", "auto", "2 1"),
+        ("true", "auto", "-2 2"),
+        ("true", "false", "-2 2"),
+        ("false", "true", "-2 2"),
+        ("false", "auto", "0 0"),
+    ],
+)
+def test_ranges_limit_where_they_do_in_mujoco(write, autolimits, word, given):
+    from support.mjcf import mujoco
+
+    path = write(RANGES.format(autolimits, *[given, word] * 4))
+    theirs, described = mujoco.MjModel.from_xml_path(str(path)), mjcf.read(path)
+    joint, servo = described.joints[0], described.servos[0]
+    limits = (
+        joint.type == "revolute",
+        math.isfinite(joint.limit.effort if joint.limit else math.inf),
+    )
+    assert limits == (theirs.jnt_limited[0], theirs.jnt_actfrclimited[0])
+    ranges = math.isfinite(servo.control[0]), math.isfinite(servo.force[0])
+    assert ranges == (theirs.actuator_ctrllimited[0], theirs.actuator_forcelimited[0])
+
+
+def test_an_effort_limit_of_two_sizes_is_the_smaller_one(write):
+    text = body("<geom size='1'/>").replace("axis", "actuatorfrcrange='-1 5' axis")
+    described = mjcf.read(write(text))
+    assert described.joints[0].limit.effort == 1.0
+    assert [x.code for x in described.findings] == ["not-supported"]
+
+
 SHAPES = {
     "sphere": 'type="sphere" size="0.2"',
     "box": 'type="box" size="0.1 0.2 0.3"',
@@ -402,6 +443,10 @@ REFUSED = {
     "an unknown joint": (
         body("<geom size='1'/>", "<actuator><motor joint='x'/></actuator>"), "unknown-joint",
         "actuator 'motor0'", 1,
+    ),
+    "a range without room": (
+        body("<geom size='1'/>").replace("axis", "limited='true' range='1 1' axis"), "bad-value",
+        "joint 'j'", 1,
     ),
     "a muscle": (
         body("<geom size='1'/>", "<actuator><muscle name='m' joint='j'/></actuator>"),

@@ -12,7 +12,7 @@ from rbdyn_ros.description.mjcf_files.constraints import Couplings, starts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.drives import ELSEWHERE, Drives
-from rbdyn_ros.description.mjcf_files.joints import is_limited
+from rbdyn_ros.description.mjcf_files.joints import limiting_range
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.servos import UNLIMITED, Servo, ServoTerm
 from rbdyn_ros.description.parts.types import Joint, Limit
@@ -131,13 +131,8 @@ class _ServoReader:
             self._forces[term.joint] = force_before + abs(term.factor) * largest
 
     def _range(self, item: Item, what: str) -> tuple[float, float]:
-        given = item.numbers(f"{what}range", 2, inf=True)
-        if not is_limited(item, f"{what}limited", f"{what}range", self._settings) or not given:
-            return UNLIMITED
-        if given[0] >= given[1]:
-            message = f"{what}range is '{item.text(f'{what}range')}'; the first number is smaller"
-            item.error("bad-value", message, found=item.text(f"{what}range"))
-        return given[0], given[1]
+        found = limiting_range(item, f"{what}limited", f"{what}range", self._settings)
+        return found or UNLIMITED
 
     def _inherited(self, servo: Servo, part: float) -> tuple[float, float]:
         """Return the range of a joint, scaled about its middle."""

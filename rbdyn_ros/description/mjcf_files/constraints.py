@@ -10,6 +10,8 @@ from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
+from rbdyn_ros.description.mjcf_files.joints import limiting_range
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.poses import Pose, compose, inverse
 from rbdyn_ros.description.parts.types import WORLD, Gear, GearTerm, Joint, Mimic
 from rbdyn_ros.errors import quote
@@ -38,9 +40,11 @@ class Couplings:
     tendons: dict[str, tuple[GearTerm, ...]] = field(default_factory=dict)
 
 
-def read_couplings(document: MjcfDocument, classes: Classes, tree: BodyTree) -> Couplings:
+def read_couplings(
+    document: MjcfDocument, classes: Classes, settings: CompilerSettings, tree: BodyTree
+) -> Couplings:
     """Return the tendons and equalities of a model."""
-    return _CouplingReader(document, classes, tree).couplings
+    return _CouplingReader(document, classes, settings, tree).couplings
 
 
 def starts(tree: BodyTree) -> dict[str, float]:
@@ -49,8 +53,14 @@ def starts(tree: BodyTree) -> dict[str, float]:
 
 
 class _CouplingReader:
-    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
-        self._document, self._classes, self._tree = document, classes, tree
+    def __init__(
+        self,
+        document: MjcfDocument,
+        classes: Classes,
+        settings: CompilerSettings,
+        tree: BodyTree,
+    ) -> None:
+        self._document, self._settings, self._tree = document, settings, tree
         self._zero = starts(tree)
         self._names = {joint.name for joint in tree.joints}
         self.couplings = Couplings()
@@ -82,7 +92,7 @@ class _CouplingReader:
                 terms.append(GearTerm(joint, factor))
         self.couplings.tendons[name] = tuple(terms)
         acts = [what for what in _FORCES if any(item.numbers(what, 1, 3, inf=True))]
-        if item.text("limited", "auto") != "false" and item.given("range"):
+        if limiting_range(item, "limited", "range", self._settings):
             acts.append("range")
         if acts:
             message = f"the {' and '.join(acts)} of a tendon is not read"

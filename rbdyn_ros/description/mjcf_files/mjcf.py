@@ -122,7 +122,7 @@ def _described(
     meshes: MeshShapes,
 ) -> Description:
     """Return the model without its geometries."""
-    couplings = read_couplings(document, classes, tree)
+    couplings = read_couplings(document, classes, settings, tree)
     servos, joints = read_servos(document, classes, settings, tree, couplings)
     masses = read_masses(tree.bodies, settings, meshes)
     links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
