@@ -71,7 +71,7 @@ def _is_robot(path: Path) -> bool:
     from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES, URDF, format_of
 
     form, suffix = format_of(path), path.suffix.lower()
-    if form is None or not suffix:
+    if form is None or not suffix or not path.is_file():
         return False
     head = b""
     with suppress(OSError), path.open("rb") as file:

@@ -417,6 +417,11 @@ def test_servos_of_a_mimic_joint_act_on_its_leader(write):
         servos.efforts(rb.make_data(m), [1.0, 2.0])
 
 
+def mesh_of(face):
+    """Return a mesh with vertices of its own, and a face."""
+    return f"<asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='{face}'/></asset>"
+
+
 REFUSED = {
     "two keyframes of one name": (
         body("<geom size='1'/>", "<keyframe><key name='k'/>\n<key name='k'/></keyframe>"),
@@ -468,6 +473,27 @@ REFUSED = {
         body("<geom size='1'/>", "<equality><joint joint1='j' polycoef='0 1 2'/></equality>"),
         "not-supported", None, 1,
     ),
+    "a lag of the class": (
+        body(
+            "<geom size='1'/>",
+            "<default><position kp='1' timeconst='1'/></default>"
+            "<actuator><position joint='j'/></actuator>",
+        ),
+        "not-supported", None, 1,
+    ),
+    "an equality without a tendon": (
+        body("<geom size='1'/>", "<tendon><fixed/></tendon><equality><tendon/></equality>"),
+        "unknown-tendon", "equality 'tendon0'", 1,
+    ),
+    "a face with a huge number": (
+        body("<geom size='1'/>", mesh_of("0 1 1e300")), "bad-value", "mesh 'm'", 1,
+    ),
+    "a face with a fraction": (
+        body("<geom size='1'/>", mesh_of("0 1 1.7")), "bad-value", "mesh 'm'", 1,
+    ),
+    "a face of four": (
+        body("<geom size='1'/>", mesh_of("0 1 2 3")), "bad-value", "mesh 'm'", 1,
+    ),
     "a flex": (body("<geom size='1'/><flexcomp name='f'/>"), "not-supported", None, 1),
     "an MSH": (
         body("<geom type='mesh' mesh='m'/>", "<asset><mesh name='m' file='m.msh'/></asset>"),
@@ -514,6 +540,15 @@ def test_a_file_that_includes_itself_is_refused(write):
     write("<mujocoinclude>\n<include file='robot.xml'/></mujocoinclude>", "other.xml")
     with refused(DescriptionError, "bad-include", "include 'robot.xml'"):
         mjcf.read(path)
+
+
+def test_files_that_nest_too_deep_together_are_refused(write):
+    for k in range(60):
+        inside = f"<include file='{k + 1}.xml'/>" if k < 59 else "<geom size='1'/>"
+        frames = "<frame>" * 50 + inside + "</frame>" * 50
+        write(f"<mujocoinclude>{frames}</mujocoinclude>", f"{k}.xml")
+    with refused(DescriptionError, "too-deep", line=1):
+        mjcf.read(write(body("<include file='0.xml'/>")))
 
 
 def test_an_error_in_an_included_file_has_its_line(write):

@@ -90,7 +90,8 @@ class _CouplingReader:
             joint, factor = self._joint(part, "joint"), part.number("coef", 1.0)
             if joint and factor:
                 terms.append(GearTerm(joint, factor))
-        self.couplings.tendons[name] = tuple(terms)
+        if name:
+            self.couplings.tendons[name] = tuple(terms)
         acts = [what for what in _FORCES if any(item.numbers(what, 1, 3, inf=True))]
         if limiting_range(item, "limited", "range", self._settings):
             acts.append("range")
@@ -224,7 +225,7 @@ class _CouplingReader:
 
     def _tendons(self, item: Item, name: str) -> None:
         line = self._line(item)
-        names = [item.text(key) for key in ("tendon1", "tendon2") if item.given(key)]
+        names = [item.text("tendon1"), *([item.text("tendon2")] if item.given("tendon2") else [])]
         tendons = self.couplings.tendons
         if line is None or not all(one in tendons for one in names):
             if line is not None and not self._document.audit.partial:

@@ -97,6 +97,14 @@ def elements(parent: Element) -> Iterator[Element]:
     return (child for child in parent if isinstance(child, Element))
 
 
+def _height(element: Element) -> int:
+    """Return how deep the elements in an element are nested."""
+    height, level = -1, [element]
+    while level:
+        height, level = height + 1, [child for one in level for child in elements(one)]
+    return height
+
+
 def overlaid(name: str, own: str, below: str) -> str:
     """Return an attribute that overrides that of a class."""
     words = own.split()
@@ -117,7 +125,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
     """
     root = guard.parse(data, source, "mujoco", guard.Everything())
     document = MjcfDocument(source, folder, audit, root)
-    _Includes(document).expand(root, folder, 0)
+    _Includes(document).expand(root, folder, 0, 1)
     return document
 
 
@@ -130,13 +138,14 @@ class _Includes:
         if document.folder is not None:
             self._opened.add(Path(document.source).resolve())
 
-    def expand(self, parent: Element, folder: Path | None, line: int) -> None:
+    def expand(self, parent: Element, folder: Path | None, line: int, depth: int) -> None:
         """Expand the includes below an element.
 
         Args:
             parent: the element.
             folder: of its file.
             line: of the first include that leads to it; 0: it is in the first file.
+            depth: of the element in the model.
         """
         if not any(child.tag == "include" for child in parent.iter()):
             return
@@ -146,13 +155,16 @@ class _Includes:
         for child in children:
             if child.tag != "include":
                 parent.append(child)
-                self.expand(child, folder, line)
+                self.expand(child, folder, line, depth + 1)
                 continue
             at = line or child.line
-            for content in self._content(child, folder, at):
+            for content in self._content(child, folder, at, depth):
                 parent.append(content)
 
-    def _content(self, include: Element, folder: Path | None, line: int) -> list[Element]:
+    def _content(
+        self, include: Element, folder: Path | None, line: int, depth: int
+    ) -> list[Element]:
+        """Return the elements of an included file, which become children at a depth."""
         name = include.get("file", "")
         path = self._found(name, include, folder)
         if path is None:
@@ -168,7 +180,12 @@ class _Includes:
         if self._elements > guard.MAX_ELEMENTS:
             message = f"the model has more than {guard.MAX_ELEMENTS} elements in all its files"
             guard.refuse("too-many-elements", message, self._document.source, line)
-        self.expand(root, path.parent, line)
+        if depth + _height(root) > guard.MAX_DEPTH:
+            message = f"with {quote(name, 200)}, elements are nested more than"
+            guard.refuse(
+                "too-deep", f"{message} {guard.MAX_DEPTH} deep", self._document.source, line
+            )
+        self.expand(root, path.parent, line, depth)
         return list(elements(root))
 
     def _found(self, name: str, include: Element, folder: Path | None) -> Path | None:
