@@ -262,6 +262,10 @@ def test_meshes_give_the_inertia_of_mujoco(write, kind):
     twins.check()
     if kind == "exact":
         assert twins.m.body_mass[1] == pytest.approx(4.0, rel=1e-12)
+        older = asset.replace(' inertia="exact"', "")
+        text = f'<compiler exactmeshinertia="true"/>{older}'
+        m = rb.load(write(body('<geom type="mesh" mesh="l" density="1"/>', text)))
+        np.testing.assert_array_equal(m.body_inertia, twins.m.body_inertia)
 
 
 def test_inertia_of_a_tetrahedron_in_closed_form(write):
@@ -494,6 +498,10 @@ REFUSED = {
     "a face of four": (
         body("<geom size='1'/>", mesh_of("0 1 2 3")), "bad-value", "mesh 'm'", 1,
     ),
+    "a fitted bounding box": (
+        body("<geom type='box' mesh='m'/>", "<compiler fitaabb='true'/>" + mesh_of("")),
+        "not-supported", "geom of body 'b'", 1,
+    ),
     "a flex": (body("<geom size='1'/><flexcomp name='f'/>"), "not-supported", None, 1),
     "an MSH": (
         body("<geom type='mesh' mesh='m'/>", "<asset><mesh name='m' file='m.msh'/></asset>"),
@@ -566,8 +574,22 @@ def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
         mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
 
 
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        ('density="0" gravity="0 0 -9.8"', []),
+        ('gravity="0 0 -1.62"', ["gravity"]),
+        ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
+        ('timestep="0.01"><flag gravity="disable"/></option><option', ["gravity"]),
+    ],
+)
+def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes):
+    found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
+    assert [x.code for x in found if x.severity == "warning"] == codes, found
+
+
 def test_what_is_not_read_is_named_once(write):
-    more = """<option gravity="0 0 -1"/><sensor><gyro site="s"/></sensor>
+    more = """<option timestep="0.01"/><sensor><gyro site="s"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
     found = [str(x) for x in mjcf.read(write(text), contact=True).findings]

@@ -72,8 +72,9 @@ def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None
         file = PurePosixPath(file).name
     path = posixpath.join(settings.meshdir, file) if file else ""
     scale = item.vector("scale", (1.0, 1.0, 1.0))
+    usual = "exact" if settings.exact else "legacy"
     asset = MeshAsset(
-        item, path, scale, _frame(item, scale), item.choice("inertia", _KINDS, "legacy")
+        item, path, scale, _frame(item, scale), item.choice("inertia", _KINDS, usual)
     )
     if item.given("builtin"):
         message = f"the builtin mesh {quote(item.text('builtin'))} is not read"
