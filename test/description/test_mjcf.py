@@ -391,6 +391,45 @@ def test_contacts_of_a_model(write):
     assert excluded == {frozenset(pair) for pair in ("db", "ab", "ac")}
 
 
+STANDING = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/>
+  <body name="table"><geom name="top" type="box" size=".1 .1 .1" condim="4"/></body>
+  <body name="arm"><joint/><geom name="hand" size=".2"/></body>
+</worldbody><contact><exclude body1="{}" body2="{}"/></contact></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "obstacle"),
+    [
+        ("table", "arm", "top"),
+        ("arm", "table", "top"),
+        ("arm", "world", "floor"),
+        ("table", "world", None),
+    ],
+)
+def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
+    path = write(STANDING.format(first, second))
+    found = mjcf.read(path, contact=True).exclusions
+    expected = [("arm", obstacle, False)] if obstacle else []
+    assert [(x.first, x.second, x.links) for x in found] == expected
+
+
+def test_rolling_friction_of_an_obstacle_is_noted(write):
+    described = mjcf.read(write(STANDING.format("arm", "world")), contact=True)
+    assert [x.element for x in described.findings if x.code == "not-used"] == ["geom 'top'"]
+
+
+def test_an_actuator_without_gear_keeps_its_place(write):
+    more = """<actuator><motor name="none" joint="j" gear="0"/>
+      <motor name="one" joint="j" gear="2" ctrlrange="-1 1"/></actuator>"""
+    path = write(body("<geom size='1'/>", more))
+    m = rb.load(path)
+    servos = rb.servos(m, path)
+    assert servos.names == ("none", "one")
+    np.testing.assert_array_equal(servos.efforts(rb.make_data(m), [9.0, 1.0]), [2.0])
+    assert m.jnt_effort[0] == 2.0
+
+
 def test_without_contact_no_mesh_is_opened(write):
     asset = '<asset><mesh name="gone" file="gone.stl"/></asset>'
     given = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="gone"/>'
@@ -501,6 +540,9 @@ REFUSED = {
     "a fitted bounding box": (
         body("<geom type='box' mesh='m'/>", "<compiler fitaabb='true'/>" + mesh_of("")),
         "not-supported", "geom of body 'b'", 1,
+    ),
+    "a top default with a class": (
+        body("<geom size='1'/>", "<default class='x'/>"), "bad-value", "default", 1,
     ),
     "a flex": (body("<geom size='1'/><flexcomp name='f'/>"), "not-supported", None, 1),
     "an MSH": (

@@ -98,7 +98,7 @@ class _ServoReader:
             found = self._tendons[tendon]
             return tuple(ServoTerm(one.joint, gear * one.factor) for one in found)
         if joint in self._zero:
-            return (ServoTerm(joint, gear),) if gear else ()
+            return (ServoTerm(joint, gear),)
         if joint in self._joints:
             message = f"joint {quote(joint)} has not exactly one coordinate"
             item.repair("unfit-joint", message, _LEFT_OUT, found=joint)
@@ -123,6 +123,8 @@ class _ServoReader:
             inertia = damping = 0.0
         largest = _largest(servo)
         for term in servo.terms:
+            if not term.factor:
+                continue
             before = self._added.get(term.joint, (0.0, 0.0))
             square = term.factor**2
             added = (before[0] + square * inertia, before[1] + square * damping)

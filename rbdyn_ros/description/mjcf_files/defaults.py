@@ -23,10 +23,10 @@ class Classes:
         for element in document.root.iterfind("default"):
             assert isinstance(element, Element)
             name = element.get("class", MAIN)
-            if name != MAIN and name not in self._attributes:
-                self._attributes = {name: self._attributes[MAIN], **self._attributes}
-                self._drives = {name: self._drives[MAIN], **self._drives}
-            self._read(element, name, name if name in self._attributes else MAIN)
+            if name != MAIN:
+                message = f"the class of the top default is {quote(name)}; allowed is {MAIN}"
+                document.item(element, "default").error("bad-value", message, found=name)
+            self._read(element, MAIN, MAIN)
 
     def _read(self, element: Element, name: str, parent: str) -> None:
         item = self._document.item(element, f"default class {quote(name)}")
