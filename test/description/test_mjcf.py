@@ -616,6 +616,18 @@ def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
         mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
 
 
+def test_an_attribute_that_one_element_does_not_use_is_noted(write):
+    more = """<default><joint stiffness="2"/></default>
+      <compiler angle="radian"/><compiler autolimits="true"/>"""
+    text = body("<geom size='1'/>", more).replace(
+        '<joint name="j"', "<joint name='j' stiffness='1'"
+    )
+    free = "<body><joint type='free' stiffness='5'/><geom size='1' mass='1'/></body></worldbody>"
+    found = mjcf.read(write(text.replace("</worldbody>", free)), contact=True).findings
+    noted = [(x.severity, x.found) for x in found if x.code == "not-used"]
+    assert noted == [("warning", "<joint stiffness=>")]
+
+
 @pytest.mark.parametrize(
     ("options", "codes"),
     [

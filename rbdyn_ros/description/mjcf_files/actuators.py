@@ -69,11 +69,13 @@ class _ServoReader:
         reason = drives.reason() or self._elsewhere(item)
         if reason:
             item.repair("not-supported", reason, _LEFT_OUT)
-            self._document.used |= {(element.tag, key) for key in element.attrib}
+            self._document.pass_over(element)
             return
         terms = self._terms(item)
         if terms:
             self._add(Servo(name, terms, drives.gain, line=item.line), drives, item)
+        else:
+            self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
         """Return why an actuator that moves no joints is not read."""

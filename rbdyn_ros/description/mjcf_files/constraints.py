@@ -74,6 +74,7 @@ class _CouplingReader:
                 self._equality(item, name)
             else:
                 item.warn("not-used", "it is not active", "note")
+                document.pass_over(element)
 
     def _tendon(self, item: Item) -> None:
         name, tag = item.text("name"), item.element.tag
@@ -81,8 +82,7 @@ class _CouplingReader:
             message = f"a <{tag}> tendon is not read; read are <fixed> tendons"
             item.repair("not-supported", message, _LEFT_OUT, found=tag, allowed="fixed")
             for child in item.element.iter():
-                self._document.seen.add(id(child))
-                self._document.used |= {(child.tag, key) for key in child.attrib}
+                self._document.pass_over(child)
             return
         terms = []
         for child in elements(item.element):
@@ -123,6 +123,7 @@ class _CouplingReader:
         else:
             message = f"a <{tag}> equality is not read"
             item.repair("not-supported", message, _LEFT_OUT, found=tag)
+            self._document.pass_over(item.element)
 
     def _loop(self, item: Item, name: str, tag: str) -> None:
         """Add the joint of a connect or weld."""

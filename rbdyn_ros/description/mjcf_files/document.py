@@ -38,7 +38,8 @@ class MjcfDocument:
         root: the element <mujoco>, with the content of the included files.
         places: file and line of included elements, by id. Their `line` is that of the include.
         seen: the elements that were read, by id.
-        used: tag and name of the attributes that were read.
+        used: the attributes that were read: id of the element and name, and its tag and name for
+            default classes.
     """
 
     source: str
@@ -47,7 +48,7 @@ class MjcfDocument:
     root: Element
     places: dict[int, str] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
-    used: set[tuple[str, str]] = field(default_factory=set)
+    used: set[tuple[int | str, str]] = field(default_factory=set)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """Yield the children of all sections of a tag, in order."""
@@ -67,18 +68,24 @@ class MjcfDocument:
         """Count all elements of some tags as read, with their attributes."""
         for element in self.root.iter():
             if element.tag in tags:
-                self.seen.add(id(element))
-                self.used |= {(element.tag, name) for name in element.attrib}
+                self.pass_over(element)
+
+    def pass_over(self, element: object) -> None:
+        """Count an element as read, with its attributes."""
+        assert isinstance(element, Element)
+        self.seen.add(id(element))
+        self.used |= {(key, name) for name in element.attrib for key in (id(element), element.tag)}
 
     def report_unused(self, robot: str) -> None:
         """Note each kind of element and attribute that was not read, once."""
         unused = Unused(REASONS, "it is not read", WARNED)
         for element in elements(self.root):
-            self._count(element, unused)
+            self._count(element, unused, is_default=False)
         unused.report(robot, self.audit)
 
-    def _count(self, element: Element, unused: Unused) -> None:
+    def _count(self, element: Element, unused: Unused, *, is_default: bool) -> None:
         tag = element.tag
+        key = tag if is_default else id(element)
         if tag in SILENT:
             return
         if id(element) not in self.seen:
@@ -86,10 +93,10 @@ class MjcfDocument:
             return
         silent = SILENT[""] | SILENT.get(f"{tag} ", frozenset())
         for name in element.attrib:
-            if (tag, name) not in self.used and name not in silent:
+            if (key, name) not in self.used and name not in silent:
                 unused.count(f"<{tag} {name}=>", element.line, name)
         for child in elements(element):
-            self._count(child, unused)
+            self._count(child, unused, is_default=tag == "default")
 
 
 def elements(parent: Element) -> Iterator[Element]:
@@ -328,7 +335,7 @@ class Item:
         return default
 
     def _use(self, name: str) -> None:
-        self.document.used.add((self.element.tag, name))
+        self.document.used |= {(id(self.element), name), (self.element.tag, name)}
 
     def _wrong(self, name: str, found: str, allowed: str) -> None:
         message = f"{name} is {quote(found)}; allowed is {allowed}"

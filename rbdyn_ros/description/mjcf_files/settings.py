@@ -145,13 +145,15 @@ def report_options(document: MjcfDocument) -> None:
 
 def _merged(document: MjcfDocument, tag: str) -> Item:
     """Return all sections of a tag as one; a later one overrides."""
-    merged = Element(tag, {})
-    merged.line = document.root.line
-    for element in document.root.iterfind(tag):
-        document.item(element, tag)  # type: ignore[arg-type]
-        merged.attrib.update(element.attrib)
-        merged.line = getattr(element, "line", merged.line)
-    return document.item(merged, tag)
+    none = Element(tag, {})
+    none.line = document.root.line
+    *before, last = document.root.findall(tag) or [none]
+    assert isinstance(last, Element)
+    for element in reversed(before):
+        document.pass_over(element)
+        for name, value in element.attrib.items():
+            last.attrib.setdefault(name, value)
+    return document.item(last, tag)
 
 
 def unit(vector: list[float]) -> list[float]:

@@ -25,7 +25,13 @@ SILENT: dict[str, frozenset[str]] = {
         )
     ),
     "mesh ": frozenset(("smoothnormal", "texcoord", "normal", "content_type", "maxhullvert")),
-    "geom ": frozenset(("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto")),
+    # friction is read of a geom that touches; mass of one that gives an inertia
+    "geom ": frozenset(
+        (
+            *("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto"),
+            *("friction", "condim", "density", "mass", "shellinertia", "fitscale"),
+        )
+    ),
     "site ": frozenset(("size", "type", "mesh")),
 }
 
@@ -50,7 +56,8 @@ REASONS = {
     "deformable": "bodies are rigid here",
     "torquescale": _SOLVER,
     "surfacevel": "belts are obstacles of a scene file",
+    "stiffness": "a free joint has no spring",
     "lengthrange": "only muscles need it",
 }
 #: Without these the robot moves otherwise than meant.
-WARNED = ("gravcomp", "deformable", "surfacevel")
+WARNED = ("gravcomp", "deformable", "surfacevel", "stiffness")
