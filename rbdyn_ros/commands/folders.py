@@ -71,7 +71,7 @@ def _is_robot(path: Path) -> bool:
     from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES, URDF, format_of
 
     form, suffix = format_of(path), path.suffix.lower()
-    if form is None or not suffix:
+    if form is None or not suffix or not path.is_file():
         return False
     head = b""
     with suppress(OSError), path.open("rb") as file:
@@ -98,7 +98,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
     """Return what becomes of a file, first strictly, then repaired; None: it has macros only."""
-    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.errors import Finding, RbdynError
 
     own = argparse.Namespace(**vars(options))
     if path.suffix.lower() != ".xacro":
@@ -113,6 +113,9 @@ def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
             if path.suffix.lower() == ".xacro" and error.code == "no-links":
                 return None
             reason = reason or _short(str(findings[0]))
+        except Exception as error:  # noqa: BLE001 - the other files still get a verdict
+            reason = _short(f"the reader failed: {type(error).__name__}: {error}")
+            findings = (Finding("reader-failed", reason),)
         else:
             return FileVerdict(path, verdict, time.perf_counter() - start, reason, m.findings)
     return FileVerdict(path, REFUSES, time.perf_counter() - start, reason, findings)

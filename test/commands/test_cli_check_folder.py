@@ -2,9 +2,12 @@
 """`rbdyn check FOLDER`: a verdict on each robot file below a folder."""
 
 import json
+import os
 
 import pytest
 from support.commands import run
+
+from rbdyn_ros.commands.common import loaded_robot
 
 SOUND = '<robot name="r"><link name="base"/></robot>'
 WITHOUT_LIMIT = """<robot name="r"><link name="base"/>
@@ -77,6 +80,27 @@ def test_arguments_of_xacro_are_for_xacro_files(folder):
       <link name="$(arg n)"/></robot>"""
     done = run("check", folder({"a.xacro": text, "b.urdf": SOUND}), "n:=base")
     assert done.returncode == 0, done.stdout
+
+
+def test_pipes_are_no_robot_files(folder):
+    at = folder({"a.urdf": SOUND})
+    for name in ("pipe.xml", "pipe.yaml", "pipe.urdf"):
+        os.mkfifo(at / name)
+    assert "1 robot file:" in run("check", at).stdout
+
+
+def test_a_reader_that_fails_does_not_end_the_run(folder, monkeypatch):
+    def failing(options, path):
+        if path.name == "a.urdf":
+            raise RecursionError("too deep")
+        return loaded_robot(options, path)
+
+    monkeypatch.setattr("rbdyn_ros.commands.folders.loaded_robot", failing)
+    done = run("check", folder({"a.urdf": SOUND, "b.urdf": SOUND}), "--format", "json")
+    rows = json.loads(done.stdout)
+    assert [row["verdict"] for row in rows] == ["refused", "loads"]
+    assert rows[0]["reason"] == "the reader failed: RecursionError: too deep"
+    assert done.returncode == 1
 
 
 def test_sarif_has_the_findings_of_all_files(folder):

@@ -88,6 +88,23 @@ ACTUATORS = """<mujoco>
 </mujoco>"""
 
 
+#: Vectors of which an element gives fewer numbers than its class, or than the format.
+SHORT = """<mujoco>
+  <default>
+    <general biastype="affine" gainprm="100" biasprm="0 -100 -5"/>
+    <geom type="capsule" size=".1 .5" friction="1 .1 .2" condim="6"/>
+    <default class="thin"><geom size=".05" friction=".3"/></default>
+  </default>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0"/><geom size=".2" friction=".5"/>
+      <body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom class="thin" friction=".7 .4"/></body>
+    </body>
+  </worldbody>
+  <equality><joint joint1="b" joint2="a" polycoef="0.1"/></equality>
+  <actuator><general joint="a" biasprm="0 -50"/><general joint="a" biasprm="3"/></actuator>
+</mujoco>"""
+
+
 @pytest.fixture
 def write(tmp_path):
     """Return a function that writes a model and the mesh of a tetrahedron."""
@@ -124,6 +141,62 @@ def test_actuators_are_those_of_mujoco(write, seed):
     twins.move(seed)
     twins.check()
     twins.check_actuators()
+
+
+def test_short_vectors_keep_the_numbers_of_their_class(write):
+    from support.mjcf import Twins
+
+    twins = Twins(write(SHORT))
+    twins.move(1)
+    twins.check()
+    twins.check_actuators()
+    follower = next(joint for joint in twins.described.joints if joint.mimic)
+    line = follower.mimic.offset, follower.mimic.ratio
+    np.testing.assert_array_equal(line, twins.theirs.eq_data[0, :2])
+    surfaces = [x.surface for x in mjcf.read(write(SHORT), contact=True).geometries]
+    ours = [(x.friction, x.torsional, x.rolling) for x in surfaces]
+    np.testing.assert_array_equal(ours, twins.theirs.geom_friction)
+
+
+RANGES = """<mujoco><compiler autolimits="{}" angle="radian"/><worldbody>
+  <body><joint name="j" range="{}" limited="{}" actuatorfrcrange="{}" actuatorfrclimited="{}"/>
+    <geom size="0.1"/></body></worldbody>
+  <actuator><motor joint="j" ctrlrange="{}" ctrllimited="{}" forcerange="{}" forcelimited="{}"/>
+  </actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("autolimits", "word", "given"),
+    [
+        ("true", "auto", "0 0"),
+        ("true", "auto", "1 1"),
+        ("true", "auto", "2 1"),
+        ("true", "auto", "-2 2"),
+        ("true", "false", "-2 2"),
+        ("false", "true", "-2 2"),
+        ("false", "auto", "0 0"),
+    ],
+)
+def test_ranges_limit_where_they_do_in_mujoco(write, autolimits, word, given):
+    from support.mjcf import mujoco
+
+    path = write(RANGES.format(autolimits, *[given, word] * 4))
+    theirs, described = mujoco.MjModel.from_xml_path(str(path)), mjcf.read(path)
+    joint, servo = described.joints[0], described.servos[0]
+    limits = (
+        joint.type == "revolute",
+        math.isfinite(joint.limit.effort if joint.limit else math.inf),
+    )
+    assert limits == (theirs.jnt_limited[0], theirs.jnt_actfrclimited[0])
+    ranges = math.isfinite(servo.control[0]), math.isfinite(servo.force[0])
+    assert ranges == (theirs.actuator_ctrllimited[0], theirs.actuator_forcelimited[0])
+
+
+def test_an_effort_limit_of_two_sizes_is_the_smaller_one(write):
+    text = body("<geom size='1'/>").replace("axis", "actuatorfrcrange='-1 5' axis")
+    described = mjcf.read(write(text))
+    assert described.joints[0].limit.effort == 1.0
+    assert [x.code for x in described.findings] == ["not-supported"]
 
 
 SHAPES = {
@@ -189,6 +262,10 @@ def test_meshes_give_the_inertia_of_mujoco(write, kind):
     twins.check()
     if kind == "exact":
         assert twins.m.body_mass[1] == pytest.approx(4.0, rel=1e-12)
+        older = asset.replace(' inertia="exact"', "")
+        text = f'<compiler exactmeshinertia="true"/>{older}'
+        m = rb.load(write(body('<geom type="mesh" mesh="l" density="1"/>', text)))
+        np.testing.assert_array_equal(m.body_inertia, twins.m.body_inertia)
 
 
 def test_inertia_of_a_tetrahedron_in_closed_form(write):
@@ -314,6 +391,45 @@ def test_contacts_of_a_model(write):
     assert excluded == {frozenset(pair) for pair in ("db", "ab", "ac")}
 
 
+STANDING = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/>
+  <body name="table"><geom name="top" type="box" size=".1 .1 .1" condim="4"/></body>
+  <body name="arm"><joint/><geom name="hand" size=".2"/></body>
+</worldbody><contact><exclude body1="{}" body2="{}"/></contact></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "obstacle"),
+    [
+        ("table", "arm", "top"),
+        ("arm", "table", "top"),
+        ("arm", "world", "floor"),
+        ("table", "world", None),
+    ],
+)
+def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
+    path = write(STANDING.format(first, second))
+    found = mjcf.read(path, contact=True).exclusions
+    expected = [("arm", obstacle, False)] if obstacle else []
+    assert [(x.first, x.second, x.links) for x in found] == expected
+
+
+def test_rolling_friction_of_an_obstacle_is_noted(write):
+    described = mjcf.read(write(STANDING.format("arm", "world")), contact=True)
+    assert [x.element for x in described.findings if x.code == "not-used"] == ["geom 'top'"]
+
+
+def test_an_actuator_without_gear_keeps_its_place(write):
+    more = """<actuator><motor name="none" joint="j" gear="0"/>
+      <motor name="one" joint="j" gear="2" ctrlrange="-1 1"/></actuator>"""
+    path = write(body("<geom size='1'/>", more))
+    m = rb.load(path)
+    servos = rb.servos(m, path)
+    assert servos.names == ("none", "one")
+    np.testing.assert_array_equal(servos.efforts(rb.make_data(m), [9.0, 1.0]), [2.0])
+    assert m.jnt_effort[0] == 2.0
+
+
 def test_without_contact_no_mesh_is_opened(write):
     asset = '<asset><mesh name="gone" file="gone.stl"/></asset>'
     given = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="gone"/>'
@@ -344,6 +460,11 @@ def test_servos_of_a_mimic_joint_act_on_its_leader(write):
         servos.efforts(rb.make_data(m), [1.0, 2.0])
 
 
+def mesh_of(face):
+    """Return a mesh with vertices of its own, and a face."""
+    return f"<asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='{face}'/></asset>"
+
+
 REFUSED = {
     "two keyframes of one name": (
         body("<geom size='1'/>", "<keyframe><key name='k'/>\n<key name='k'/></keyframe>"),
@@ -371,6 +492,10 @@ REFUSED = {
         body("<geom size='1'/>", "<actuator><motor joint='x'/></actuator>"), "unknown-joint",
         "actuator 'motor0'", 1,
     ),
+    "a range without room": (
+        body("<geom size='1'/>").replace("axis", "limited='true' range='1 1' axis"), "bad-value",
+        "joint 'j'", 1,
+    ),
     "a muscle": (
         body("<geom size='1'/>", "<actuator><muscle name='m' joint='j'/></actuator>"),
         "not-supported", "actuator 'm'", 1,
@@ -390,6 +515,34 @@ REFUSED = {
     "a polynomial": (
         body("<geom size='1'/>", "<equality><joint joint1='j' polycoef='0 1 2'/></equality>"),
         "not-supported", None, 1,
+    ),
+    "a lag of the class": (
+        body(
+            "<geom size='1'/>",
+            "<default><position kp='1' timeconst='1'/></default>"
+            "<actuator><position joint='j'/></actuator>",
+        ),
+        "not-supported", None, 1,
+    ),
+    "an equality without a tendon": (
+        body("<geom size='1'/>", "<tendon><fixed/></tendon><equality><tendon/></equality>"),
+        "unknown-tendon", "equality 'tendon0'", 1,
+    ),
+    "a face with a huge number": (
+        body("<geom size='1'/>", mesh_of("0 1 1e300")), "bad-value", "mesh 'm'", 1,
+    ),
+    "a face with a fraction": (
+        body("<geom size='1'/>", mesh_of("0 1 1.7")), "bad-value", "mesh 'm'", 1,
+    ),
+    "a face of four": (
+        body("<geom size='1'/>", mesh_of("0 1 2 3")), "bad-value", "mesh 'm'", 1,
+    ),
+    "a fitted bounding box": (
+        body("<geom type='box' mesh='m'/>", "<compiler fitaabb='true'/>" + mesh_of("")),
+        "not-supported", "geom of body 'b'", 1,
+    ),
+    "a top default with a class": (
+        body("<geom size='1'/>", "<default class='x'/>"), "bad-value", "default", 1,
     ),
     "a flex": (body("<geom size='1'/><flexcomp name='f'/>"), "not-supported", None, 1),
     "an MSH": (
@@ -439,6 +592,15 @@ def test_a_file_that_includes_itself_is_refused(write):
         mjcf.read(path)
 
 
+def test_files_that_nest_too_deep_together_are_refused(write):
+    for k in range(60):
+        inside = f"<include file='{k + 1}.xml'/>" if k < 59 else "<geom size='1'/>"
+        frames = "<frame>" * 50 + inside + "</frame>" * 50
+        write(f"<mujocoinclude>{frames}</mujocoinclude>", f"{k}.xml")
+    with refused(DescriptionError, "too-deep", line=1):
+        mjcf.read(write(body("<include file='0.xml'/>")))
+
+
 def test_an_error_in_an_included_file_has_its_line(write):
     write("<mujocoinclude>\n\n<geom size='-1'/></mujocoinclude>", "part.xml")
     with pytest.raises(DescriptionError, match=r"line 1: geom of body 'b'.*\(part.xml, line 3\)"):
@@ -454,8 +616,34 @@ def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
         mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
 
 
+def test_an_attribute_that_one_element_does_not_use_is_noted(write):
+    more = """<default><joint stiffness="2"/></default>
+      <compiler angle="radian"/><compiler autolimits="true"/>"""
+    text = body("<geom size='1'/>", more).replace(
+        '<joint name="j"', "<joint name='j' stiffness='1'"
+    )
+    free = "<body><joint type='free' stiffness='5'/><geom size='1' mass='1'/></body></worldbody>"
+    found = mjcf.read(write(text.replace("</worldbody>", free)), contact=True).findings
+    noted = [(x.severity, x.found) for x in found if x.code == "not-used"]
+    assert noted == [("warning", "<joint stiffness=>")]
+
+
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        ('density="0" gravity="0 0 -9.8"', []),
+        ('gravity="0 0 -1.62"', ["gravity"]),
+        ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
+        ('timestep="0.01"><flag gravity="disable"/></option><option', ["gravity"]),
+    ],
+)
+def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes):
+    found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
+    assert [x.code for x in found if x.severity == "warning"] == codes, found
+
+
 def test_what_is_not_read_is_named_once(write):
-    more = """<option gravity="0 0 -1"/><sensor><gyro site="s"/></sensor>
+    more = """<option timestep="0.01"/><sensor><gyro site="s"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
     found = [str(x) for x in mjcf.read(write(text), contact=True).findings]

@@ -12,7 +12,7 @@ from rbdyn_ros.description.mjcf_files.constraints import Couplings, starts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.drives import ELSEWHERE, Drives
-from rbdyn_ros.description.mjcf_files.joints import is_limited
+from rbdyn_ros.description.mjcf_files.joints import limiting_range
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.servos import UNLIMITED, Servo, ServoTerm
 from rbdyn_ros.description.parts.types import Joint, Limit
@@ -69,11 +69,13 @@ class _ServoReader:
         reason = drives.reason() or self._elsewhere(item)
         if reason:
             item.repair("not-supported", reason, _LEFT_OUT)
-            self._document.used |= {(element.tag, key) for key in element.attrib}
+            self._document.pass_over(element)
             return
         terms = self._terms(item)
         if terms:
             self._add(Servo(name, terms, drives.gain, line=item.line), drives, item)
+        else:
+            self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
         """Return why an actuator that moves no joints is not read."""
@@ -98,7 +100,7 @@ class _ServoReader:
             found = self._tendons[tendon]
             return tuple(ServoTerm(one.joint, gear * one.factor) for one in found)
         if joint in self._zero:
-            return (ServoTerm(joint, gear),) if gear else ()
+            return (ServoTerm(joint, gear),)
         if joint in self._joints:
             message = f"joint {quote(joint)} has not exactly one coordinate"
             item.repair("unfit-joint", message, _LEFT_OUT, found=joint)
@@ -123,6 +125,8 @@ class _ServoReader:
             inertia = damping = 0.0
         largest = _largest(servo)
         for term in servo.terms:
+            if not term.factor:
+                continue
             before = self._added.get(term.joint, (0.0, 0.0))
             square = term.factor**2
             added = (before[0] + square * inertia, before[1] + square * damping)
@@ -131,13 +135,8 @@ class _ServoReader:
             self._forces[term.joint] = force_before + abs(term.factor) * largest
 
     def _range(self, item: Item, what: str) -> tuple[float, float]:
-        given = item.numbers(f"{what}range", 2, inf=True)
-        if not is_limited(item, f"{what}limited", f"{what}range", self._settings) or not given:
-            return UNLIMITED
-        if given[0] >= given[1]:
-            message = f"{what}range is '{item.text(f'{what}range')}'; the first number is smaller"
-            item.error("bad-value", message, found=item.text(f"{what}range"))
-        return given[0], given[1]
+        found = limiting_range(item, f"{what}limited", f"{what}range", self._settings)
+        return found or UNLIMITED
 
     def _inherited(self, servo: Servo, part: float) -> tuple[float, float]:
         """Return the range of a joint, scaled about its middle."""

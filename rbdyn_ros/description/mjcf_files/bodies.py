@@ -170,7 +170,9 @@ class _TreeReader:
         geom = read_geom(item, frame, self._settings, self._meshes)
         if geom is not None:
             body.geoms.append(geom)
-        elif item.document.audit.errors:
+            return
+        self._document.pass_over(element)
+        if item.document.audit.errors:
             item.document.audit.partial = True
 
     def _site(self, element: Element, body: MjcfBody, frame: Pose, around: str) -> None:

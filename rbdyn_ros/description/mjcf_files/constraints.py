@@ -10,6 +10,8 @@ from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
+from rbdyn_ros.description.mjcf_files.joints import limiting_range
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.poses import Pose, compose, inverse
 from rbdyn_ros.description.parts.types import WORLD, Gear, GearTerm, Joint, Mimic
 from rbdyn_ros.errors import quote
@@ -38,9 +40,11 @@ class Couplings:
     tendons: dict[str, tuple[GearTerm, ...]] = field(default_factory=dict)
 
 
-def read_couplings(document: MjcfDocument, classes: Classes, tree: BodyTree) -> Couplings:
+def read_couplings(
+    document: MjcfDocument, classes: Classes, settings: CompilerSettings, tree: BodyTree
+) -> Couplings:
     """Return the tendons and equalities of a model."""
-    return _CouplingReader(document, classes, tree).couplings
+    return _CouplingReader(document, classes, settings, tree).couplings
 
 
 def starts(tree: BodyTree) -> dict[str, float]:
@@ -49,8 +53,14 @@ def starts(tree: BodyTree) -> dict[str, float]:
 
 
 class _CouplingReader:
-    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
-        self._document, self._classes, self._tree = document, classes, tree
+    def __init__(
+        self,
+        document: MjcfDocument,
+        classes: Classes,
+        settings: CompilerSettings,
+        tree: BodyTree,
+    ) -> None:
+        self._document, self._settings, self._tree = document, settings, tree
         self._zero = starts(tree)
         self._names = {joint.name for joint in tree.joints}
         self.couplings = Couplings()
@@ -64,6 +74,7 @@ class _CouplingReader:
                 self._equality(item, name)
             else:
                 item.warn("not-used", "it is not active", "note")
+                document.pass_over(element)
 
     def _tendon(self, item: Item) -> None:
         name, tag = item.text("name"), item.element.tag
@@ -71,8 +82,7 @@ class _CouplingReader:
             message = f"a <{tag}> tendon is not read; read are <fixed> tendons"
             item.repair("not-supported", message, _LEFT_OUT, found=tag, allowed="fixed")
             for child in item.element.iter():
-                self._document.seen.add(id(child))
-                self._document.used |= {(child.tag, key) for key in child.attrib}
+                self._document.pass_over(child)
             return
         terms = []
         for child in elements(item.element):
@@ -80,9 +90,10 @@ class _CouplingReader:
             joint, factor = self._joint(part, "joint"), part.number("coef", 1.0)
             if joint and factor:
                 terms.append(GearTerm(joint, factor))
-        self.couplings.tendons[name] = tuple(terms)
+        if name:
+            self.couplings.tendons[name] = tuple(terms)
         acts = [what for what in _FORCES if any(item.numbers(what, 1, 3, inf=True))]
-        if item.text("limited", "auto") != "false" and item.given("range"):
+        if limiting_range(item, "limited", "range", self._settings):
             acts.append("range")
         if acts:
             message = f"the {' and '.join(acts)} of a tendon is not read"
@@ -112,6 +123,7 @@ class _CouplingReader:
         else:
             message = f"a <{tag}> equality is not read"
             item.repair("not-supported", message, _LEFT_OUT, found=tag)
+            self._document.pass_over(item.element)
 
     def _loop(self, item: Item, name: str, tag: str) -> None:
         """Add the joint of a connect or weld."""
@@ -180,9 +192,7 @@ class _CouplingReader:
 
     def _line(self, item: Item) -> tuple[float, float] | None:
         """Return the constant and the ratio of an equality; None if it is not linear."""
-        constant, ratio, *rest = (*item.numbers("polycoef", 1, 5), 0.0, 0.0)
-        if not item.given("polycoef"):
-            constant, ratio = 0.0, 1.0
+        constant, ratio, *rest = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
         if any(rest):
             message = f"polycoef is '{item.text('polycoef')}'; read are its first two numbers"
             item.repair("not-supported", message, _LEFT_OUT, found=item.text("polycoef"))
@@ -216,7 +226,7 @@ class _CouplingReader:
 
     def _tendons(self, item: Item, name: str) -> None:
         line = self._line(item)
-        names = [item.text(key) for key in ("tendon1", "tendon2") if item.given(key)]
+        names = [item.text("tendon1"), *([item.text("tendon2")] if item.given("tendon2") else [])]
         tendons = self.couplings.tendons
         if line is None or not all(one in tendons for one in names):
             if line is not None and not self._document.audit.partial:

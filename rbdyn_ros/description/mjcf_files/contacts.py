@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
@@ -32,6 +33,7 @@ def read_contacts(
     furniture = _furniture(tree)
     names = UniqueNames()
     geometries, obstacles = list[Geometry](), list[Obstacle]()
+    standing = dict[str, MjcfBody]()
     for body in tree.bodies.values():
         for given in body.geoms:
             filtered = pairs.filter(given)
@@ -45,7 +47,9 @@ def read_contacts(
             if geom is None:
                 continue
             if body in furniture:
-                obstacles += _obstacles(geom, body, names, filtered, meshes)
+                found = _obstacles(geom, body, names, filtered, meshes)
+                obstacles += found
+                standing |= {one.name: body for one in found}
                 continue
             wanted = names.free(geom.name or body.name)
             at, surface, line = geom.placed(), geom.surface(), geom.item.line
@@ -57,7 +61,7 @@ def read_contacts(
                 name = wanted if number == 0 else names.free(geom.name or body.name)
                 part = Geometry(name, body.name, shape, at, surface, line, filtered)
                 geometries.append(part)
-    return geometries, obstacles, [*pairs.excluded(obstacles), *_families(tree)]
+    return geometries, obstacles, [*pairs.excluded(furniture, standing), *_families(tree)]
 
 
 def _furniture(tree: BodyTree) -> set[MjcfBody]:
@@ -75,14 +79,23 @@ def _furniture(tree: BodyTree) -> set[MjcfBody]:
 def _obstacles(
     geom: Geom, body: MjcfBody, names: UniqueNames, filtered: Filter, meshes: MeshShapes
 ) -> list[Obstacle]:
-    found = []
-    for shape in geom.shape(meshes):
-        name = names.free(geom.name or (body.name if body.parent else geom.kind))
-        friction = geom.surface().friction
-        at = compose(body.place, geom.placed())
-        obstacles = Obstacle(name, shape, at, friction, geom.item.line, filtered)
-        found.append(obstacles)
-    return found
+    surface, at = geom.surface(), compose(body.place, geom.placed())
+    if surface.torsional or surface.rolling:
+        message = (
+            "its torsional and rolling friction are not used: obstacles have sliding friction"
+        )
+        geom.item.warn("not-used", message, "note")
+    return [
+        Obstacle(
+            names.free(geom.name or (body.name if body.parent else geom.kind)),
+            shape,
+            at,
+            surface.friction,
+            geom.item.line,
+            filtered,
+        )
+        for shape in geom.shape(meshes)
+    ]
 
 
 def _families(tree: BodyTree) -> list[Exclusion]:
@@ -162,19 +175,28 @@ class _NamedPairs:
             hint = self._document.audit.hint(name, self._tree.bodies)
             item.error("unknown-body", f"there is no body {quote(name)}{hint}", found=name)
 
-    def excluded(self, obstacles: list[Obstacle]) -> list[Exclusion]:
-        """Return the excluded pairs of bodies; the world stands for its obstacles."""
+    def excluded(
+        self, furniture: set[MjcfBody], standing: Mapping[str, MjcfBody]
+    ) -> list[Exclusion]:
+        """Return the excluded pairs of bodies.
+
+        Args:
+            furniture: bodies that stand in the world.
+            standing: the body of each obstacle.
+        """
         found = []
         for item in self._excluded:
             bodies = [self._tree.bodies.get(item.text(key)) for key in ("body1", "body2")]
             first, second = bodies
             if first is None or second is None:
                 continue
-            worlds = [body for body in (first, second) if body.parent is None]
-            if not worlds:
+            if first in furniture:
+                first, second = second, first
+            if first in furniture:
+                continue
+            if second not in furniture:
                 found.append(Exclusion(first.name, second.name, item.line, links=True))
                 continue
-            link = second if first.parent is None else first
-            if link.parent is not None:
-                found += [Exclusion(link.name, one.name, item.line) for one in obstacles]
+            names = [name for name, body in standing.items() if body is second]
+            found += [Exclusion(first.name, name, item.line) for name in names]
         return found

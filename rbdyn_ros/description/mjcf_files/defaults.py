@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements, overlaid
 from rbdyn_ros.description.mjcf_files.drives import ACTUATORS, Drives
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import quote
@@ -23,10 +23,10 @@ class Classes:
         for element in document.root.iterfind("default"):
             assert isinstance(element, Element)
             name = element.get("class", MAIN)
-            if name != MAIN and name not in self._attributes:
-                self._attributes = {name: self._attributes[MAIN], **self._attributes}
-                self._drives = {name: self._drives[MAIN], **self._drives}
-            self._read(element, name, name if name in self._attributes else MAIN)
+            if name != MAIN:
+                message = f"the class of the top default is {quote(name)}; allowed is {MAIN}"
+                document.item(element, "default").error("bad-value", message, found=name)
+            self._read(element, MAIN, MAIN)
 
     def _read(self, element: Element, name: str, parent: str) -> None:
         item = self._document.item(element, f"default class {quote(name)}")
@@ -38,17 +38,19 @@ class Classes:
         children = list(elements(element))
         for child in children:
             if child.tag in ACTUATORS:
-                given = self._document.item(child, f"<{child.tag}> of {item.owner}")
-                drives = drives.changed(given)
+                actuator = self._document.item(child, f"<{child.tag}> of {item.owner}")
+                drives = drives.changed(actuator)
             elif child.tag != "default":
                 self._document.seen.add(id(child))
-                own.setdefault(child.tag, {}).update(child.attrib)
+                given = own.setdefault(child.tag, {})
+                for key, value in child.attrib.items():
+                    given[key] = overlaid(key, value, given.get(key, ""))
         self._attributes[name], self._drives[name] = own, drives
         for child in children:
             if child.tag == "default":
                 if not child.get("class"):
-                    given = self._document.item(child, f"default of class {quote(name)}")
-                    given.error("missing-name", "a default inside another one needs a class")
+                    inner = self._document.item(child, f"default of class {quote(name)}")
+                    inner.error("missing-name", "a default inside another one needs a class")
                     continue
                 self._read(child, child.attrib["class"], name)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ SUFFIXES = (".xml", ".mjcf")
 MOST_FILES = 256
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
+#: Vectors of which an element may give the first numbers only; the rest are those of its class.
+_OPEN = ("size", "friction", "damping", "stiffness")
 
 
 @dataclass(slots=True)
@@ -36,7 +38,8 @@ class MjcfDocument:
         root: the element <mujoco>, with the content of the included files.
         places: file and line of included elements, by id. Their `line` is that of the include.
         seen: the elements that were read, by id.
-        used: tag and name of the attributes that were read.
+        used: the attributes that were read: id of the element and name, and its tag and name for
+            default classes.
     """
 
     source: str
@@ -45,7 +48,7 @@ class MjcfDocument:
     root: Element
     places: dict[int, str] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
-    used: set[tuple[str, str]] = field(default_factory=set)
+    used: set[tuple[int | str, str]] = field(default_factory=set)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """Yield the children of all sections of a tag, in order."""
@@ -65,18 +68,24 @@ class MjcfDocument:
         """Count all elements of some tags as read, with their attributes."""
         for element in self.root.iter():
             if element.tag in tags:
-                self.seen.add(id(element))
-                self.used |= {(element.tag, name) for name in element.attrib}
+                self.pass_over(element)
+
+    def pass_over(self, element: object) -> None:
+        """Count an element as read, with its attributes."""
+        assert isinstance(element, Element)
+        self.seen.add(id(element))
+        self.used |= {(key, name) for name in element.attrib for key in (id(element), element.tag)}
 
     def report_unused(self, robot: str) -> None:
         """Note each kind of element and attribute that was not read, once."""
         unused = Unused(REASONS, "it is not read", WARNED)
         for element in elements(self.root):
-            self._count(element, unused)
+            self._count(element, unused, is_default=False)
         unused.report(robot, self.audit)
 
-    def _count(self, element: Element, unused: Unused) -> None:
+    def _count(self, element: Element, unused: Unused, *, is_default: bool) -> None:
         tag = element.tag
+        key = tag if is_default else id(element)
         if tag in SILENT:
             return
         if id(element) not in self.seen:
@@ -84,15 +93,29 @@ class MjcfDocument:
             return
         silent = SILENT[""] | SILENT.get(f"{tag} ", frozenset())
         for name in element.attrib:
-            if (tag, name) not in self.used and name not in silent:
+            if (key, name) not in self.used and name not in silent:
                 unused.count(f"<{tag} {name}=>", element.line, name)
         for child in elements(element):
-            self._count(child, unused)
+            self._count(child, unused, is_default=tag == "default")
 
 
 def elements(parent: Element) -> Iterator[Element]:
     """Yield the children of an element."""
     return (child for child in parent if isinstance(child, Element))
+
+
+def _height(element: Element) -> int:
+    """Return how deep the elements in an element are nested."""
+    height, level = -1, [element]
+    while level:
+        height, level = height + 1, [child for one in level for child in elements(one)]
+    return height
+
+
+def overlaid(name: str, own: str, below: str) -> str:
+    """Return an attribute that overrides that of a class."""
+    words = own.split()
+    return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
 
 def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) -> MjcfDocument:
@@ -109,7 +132,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
     """
     root = guard.parse(data, source, "mujoco", guard.Everything())
     document = MjcfDocument(source, folder, audit, root)
-    _Includes(document).expand(root, folder, 0)
+    _Includes(document).expand(root, folder, 0, 1)
     return document
 
 
@@ -122,13 +145,14 @@ class _Includes:
         if document.folder is not None:
             self._opened.add(Path(document.source).resolve())
 
-    def expand(self, parent: Element, folder: Path | None, line: int) -> None:
+    def expand(self, parent: Element, folder: Path | None, line: int, depth: int) -> None:
         """Expand the includes below an element.
 
         Args:
             parent: the element.
             folder: of its file.
             line: of the first include that leads to it; 0: it is in the first file.
+            depth: of the element in the model.
         """
         if not any(child.tag == "include" for child in parent.iter()):
             return
@@ -138,13 +162,16 @@ class _Includes:
         for child in children:
             if child.tag != "include":
                 parent.append(child)
-                self.expand(child, folder, line)
+                self.expand(child, folder, line, depth + 1)
                 continue
             at = line or child.line
-            for content in self._content(child, folder, at):
+            for content in self._content(child, folder, at, depth):
                 parent.append(content)
 
-    def _content(self, include: Element, folder: Path | None, line: int) -> list[Element]:
+    def _content(
+        self, include: Element, folder: Path | None, line: int, depth: int
+    ) -> list[Element]:
+        """Return the elements of an included file, which become children at a depth."""
         name = include.get("file", "")
         path = self._found(name, include, folder)
         if path is None:
@@ -160,7 +187,12 @@ class _Includes:
         if self._elements > guard.MAX_ELEMENTS:
             message = f"the model has more than {guard.MAX_ELEMENTS} elements in all its files"
             guard.refuse("too-many-elements", message, self._document.source, line)
-        self.expand(root, path.parent, line)
+        if depth + _height(root) > guard.MAX_DEPTH:
+            message = f"with {quote(name, 200)}, elements are nested more than"
+            guard.refuse(
+                "too-deep", f"{message} {guard.MAX_DEPTH} deep", self._document.source, line
+            )
+        self.expand(root, path.parent, line, depth)
         return list(elements(root))
 
     def _found(self, name: str, include: Element, folder: Path | None) -> Path | None:
@@ -217,7 +249,8 @@ class Item:
     def text(self, name: str, default: str = "") -> str:
         """Return an attribute."""
         self._use(name)
-        return self.element.attrib.get(name, self.defaults.get(name, default))
+        own, below = self.element.attrib.get(name), self.defaults.get(name, default)
+        return below if own is None else overlaid(name, own, below)
 
     def error(self, code: str, message: str, **of: str) -> None:
         """Add an error about the element."""
@@ -258,6 +291,17 @@ class Item:
             return []
         return found
 
+    def filled(self, name: str, defaults: Sequence[float], most: int = 0) -> list[float]:
+        """Return the numbers of an attribute; defaults replace those missing at its end.
+
+        Args:
+            name: of the attribute.
+            defaults: of MJCF.
+            most: most numbers; 0: as many as defaults.
+        """
+        found = self.numbers(name, 1, most or len(defaults))
+        return [*found, *defaults[len(found) :]]
+
     def number(self, name: str, default: float = 0.0) -> float:
         """Return one number."""
         found = self.numbers(name, 1)
@@ -291,7 +335,7 @@ class Item:
         return default
 
     def _use(self, name: str) -> None:
-        self.document.used.add((self.element.tag, name))
+        self.document.used |= {(id(self.element), name), (self.element.tag, name)}
 
     def _wrong(self, name: str, found: str, allowed: str) -> None:
         message = f"{name} is {quote(found)}; allowed is {allowed}"

@@ -74,12 +74,14 @@ class Drives:
 
 def _of_general(before: Drives, item: Item) -> Drives:
     gains = item.numbers("gainprm", 1, 10) or [before.gain]
-    biases = (*item.numbers("biasprm", 1, 10), *(0.0,) * 3)[:3]
-    bias = (biases[0], biases[1], biases[2]) if item.given("biasprm") else before.bias
+    force, per_length, per_speed, *_ = item.filled("biasprm", before.bias, 10)
+    bias = (force, per_length, per_speed)
     other = {**before.other}
     for name, known in (("dyntype", "none"), ("gaintype", "fixed"), ("biastype", "affine")):
         if item.given(name):
             other.pop(name, None)
+            if name == "dyntype":
+                other.pop("timeconst", None)
             if item.text(name) not in (known, "none"):
                 other[name] = item.text(name)
     affine = item.text("biastype", "affine" if before.affine else "none") == "affine"
@@ -97,7 +99,9 @@ def _of_position(before: Drives, item: Item) -> Drives:
         damping, ratio = 0.0, item.number("dampratio")
     if item.given("kv") and item.given("dampratio"):
         item.error("bad-value", "has both kv and dampratio; give one")
-    lag = {"timeconst": item.text("timeconst")} if item.number("timeconst") > 0.0 else {}
+    lag = {name: text for name, text in before.other.items() if name == "timeconst"}
+    if item.given("timeconst"):
+        lag = {"timeconst": item.text("timeconst")} if item.number("timeconst") > 0.0 else {}
     bias = (before.bias[0], -stiffness, -damping)
     inherit = item.number("inheritrange", before.inherit)
     return replace(

@@ -115,8 +115,7 @@ class Geom:
 
     def surface(self) -> Surface:
         """Return its contact properties."""
-        own = self.item.numbers("friction", 1, 3)
-        sliding, torsional, rolling = (*own, *_FRICTION[len(own) :])
+        sliding, torsional, rolling = self.item.filled("friction", _FRICTION)
         dimensions = self.item.whole("condim", 3)
         return Surface(
             friction=sliding if dimensions > 1 else 0.0,
@@ -250,6 +249,10 @@ def read_geom(
         hint = item.document.audit.hint(name, meshes)
         item.error("unknown-mesh", f"there is no mesh {quote(name)}{hint}", found=name)
         return None
+    if settings.fitaabb and mesh is not None and kind != "mesh":
+        message = "a shape that fits the bounding box of a mesh is not read"
+        repaired = "it fits the inertia of the mesh"
+        item.repair("not-supported", message, repaired, allowed="fitaabb false")
     at, sizes = settings.pose(item), item.numbers("size", 1, 3)
     ends = item.numbers("fromto", 6) if kind in _ENDS else []
     if ends:

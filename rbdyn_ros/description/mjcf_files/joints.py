@@ -167,23 +167,48 @@ class JointReader:
     def _limit(self, item: Item, kind: str) -> Limit | None:
         """Return the limits of position and effort; None: there are none."""
         lower, upper = -math.inf, math.inf
-        given = item.numbers("range", 2, inf=True)
-        if given and is_limited(item, "limited", "range", self._settings):
-            if kind in ("hinge", "ball"):
-                given = [self._settings.angle(x) for x in given]
-            lower, upper = given
-        effort = math.inf
-        if is_limited(item, "actuatorfrclimited", "actuatorfrcrange", self._settings):
-            effort = max(map(abs, item.numbers("actuatorfrcrange", 2, inf=True) or [math.inf]))
+        bounds = limiting_range(item, "limited", "range", self._settings)
+        if bounds:
+            turns = kind in ("hinge", "ball")
+            lower, upper = (self._settings.angle(x) if turns else x for x in bounds)
+        effort = self._effort(item)
         if (lower, upper, effort) == (-math.inf, math.inf, math.inf):
             return Limit() if kind == "slide" else None
         return Limit(max(lower, 0.0) if kind == "ball" else lower, upper, effort)
 
+    def _effort(self, item: Item) -> float:
+        """Return the effort limit: the smaller one if the directions have different limits."""
+        forces = limiting_range(item, "actuatorfrclimited", "actuatorfrcrange", self._settings)
+        if forces is None:
+            return math.inf
+        effort = min(map(abs, forces))
+        if forces[0] != -forces[1]:
+            message = f"actuatorfrcrange is {quote(item.text('actuatorfrcrange'))}"
+            item.warn("not-supported", f"{message}; {effort:g} limits the effort both ways")
+        return effort
 
-def is_limited(item: Item, flag: str, range_of: str, settings: CompilerSettings) -> bool:
-    """Return whether a range counts."""
-    word = item.choice(flag, _LIMITED, "auto")
-    return word == "true" or (word == "auto" and settings.autolimits and item.given(range_of))
+
+def limiting_range(
+    item: Item, flag: str, range_of: str, settings: CompilerSettings
+) -> tuple[float, float] | None:
+    """Return a range that limits a quantity; None: there is no limit.
+
+    Args:
+        item: the element.
+        flag: attribute that says whether the range limits.
+        range_of: attribute with the range. Automatically, only one with room counts.
+        settings: of the compiler.
+    """
+    word, given = item.choice(flag, _LIMITED, "auto"), item.numbers(range_of, 2, inf=True)
+    if not given or word == "false":
+        return None
+    if given[0] < given[1]:
+        return (given[0], given[1]) if word == "true" or settings.autolimits else None
+    if word == "true":
+        found = item.text(range_of)
+        message = f"{range_of} is {quote(found)}; the first number must be the smaller one"
+        item.error("bad-value", message, found=found)
+    return None
 
 
 def _coefficient(item: Item, name: str) -> float:

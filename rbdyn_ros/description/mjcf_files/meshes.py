@@ -73,31 +73,34 @@ def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None
         file = PurePosixPath(file).name
     path = posixpath.join(settings.meshdir, file) if file else ""
     scale = item.vector("scale", (1.0, 1.0, 1.0))
+    usual = "exact" if settings.exact else "legacy"
     asset = MeshAsset(
-        item, path, scale, _frame(item, scale), item.choice("inertia", _KINDS, "legacy")
+        item, path, scale, _frame(item, scale), item.choice("inertia", _KINDS, usual)
     )
     if item.given("builtin"):
         message = f"the builtin mesh {quote(item.text('builtin'))} is not read"
         item.error("not-supported", message, allowed="a file, or vertices")
-    numbers = _all_numbers(item, "vertex")
-    if not file and len(numbers) < 12:
+    vertices = _triples(item, "vertex")
+    if not file and len(vertices) < 4:
         message = "has neither a file nor four vertices"
         item.error("missing-attribute", message, allowed="file or vertex")
         return None
     if not file:
-        asset.vertices = np.array(numbers[: len(numbers) // 3 * 3]).reshape(-1, 3)
-        faces = _all_numbers(item, "face")
-        asset.faces = np.array(faces[: len(faces) // 3 * 3], np.int64).reshape(-1, 3)
-        if asset.faces.size and not 0 <= asset.faces.min() <= asset.faces.max() < len(
-            asset.vertices
-        ):
+        faces = _triples(item, "face")
+        if not np.isin(faces, np.arange(len(vertices))).all():
             item.error("bad-value", "a face names a vertex that is not there")
             return None
+        asset.vertices, asset.faces = vertices, faces.astype(np.int64)
     return asset
 
 
-def _all_numbers(item: Item, name: str) -> list[float]:
-    return item.numbers(name, 1, 10 * MOST_TRIANGLES) if item.given(name) else []
+def _triples(item: Item, name: str) -> Array:
+    """Return the numbers of an attribute, three in a row."""
+    numbers = item.numbers(name, 3, 10 * MOST_TRIANGLES)
+    if len(numbers) % 3:
+        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are threes")
+        numbers = []
+    return np.array(numbers).reshape(-1, 3)
 
 
 def _frame(item: Item, scale: Vec3) -> Pose:

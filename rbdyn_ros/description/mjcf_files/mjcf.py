@@ -20,7 +20,11 @@ from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
-from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, read_settings
+from rbdyn_ros.description.mjcf_files.settings import (
+    CompilerSettings,
+    read_settings,
+    report_options,
+)
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import WORLD, Description, Link
 from rbdyn_ros.description.reading.files import read_bytes
@@ -93,6 +97,7 @@ def read_text(
     audit = Audit(strict=strict)
     document = parsed(text, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)
+    report_options(document)
     assets = read_meshes(document, classes, settings)
     divides = wanted is not None and wanted.decompose
     meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
@@ -122,7 +127,7 @@ def _described(
     meshes: MeshShapes,
 ) -> Description:
     """Return the model without its geometries."""
-    couplings = read_couplings(document, classes, tree)
+    couplings = read_couplings(document, classes, settings, tree)
     servos, joints = read_servos(document, classes, settings, tree, couplings)
     masses = read_masses(tree.bodies, settings, meshes)
     links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of <compiler>, and the orientations and angles that they decide."""
+"""The settings of <compiler> and <option>, and the orientations and angles that they decide."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.description.checks.values import other_gravity
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul
 from rbdyn_ros.description.reading.guard import Element
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 _UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
+_GRAVITY, _FLUID = (0.0, 0.0, -9.81), ("density", "viscosity", "wind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class CompilerSettings:
         total: mass to which all bodies are scaled; not above 0: they are not.
         meshdir: folder of meshes.
         strippath: whether only the names of mesh files count.
+        exact: whether a mesh without `inertia` has an exact one.
+        fitaabb: whether shapes fit the bounding box of a mesh, which is not read.
     """
 
     radians: bool = False
@@ -44,6 +48,8 @@ class CompilerSettings:
     total: float = -1.0
     meshdir: str = ""
     strippath: bool = False
+    exact: bool = False
+    fitaabb: bool = False
 
     def angle(self, value: float) -> float:
         """Return an angle in radians."""
@@ -91,13 +97,7 @@ class CompilerSettings:
 
 def read_settings(document: MjcfDocument) -> CompilerSettings:
     """Return the settings of all <compiler> of a document; a later one overrides."""
-    merged = Element("compiler", {})
-    merged.line = document.root.line
-    for element in document.root.iterfind("compiler"):
-        document.item(element, "compiler")  # type: ignore[arg-type]
-        merged.attrib.update(element.attrib)
-        merged.line = getattr(element, "line", merged.line)
-    item = document.item(merged, "compiler")
+    item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
         message = "coordinate is 'global'; MuJoCo does not read it any more, either"
         item.error("bad-value", message, found="global", allowed="local")
@@ -122,7 +122,38 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
         total=item.number("settotalmass", -1.0),
         meshdir=folder,
         strippath=item.flag("strippath", False),
+        exact=item.flag("exactmeshinertia", False),
+        fitaabb=item.flag("fitaabb", False),
     )
+
+
+def report_options(document: MjcfDocument) -> None:
+    """Warn of the options that move a robot otherwise; note the others."""
+    item, flags = _merged(document, "option"), document.root.findall("option/flag")
+    is_off = any(flag.get("gravity") == "disable" for flag in flags)
+    gravity = other_gravity((0.0, 0.0, 0.0) if is_off else item.vector("gravity", _GRAVITY))
+    if gravity:
+        item.warn("gravity", gravity)
+    for name in _FLUID:
+        if any(item.numbers(name, 1, 3)):
+            item.warn("not-used", f"its {name} is not used: there is no fluid here")
+    if flags or not {"gravity", *_FLUID}.issuperset(item.element.attrib):
+        message = "<option> is not used: steps and solvers are parameters of the simulation"
+        item.warn("not-used", message, "note")
+    document.skip("option", "flag")
+
+
+def _merged(document: MjcfDocument, tag: str) -> Item:
+    """Return all sections of a tag as one; a later one overrides."""
+    none = Element(tag, {})
+    none.line = document.root.line
+    *before, last = document.root.findall(tag) or [none]
+    assert isinstance(last, Element)
+    for element in reversed(before):
+        document.pass_over(element)
+        for name, value in element.attrib.items():
+            last.attrib.setdefault(name, value)
+    return document.item(last, tag)
 
 
 def unit(vector: list[float]) -> list[float]:

@@ -19,24 +19,27 @@ SILENT: dict[str, frozenset[str]] = {
     ),
     "compiler ": frozenset(
         (
-            *("texturedir", "usethread", "discardvisual", "fusestatic", "fitaabb", "conflict"),
-            *("savecanonical", "savecompiled", "saveinertial", "passthrough", "exactmeshinertia"),
+            *("texturedir", "usethread", "discardvisual", "fusestatic", "conflict"),
+            *("savecanonical", "savecompiled", "saveinertial", "passthrough"),
             "convexhull",
         )
     ),
     "mesh ": frozenset(("smoothnormal", "texcoord", "normal", "content_type", "maxhullvert")),
-    "geom ": frozenset(("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto")),
+    # friction is read of a geom that touches; mass of one that gives an inertia
+    "geom ": frozenset(
+        (
+            *("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto"),
+            *("friction", "condim", "density", "mass", "shellinertia", "fitscale"),
+        )
+    ),
     "site ": frozenset(("size", "type", "mesh")),
 }
 
 _SOLVER = "contacts, limits and couplings are rigid here"
-_OPTIONS = "steps and solvers are parameters of the simulation"
 #: Why a word is not used.
 REASONS = {
     **dict.fromkeys(("solref", "solimp", "solmix", "solreflimit", "solimplimit"), _SOLVER),
     **dict.fromkeys(("solreffriction", "solimpfriction", "margin", "gap", "priority"), _SOLVER),
-    "option": _OPTIONS,
-    **dict.fromkeys(("timestep", "integrator", "cone", "impratio", "iterations"), _OPTIONS),
     "sensor": "sensors of the simulator are in a sensors file",
     "ctrl": "a keyframe has positions only",
     "act": "a keyframe has positions only",
@@ -51,12 +54,10 @@ REASONS = {
     "gravcomp": "no force carries the weight of a body; a controller compensates it",
     "actuatorgravcomp": "no force carries the weight of a body; a controller compensates it",
     "deformable": "bodies are rigid here",
-    "gravity": "gravity is a parameter of the simulation",
-    **dict.fromkeys(("density", "viscosity", "wind"), "there is no fluid here"),
     "torquescale": _SOLVER,
     "surfacevel": "belts are obstacles of a scene file",
-    "mocap": "a mocap body stands still here",
+    "stiffness": "a free joint has no spring",
     "lengthrange": "only muscles need it",
 }
 #: Without these the robot moves otherwise than meant.
-WARNED = ("gravcomp", "deformable", "gravity", "density", "viscosity", "wind", "surfacevel")
+WARNED = ("gravcomp", "deformable", "surfacevel", "stiffness")

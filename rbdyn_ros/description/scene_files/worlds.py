@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.values import other_gravity
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Exclusion,
@@ -22,9 +22,6 @@ from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup, note_lost
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
 from rbdyn_ros.description.sdf_files.sdf import LOOKS
-
-#: Standard gravity and what an SDF may write for it [m/s^2].
-_GRAVITY, _NEARLY = (0.0, 0.0, -9.81), 0.02
 
 
 def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SceneParts:
@@ -97,9 +94,9 @@ def _links(group: SdfGroup) -> list[str]:
 def _report_gravity(tree: SdfTree) -> None:
     """Warn of a world with another gravity than the default of a Model."""
     found = tree.world.part.vector("gravity") if tree.is_world else None
-    if found is not None and math.dist(found, _GRAVITY) > _NEARLY:
-        text = f"its gravity is {found[0]:g} {found[1]:g} {found[2]:g} m/s^2; set m.opt.gravity, "
-        tree.world.part.note("gravity", f"{text}or the parameter gravity of the node", "warning")
+    text = other_gravity(found) if found is not None else ""
+    if text:
+        tree.world.part.note("gravity", text, "warning")
 
 
 def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
