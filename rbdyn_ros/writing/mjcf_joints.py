@@ -55,7 +55,7 @@ def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) ->
             part.set("range", words(0.0, limit.upper))
     elif joint.type in COMPOSED:
         left.joint(joint, _SAID)
-        _composed(body, joint)
+        _composed(body, joint, left)
     else:
         raise refuse_joint(joint, "MJCF")
 
@@ -70,7 +70,8 @@ def _free(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) -> None
         ET.SubElement(body, "freejoint", name=joint.name)
 
 
-def _composed(body: ET.Element, joint: Joint) -> None:
+def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
+    owner = f"joint {quote(joint.name)}"
     basis = joint_basis(joint)
     limits = joint.limits or ((joint.limit,) if joint.limit else ())
     for k, (kind, row, suffix) in enumerate(COMPOSED[joint.type]):
@@ -83,15 +84,22 @@ def _composed(body: ET.Element, joint: Joint) -> None:
         _passive(part, joint, joint.rest[k : k + 1])
         limit = limits[k] if k < len(limits) else Limit()
         bounds = limit.lower, limit.upper
+        effort = max(limit.effort, LEAST)
+        if bounds[0] == bounds[1] or limit.effort < LEAST:
+            left.note(owner, f"a range of 0 limits nothing in MuJoCo; {LEAST:g} is written")
+        if bounds[0] == bounds[1]:
+            bounds = bounds[0], bounds[0] + LEAST
         if any(map(math.isfinite, bounds)):
             # MJCF has both bounds or none
             part.set("range", words(*(min(max(bound, -FAR), FAR) for bound in bounds)))
-        if math.isfinite(limit.effort):
-            part.set("actuatorfrcrange", words(-limit.effort, limit.effort))
+        if math.isfinite(effort):
+            part.set("actuatorfrcrange", words(-effort, effort))
 
 
 #: A bound of a joint that has only the other one [rad or m].
 FAR = 1e9
+#: The smallest range and effort limit that are written [rad, m, N m or N].
+LEAST = 1e-9
 
 
 def _passive(part: ET.Element, joint: Joint, rest: tuple[float, ...]) -> None:

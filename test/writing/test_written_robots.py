@@ -212,3 +212,16 @@ def test_servos_are_written_or_named(tmp_path):
     assert "servo 'p': it is left out: URDF cannot say it" in lost(
         rb.convert(arm, tmp_path / "arm.urdf")
     )
+
+
+def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
+    system = (
+        rb.SystemBuilder("locked", base="ground")
+        .body("one", rb.shapes.sphere(0.1, mass=1.0))
+        .joint("A", "revolute", "ground", "one", limit=rb.Limit(0.5, 0.5, 0.0))
+    )
+    findings = rb.convert(system, tmp_path / "robot.xml")
+    assert "a range of 0 limits nothing in MuJoCo" in str(findings[0])
+    m = rb.load(tmp_path / "robot.xml")
+    np.testing.assert_allclose(m.jnt_range[0], 0.5, atol=2e-9)
+    assert m.jnt_effort[0] <= 1e-9
