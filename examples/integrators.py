@@ -25,6 +25,7 @@ second:
 """
 
 import argparse
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,11 @@ def simulate(system, integrator, timestep, seconds, every):
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
     d.qpos, d.qvel = qpos, qvel
-    for _ in range(round(seconds / (every * timestep))):
-        rows.append((d.time, rb.kinetic_energy(m, d) + rb.potential_energy(m, d)))
-        rb.step(m, d, every)
+    with warnings.catch_warnings():  # of the energy that some of these integrators add
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(round(seconds / (every * timestep))):
+            rows.append((d.time, rb.kinetic_energy(m, d) + rb.potential_energy(m, d)))
+            rb.step(m, d, every)
     rb.kinematics(m, d)
     return np.array(rows).T, np.concatenate([d.xipos[1:].ravel(), d.ximat[1:].ravel()])
 

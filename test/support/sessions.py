@@ -21,6 +21,8 @@ SERVES = re.compile(
 )
 #: What each of them says once it serves.
 READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
+#: What a simulator says, whose page opens before.
+SIMULATES = re.compile(r"simulating '")
 #: How an arm controller refuses to arm while states are late, as they are on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
 #: Its first start compiles the engine.
@@ -70,6 +72,11 @@ class Terminal:
             self.process.wait()
         self._listener.join(10.0)
         self.process.stdout.close()
+
+
+def is_ready(command):
+    """Return what finds, in the words of a command, that it serves."""
+    return (SIMULATES if "rbdyn sim" in command else READY).search
 
 
 class Session:
@@ -123,10 +130,10 @@ class Session:
                 self.terminals.append(started[-1])
             else:
                 for terminal in started:
-                    terminal.wait_for(READY.search)
+                    terminal.wait_for(is_ready(terminal.command))
                 said += self._run(line, block.where)
         for terminal in started:
-            terminal.wait_for(READY.search)
+            terminal.wait_for(is_ready(terminal.command))
         for promise in promises:
             self._see(promise, said, started, block.where)
 
