@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading import guard
@@ -127,7 +128,7 @@ def read_with_text(
 def format_of(path: Path) -> Format | None:
     """Return the format of a robot file, by its suffix or its root element; None: no format."""
     suffix = path.suffix.lower()
-    if suffix in _XML and path.is_file():  # a pipe would wait
+    if suffix in _XML and kind_of(path) == "file":  # a pipe would wait
         with suppress(OSError, ValueError), path.open("rb") as file:
             root = guard.root_tag(file.read(_HEAD_BYTES))
             return next((form for form in FORMATS if root and form.root == root), URDF)
