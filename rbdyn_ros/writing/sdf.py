@@ -24,12 +24,10 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
-from rbdyn_ros.writing.xml import document, tensor, valued
+from rbdyn_ros.writing.xml import UNLIMITED, document, tensor, valued
 
 FORM = "SDF"
 VERSION = "1.11"  # the first one with mimic joints
-#: The number for no limit.
-UNLIMITED = 1e16
 #: Types of joints that have another name in SDF.
 TYPES = {"spherical": "ball", "helical": "screw"}
 _SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")

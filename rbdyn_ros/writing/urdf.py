@@ -15,11 +15,9 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LIMITS, NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
-from rbdyn_ros.writing.xml import document, words
+from rbdyn_ros.writing.xml import UNLIMITED, document, words
 
 FORM = "URDF"
-#: For a bound that URDF must have, and the joint has not: the number that SDF writes.
-UNLIMITED = 1e16
 #: The version with capsules, optional limits and those of planned motions.
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", *LIMITS)

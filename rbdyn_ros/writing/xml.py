@@ -12,6 +12,9 @@ from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.parts.poses import Quat, Vec3, rotate
 from rbdyn_ros.description.parts.types import Inertial
 
+#: The number for no limit in an SDF; URDF, which has none, gets the same where it needs a bound.
+UNLIMITED = 1e16
+
 
 def words(*values: float) -> str:
     """Return numbers, separated by spaces, without a decimal point where none is needed."""

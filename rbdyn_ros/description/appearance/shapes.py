@@ -190,7 +190,7 @@ def _of_sdf(file: RobotFile) -> Appearance:
             named = meshes.setdefault(look.files, NamedMeshes(look.files))
             shown = named.read(shape.uri, shape.scale, look.owner, look.line, audit)
             if isinstance(shown, MeshFile):
-                shown = replace(shown, only=shape[2:])
+                shown = replace(shown, only=shape.only)
         else:
             shown = shape
         if shown is not None:

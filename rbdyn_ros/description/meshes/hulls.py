@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.geometries import Points
 
 #: Maximum number of corners of a hull.
 MOST_CORNERS = 100
@@ -19,6 +21,10 @@ FIRST = 26
 FLAT = 1e-9
 #: Cosine of the angle below which two triangles of a hull are one face: meshes are rounded.
 ONE_FACE = 1.0 - 1e-6
+
+
+#: Corners of an ellipsoid: rings from pole to pole, and corners of each.
+RINGS, ON_RING = 7, 12
 
 
 class NoHullError(Exception):
@@ -214,3 +220,13 @@ def _directions(count: int) -> Array:
     level = np.sqrt(1.0 - z * z)
     spiral = np.column_stack([level * np.cos(angle), level * np.sin(angle), z])
     return np.concatenate([np.eye(3), -np.eye(3), spiral])
+
+
+def ellipsoid(radii: Sequence[float]) -> Points:
+    """Return corners on the surface of an ellipsoid with these half axes [m]."""
+    polar = np.linspace(0.0, math.pi, RINGS + 2)[1:-1, None]
+    around = np.linspace(0.0, 2.0 * math.pi, ON_RING, endpoint=False)
+    x, y = np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around)
+    rings = np.stack([x, y, np.broadcast_to(np.cos(polar), x.shape)], axis=-1).reshape(-1, 3)
+    points = np.concatenate([rings, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.array(radii)
+    return Points(tuple((x, y, z) for x, y, z in points.tolist()))

@@ -10,6 +10,7 @@ import numpy as np
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.checks.inertials import as_matrix
+from rbdyn_ros.description.meshes.hulls import ellipsoid
 from rbdyn_ros.description.mjcf_files.document import Item
 from rbdyn_ros.description.mjcf_files.meshes import MeshAsset, MeshShapes
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, middle, of_matrix
@@ -34,8 +35,6 @@ _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].
 _FRICTION = (1.0, 0.005, 0.0001)
 _DENSITY = 1000.0
-#: Points of an ellipsoid: rings between its poles, and points of a ring.
-_RINGS, _ON_RING = 7, 12
 #: Half length of a fitted capsule that is a sphere [m].
 LEAST = 1e-9
 Shape = Box | Sphere | Cylinder | Capsule | Points | Plane
@@ -100,7 +99,7 @@ class Geom:
         if self.kind in ("sdf", "hfield"):
             return ()
         if self.kind == "ellipsoid":
-            return (_ellipsoid(self.sizes),)
+            return (ellipsoid(self.sizes),)
         if self.kind == "box":
             x, y, z = self.sizes
             return (Box((2.0 * x, 2.0 * y, 2.0 * z)),)
@@ -207,22 +206,6 @@ class Geom:
 def _diagonal(m: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
     """Return a distribution with the moments per mass."""
     return Inertial(m, at, (m * xx, m * yy, m * zz, 0.0, 0.0, 0.0))
-
-
-def _ellipsoid(sizes: tuple[float, ...]) -> Points:
-    """Return points of the surface of an ellipsoid."""
-    polar = np.linspace(0.0, math.pi, _RINGS + 2)[1:-1, None]
-    around = np.linspace(0.0, 2.0 * math.pi, _ON_RING, endpoint=False)
-    rings = np.stack(
-        [
-            np.sin(polar) * np.cos(around),
-            np.sin(polar) * np.sin(around),
-            np.cos(polar) + 0 * around,
-        ],
-        axis=-1,
-    ).reshape(-1, 3)
-    points = np.concatenate([rings, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.array(sizes)
-    return Points(tuple((x, y, z) for x, y, z in points.tolist()))
 
 
 def read_geom(

@@ -18,7 +18,7 @@ from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.geometries import Points
-from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
 
@@ -113,8 +113,6 @@ def _frame(item: Item, scale: Vec3) -> Pose:
     w, x, y, z = (n / length for n in quat)
     if len(set(scale)) > 1 and abs(w) < 1.0:
         item.error("not-supported", "has a refquat, and a scale that differs between the axes")
-    from rbdyn_ros.description.parts.poses import inverse
-
     moved = (pos[0] * scale[0], pos[1] * scale[1], pos[2] * scale[2])
     return inverse(Pose(moved, (w, x, y, z)))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.description.checks.values import other_gravity
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
-from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul
+from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul, turn_of_z
 from rbdyn_ros.description.reading.guard import Element
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
@@ -84,7 +84,7 @@ class CompilerSettings:
         if name == "axisangle":
             return about(numbers[:3], self.angle(numbers[3]))
         if name == "zaxis":
-            return z_to(numbers)
+            return turn_of_z(unit(numbers))
         if name == "xyaxes":
             return _of_axes(numbers[:3], numbers[3:])
         turned = _UNTURNED
@@ -169,15 +169,6 @@ def about(axis: list[float], angle: float) -> Quat:
     return (math.cos(angle / 2), x * s, y * s, z * s)
 
 
-def z_to(direction: list[float]) -> Quat:
-    """Return the shortest turn of the z axis into a direction."""
-    x, y, z = unit(direction)
-    sine = math.hypot(x, y)
-    if sine < 1e-10:
-        return _UNTURNED if z > 0.0 else (0.0, 1.0, 0.0, 0.0)
-    return about([-y, x, 0.0], math.atan2(sine, z))
-
-
 def _of_axes(first: list[float], second: list[float]) -> Quat:
     """Return the orientation of a frame by its x axis and a direction near its y axis."""
     x = unit(first)
@@ -208,4 +199,4 @@ def middle(ends: list[float]) -> tuple[Vec3, Quat, float]:
     first, second = np.array(ends[:3]), np.array(ends[3:])
     x, y, z = ((first + second) / 2).tolist()
     across = (first - second).tolist()
-    return (x, y, z), z_to(across), math.hypot(*across)
+    return (x, y, z), turn_of_z(unit(across)), math.hypot(*across)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +120,16 @@ def rotate(quat: Quat, v: Vec3) -> Vec3:
         vy + 2.0 * (uz * tx - ux * tz),
         vz + 2.0 * (ux * ty - uy * tx),
     )
+
+
+def turn_of_z(direction: Sequence[float]) -> Quat:
+    """Return the shortest turn of the z axis into a direction of any length."""
+    x, y, z = direction
+    sine = math.hypot(x, y)
+    if sine <= 1e-10 * math.hypot(x, y, z):
+        return (1.0, 0.0, 0.0, 0.0) if z > 0.0 else (0.0, 1.0, 0.0, 0.0)
+    half = math.atan2(sine, z) / 2.0
+    return (math.cos(half), -y / sine * math.sin(half), x / sine * math.sin(half), 0.0)
 
 
 def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:

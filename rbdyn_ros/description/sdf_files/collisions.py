@@ -148,7 +148,7 @@ class SolidReader:
         mesh = placed[0]
         assert isinstance(mesh, MeshName)
         try:
-            return self._meshes_of(part).moments(mesh.uri, mesh.scale, mesh[2:])
+            return self._meshes_of(part).moments(mesh.uri, mesh.scale, mesh.only)
         except UnusableMeshError as error:
             text = f"the mesh {quote(mesh.uri, 200)} {error}; its inertia is that of its hull"
             part.note(error.code, text, "warning", found=mesh.uri)
@@ -156,7 +156,7 @@ class SolidReader:
 
     def _files(self, part: SdfElement) -> MeshFiles:
         path = part.document.path
-        return MeshFiles(None if path is None else path.parent, self._package_dirs)
+        return MeshFiles(path.parent, self._package_dirs)
 
     def _meshes_of(self, part: SdfElement) -> Meshes:
         """Return the meshes of the folder of a collision, divided or not as it wants."""
@@ -166,7 +166,7 @@ class SolidReader:
             divided.child("convex_decomposition")
         decompose = self._decompose or wish == "convex_decomposition"
         path = part.document.path
-        key = None if path is None else path.parent, decompose
+        key = path.parent, decompose
         if key not in self._meshes:
             self._meshes[key] = Meshes(self._files(part), decompose=decompose)
         return self._meshes[key]
@@ -175,7 +175,7 @@ class SolidReader:
         meshes = self._meshes_of(part)
         owner, line, audit = part.owner, part.element.line, part.audit
         if mesh.submesh:
-            some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh[2:])
+            some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
             return [] if some is None else [some]
         found = meshes.read_convex(mesh.uri, mesh.scale, owner, line, audit)
         return [] if found is None else list(found)

@@ -54,14 +54,14 @@ class SdfFile:
     """A parsed file.
 
     Attributes:
-        path: of the file; None: it is a text.
+        path: of the file.
         audit: receives its findings.
         version: of SDF.
         at: the line of the first file that includes it; None: it is the first file.
         used: the elements, and the pairs of element and attribute, that were read.
     """
 
-    path: Path | None
+    path: Path
     audit: Audit
     root: Element
     version: Version

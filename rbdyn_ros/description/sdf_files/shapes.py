@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,8 @@ from rbdyn_ros.description.mechanism_files.height_fields import (
     heights_in,
 )
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.meshes import LEFT_OUT
+from rbdyn_ros.description.meshes.hulls import ellipsoid
+from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Only
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -25,12 +25,12 @@ from rbdyn_ros.description.parts.geometries import (
     Points,
     Sphere,
 )
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Quat, Vec3
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, turn_of_z
 from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.errors import listing, quote
 
 #: Corners around the axis of a round shape that is replaced by its hull.
-_AROUND, _UP = 12, 8
+_AROUND = 12
 #: The code of the note about it.
 REPLACED = "shape-replaced"
 
@@ -49,6 +49,11 @@ class MeshName(NamedTuple):
     scale: Vec3
     submesh: str
     centred: bool
+
+    @property
+    def only(self) -> Only:
+        """The part of the mesh that counts."""
+        return self.submesh, self.centred
 
 
 Solid = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField
@@ -111,34 +116,17 @@ def _plane(part: SdfElement, fields: MeshFiles) -> Placed:
     del fields
     part.child("size")
     normal = part.vector("normal", default=(0.0, 0.0, 1.0)) or (0.0, 0.0, 1.0)
-    length = math.hypot(*normal)
-    if length == 0.0:
+    if math.hypot(*normal) == 0.0:
         part.error("zero-axis", "the normal of its plane is zero", allowed="a direction")
         return Plane(), IN_PLACE
-    return Plane(), Pose(quat=_from_z(normal, length))
-
-
-def _from_z(normal: Vec3, length: float) -> Quat:
-    """Return the shortest turn of the z axis to a direction."""
-    x, y, z = (entry / length for entry in normal)
-    if z <= -1.0 + 1e-12:
-        return (0.0, 1.0, 0.0, 0.0)
-    w = math.sqrt((1.0 + z) / 2.0)
-    return (w, -y / (2.0 * w), x / (2.0 * w), 0.0)
+    return Plane(), Pose(quat=turn_of_z(normal))
 
 
 def _ellipsoid(part: SdfElement, fields: MeshFiles) -> Placed:
     del fields
-    radii = radii_of(part)
-    rings = [math.pi * (k / _UP - 0.5) for k in range(1, _UP)]
-    points = [
-        (math.cos(up) * math.cos(a), math.cos(up) * math.sin(a), math.sin(up))
-        for up, a in itertools.product(rings, _angles())
-    ]
-    points += [(0.0, 0.0, 1.0), (0.0, 0.0, -1.0)]
-    corners = tuple((radii[0] * x, radii[1] * y, radii[2] * z) for x, y, z in points)
-    _approximated(part, len(corners))
-    return Points(corners), IN_PLACE
+    shape = ellipsoid(radii_of(part))
+    _approximated(part, len(shape.points))
+    return shape, IN_PLACE
 
 
 def _cone(part: SdfElement, fields: MeshFiles) -> Placed:
