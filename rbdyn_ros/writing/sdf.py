@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.names import free_name
@@ -61,13 +62,14 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         left.note(f"robot {quote(described.name)}", "links of an SDF touch only with self_collide")
     else:
         valued(model, "self_collide", "true")
-    _links(model, robot, left, meshes)
+    frames = _frames(robot)
+    _links(model, robot, frames, left, meshes)
     if not robot.floats and robot.base != WORLD:
         _fixed_to_world(model, robot)
     for joint in robot.joints:
         if joint.type == "floating":  # a link without a joint moves freely
             left.joint(joint, ("actuated", "start"))
-        elif joint.child not in _frames(robot):
+        elif joint.child not in frames:
             _joint(model, joint, left)
     for loop in robot.loops:
         _joint(model, loop, left)
@@ -94,8 +96,13 @@ def _frames(robot: WrittenRobot) -> dict[str, tuple[str, Pose]]:
     return frames
 
 
-def _links(model: ET.Element, robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> None:
-    frames = _frames(robot)
+def _links(
+    model: ET.Element,
+    robot: WrittenRobot,
+    frames: Mapping[str, tuple[str, Pose]],
+    left: LeftOut,
+    meshes: MeshFolder,
+) -> None:
     branches = {branch.link.name: branch for branch in robot.branches}
     for own_link in robot.description.links:  # in this order they keep their numbers
         name = own_link.name
