@@ -186,7 +186,7 @@ def _growing(m: Model, d: Data) -> str | None:
     qfrc_applied can have given follows from the velocities. The work of other forces, and what
     springs of contacts and limits gave back, is not known: where they act, nothing is said.
     """
-    # a robot that is only loaded and moved does without the toolbox
+    # imported here: a robot that is only loaded and stepped needs no toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 
     if _may_be_driven(m, d):

@@ -82,7 +82,7 @@ class Cuda:
         return self._cupy.asnumpy(values)
 
     def chosen(self, ids: Any) -> Any:
-        """Return numbers of robots, from numbers or from a mask."""
+        """Return the indices of robots, which are given as indices or as a mask."""
         known = ids if isinstance(ids, self._cupy.ndarray) else np.asarray(ids)
         return self._cupy.asarray(robot_numbers(known, ids, self.nsim, _sorted))
 

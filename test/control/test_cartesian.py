@@ -373,7 +373,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
         assert np.isfinite(efforts).all()
         assert np.abs(efforts).max() < 1e3
         jumps.append(np.abs(np.diff(efforts, axis=0)).max())
-    # sixteen times finer: a jump would stay, a kink goes 16 times, a root 4 times
+    # with steps 16 times finer a jump stays, a kink shrinks 16 times, a square root 4 times
     assert jumps[1] < jumps[0] / 3.5
 
 

@@ -118,7 +118,7 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
                 assert np.hypot(*(states[-1].qpos[:2] - states[0].qpos[:2])) < 2.2
             else:
                 assert turned(states) == pytest.approx(np.pi / 2, abs=0.15)
-    # corners are turned by 5 degrees more or less, after at most 25 ms too much each
+    # each corner is off by up to 5 degrees, and each leg runs up to 25 ms too long
     assert np.hypot(*(states[-1].qpos[:2] - begin)) < 0.5
 
 

@@ -37,7 +37,7 @@ class VirtualMass:
         self.begin()
 
     def begin(self) -> None:
-        """Rest without displacement."""
+        """Start at rest, without displacement."""
         self.way[:], self.turn[:], self.velocity[:] = 0.0, (1.0, 0.0, 0.0, 0.0), 0.0
 
     @property
