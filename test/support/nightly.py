@@ -26,8 +26,12 @@ ONE_IN = {
     # joint types, couplings and integrators in all combinations
     "engine/test_constraint_equations.py::test_equations_against_differences": 4,
     "engine/test_constraint_equations.py::test_accelerations_and_forces": 3,
+    "engine/test_constraint_equations.py::test_nothing_drifts": 2,
     "specialization/test_traced_joints.py::test_step": 4,
     "specialization/test_traced_joints.py::test_functions": 3,
+    "specialization/test_traced_joints.py::test_near_a_singularity": 2,
+    "specialization/test_trace_derivatives.py::test_models_that_the_toolbox_refuses": 2,
+    "specialization/test_trace_derivatives.py::test_step_of_models_that_the_toolbox_refuses": 2,
     "specialization/test_row_code.py::test_step": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
@@ -62,7 +66,7 @@ ONE_IN = {
     # every integrator allocates nothing, on two trees
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # the examples themselves run in test_examples.py
-    "docs/test_notebooks.py::test_a_notebook_runs": 4,
+    "docs/test_notebooks.py::test_a_notebook_runs": 8,
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,
 }
 
@@ -117,6 +121,7 @@ LONG = {
     "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
+    "rollouts/test_cuda_code.py::test_own_parameters_forces_and_outputs": ["5200"],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-False",
     ],
@@ -127,7 +132,10 @@ LONG = {
     "identification/test_identification_solve.py::test_absurd_options_are_refused_or_used": [
         "1e-300-strength",
     ],
+    # isolated controllers have the same limit of time
+    "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": ["hangs"],
     # arms in processes; test_controlled_motion.py has them without
+    "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],

@@ -86,10 +86,10 @@ def test_the_table_has_a_row_for_each_run(tmp_path):
     table = parquet.read_table(files[-1])
     rows = table.to_pylist()
     assert [row["seed"] for row in rows] == list(range(20))
-    for row, run in zip(rows, results.runs, strict=True):
-        assert row["measure.tracking_max"] == run.measures["tracking_max"]
-        assert row["faults.command_delay"] == run.values["faults.command_delay"]
-        assert row["passed"] == (run.seed not in results.verdict.failures)
+    for row, each in zip(rows, results.runs, strict=True):
+        assert row["measure.tracking_max"] == each.measures["tracking_max"]
+        assert row["faults.command_delay"] == each.values["faults.command_delay"]
+        assert row["passed"] == (each.seed not in results.verdict.failures)
     assert table.schema.metadata[b"trial"] == b"a trial"
     assert table.schema.metadata[b"partial"] == b"false"
 
