@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test session shares: which tests stay together, and the table of worst errors."""
 
+import gc
 import os
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from support.compare import WORST
 from support.refusals import SEEN
 
 import rbdyn_ros
+
+gc.disable()  # until all tests are collected: they stay, and looking through them takes seconds
 
 # public names are imported at their first use, which must not be while a test has patched them
 for _name in rbdyn_ros.__all__:
@@ -82,6 +85,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
+    gc.enable()
     processes.collected()
 
 

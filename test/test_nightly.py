@@ -5,15 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-from support.nightly import ONE_IN, runs
+from support.nightly import LONG, ONE_IN, UNKNOWN, runs
 
 
-@pytest.mark.parametrize("name", ONE_IN)
-def test_a_family_exists_and_some_of_its_cases_run(name):
-    file, _, test = name.partition("::")
-    assert re.search(rf"^def {test}\(", (Path(__file__).parent / file).read_text(), re.MULTILINE)
-    assert ONE_IN[name] > 1
-    assert runs(0, ONE_IN[name])
+def test_families_exist_and_some_of_their_cases_run():
+    for name in ONE_IN | LONG:
+        file, _, test = name.partition("::")
+        text = (Path(__file__).parent / file).read_text()
+        assert re.search(rf"^def {test}\(", text, re.MULTILINE), name
+    assert min(ONE_IN.values()) > 1
+    assert all(runs(0, one_in) for one_in in ONE_IN.values())
+    assert not UNKNOWN
 
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 6])

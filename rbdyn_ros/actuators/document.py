@@ -21,13 +21,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class ActuatorsDocument:
-    """An actuators file.
-
-    Attributes:
-        source: its name, for messages.
-        text: its content.
-        table: the content as nodes.
-    """
+    """An actuators file."""
 
     source: str
     text: bytes

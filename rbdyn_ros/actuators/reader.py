@@ -58,13 +58,7 @@ def read_file(path: str | Path) -> bytes:
 def read_actuators_text(
     text: str | bytes, m: Model, *, source: str = "<text>"
 ) -> tuple[ActuatorSpec, ...]:
-    """Read actuators from text; result and errors as for read_actuators.
-
-    Args:
-        text: the document.
-        m: the robot.
-        source: name of the document, for messages.
-    """
+    """Read actuators from text; result and errors as for read_actuators."""
     audit = Audit()
     specs = read_table(DIALECT.parse(text, source, audit), m, audit)
     audit.raise_errors(source)

@@ -44,11 +44,7 @@ NOBODY = object()
 
 
 class Substitute:
-    """Base of an object that takes the place of a Model; its functions take a Data only.
-
-    Attributes:
-        model: the Model.
-    """
+    """Base of an object that takes the place of a Model; its functions take a Data only."""
 
     model: Model
 

@@ -75,12 +75,7 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
 
 
 class _Search:
-    """Finds the overlaps of objects.
-
-    Args:
-        m: the scene.
-        description: it was made from this.
-    """
+    """Finds the overlaps of objects."""
 
     def __init__(self, m: Model, description: Description) -> None:
         self.m, self.d = m, make_data(m)

@@ -21,10 +21,6 @@ def joined_links(m: Model, description: Description) -> Bools:
     """Return (nframe, nframe): whether one joint connects two links with geometries.
 
     Links without geometries between the two do not count, unless a second joint moves there.
-
-    Args:
-        m: the Model, loaded with contact.
-        description: its description.
     """
     number = {name: n for n, name in enumerate(m.frame_names)}
     solid = {m.frame_names[n] for n in m.geom_frameid[: m.ngeomlink].tolist()}
@@ -56,10 +52,6 @@ def separate_pairs(m: Model, joined: Bools) -> Ints:
     """Return the pairs of geometries of links that no joint connects, (n, 2), ascending.
 
     Left out are pairs that an SRDF or a Contact excludes, and pairs whose filters do not match.
-
-    Args:
-        m: the Model.
-        joined: of joined_links.
     """
     link, every = m.geom_frameid[: m.ngeomlink], np.arange(m.ngeomlink)
     apart = (link[:, None] != link[None, :]) & ~joined[link[:, None], link[None, :]]

@@ -119,15 +119,8 @@ def load(
 ) -> Model:
     """Return the Model of a robot file; as load_urdf, also for a saved Model, but not for text.
 
-    Args:
-        path: as for load_urdf; or a file written by `save`, which allows no other argument.
-        floating_base: as for load_urdf.
-        package_dirs: as for load_urdf.
-        strict: as for load_urdf.
-        mimic: as for load_urdf.
-        xacro_args: as for load_urdf.
-        contact: as for load_urdf.
-        srdf: as for load_urdf.
+    The arguments are those of load_urdf; `path` may also be a file written by `save`, which allows
+    no other argument.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.

@@ -58,11 +58,7 @@ class Budget:
 
 
 class SampleTable:
-    """Rows of equal length, stored in blocks.
-
-    Args:
-        budget: shared by all tables.
-    """
+    """Rows of equal length, stored in blocks."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -97,12 +93,7 @@ class SampleTable:
 
 
 class JointTopic:
-    """The messages of a joint topic, with joint names or in a fixed order.
-
-    Args:
-        topic: full name.
-        budget: budget of values.
-    """
+    """The messages of a joint topic, with joint names or in a fixed order."""
 
     def __init__(self, topic: str, budget: Budget) -> None:
         self.topic, self._budget = topic, budget
@@ -181,11 +172,7 @@ class JointTopic:
 
 
 class StateTopic:
-    """The messages of a State topic.
-
-    Args:
-        budget: budget of values.
-    """
+    """The messages of a State topic."""
 
     FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick_qfrc", "act")
 

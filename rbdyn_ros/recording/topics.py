@@ -28,11 +28,7 @@ WORLD = "world"
 
 
 class Messages:
-    """Makes rosbags messages from numbers.
-
-    Args:
-        schemas: the message types.
-    """
+    """Makes rosbags messages from numbers."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -112,11 +108,7 @@ class Messages:
 
 
 class Frames:
-    """Poses of the frames of a robot in the world.
-
-    Args:
-        m: the robot.
-    """
+    """Poses of the frames of a robot in the world."""
 
     def __init__(self, m: Model) -> None:
         chosen = [k for k, name in enumerate(m.frame_names) if name != WORLD]

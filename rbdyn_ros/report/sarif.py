@@ -18,11 +18,6 @@ def sarif(findings: Mapping[Path, Sequence[Finding]], tool: str, version: str) -
     """Return the findings of files as one SARIF log.
 
     Lines of xacro files are left out: findings have those of the expanded text.
-
-    Args:
-        findings: of each file.
-        tool: name of the program.
-        version: of the program.
     """
     found = [(path, finding) for path, own in findings.items() for finding in own]
     rules = list(dict.fromkeys(finding.code for _, finding in found))

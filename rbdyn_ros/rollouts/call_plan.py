@@ -60,11 +60,7 @@ _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
 
 def begin(row):
-    """Sum the masses of subtrees, if the robot has masses of its own.
-
-    Args:
-        row: address of the Data.
-    """
+    """Sum the masses of subtrees, if the robot has masses of its own."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     if plan.mass >= 0:
@@ -77,11 +73,7 @@ def begin(row):
 
 
 def advance(row):
-    """Compute the law, if there is one, and advance by one step.
-
-    Args:
-        row: address of the Data.
-    """
+    """Compute the law, if there is one, and advance by one step."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     memory = floats_at(row, plan.slots)
@@ -102,11 +94,7 @@ def advance(row):
 
 
 def observe(row):
-    """Compute the outputs that depend on the new state.
-
-    Args:
-        row: address of the Data.
-    """
+    """Compute the outputs that depend on the new state."""
     header = ints_at(row - 8 * HEADER, HEADER)
     count = _plans(header[PLAN_AT], 1)[0].observers
     addresses = ints_at(header[PLAN_AT] + PLAN_SIZE, count)

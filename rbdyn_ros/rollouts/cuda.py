@@ -41,11 +41,6 @@ COMPILERS = ("nvrtc", "nvcc")
 class Cuda:
     """A Device of a Batch, see device.Device: the present GPU and stream of CuPy.
 
-    Args:
-        m: the Model.
-        nsim: number of robots.
-        number: float64 or float32.
-
     Raises:
         ParameterError: there is no CuPy or no GPU, or the robots do not fit in its memory.
     """

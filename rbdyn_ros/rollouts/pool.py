@@ -34,12 +34,7 @@ Piece = Callable[[int, Any, Any], bool]
 
 
 class Share:
-    """One call that several threads share.
-
-    Args:
-        piece: does a piece.
-        threads: number of threads.
-    """
+    """One call that several threads share."""
 
     def __init__(self, piece: Piece, threads: int) -> None:
         self.words = np.zeros(WORDS, np.int64)

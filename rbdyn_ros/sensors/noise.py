@@ -34,13 +34,7 @@ def _mixed(x: Words) -> Words:
 
 
 class Hashed:
-    """Standard normal numbers for the channels of one sensor.
-
-    Args:
-        seed: any whole number.
-        sensor: number of the sensor.
-        channels: number of channels.
-    """
+    """Standard normal numbers for the channels of one sensor."""
 
     def __init__(self, seed: int, sensor: int, channels: int) -> None:
         start = np.array([seed & _MASK, (seed >> 64) & _MASK, sensor], np.uint64)

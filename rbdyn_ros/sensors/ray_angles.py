@@ -18,10 +18,6 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
 
     Empty lines and those that begin with # are comments; a first line without numbers is a header.
 
-    Args:
-        text: the document.
-        source: its name, for messages.
-
     Raises:
         DescriptionError: a line is anything else, or there are too many.
     """

@@ -17,12 +17,7 @@ from rbdyn_ros.specialization.program import Program
 
 @dataclass(frozen=True, slots=True)
 class CBlock:
-    """A block of a function.
-
-    Attributes:
-        lines: its statements.
-        reads: the arrays that it reads.
-    """
+    """A block of a function."""
 
     lines: list[str]
     reads: set[str]

@@ -44,12 +44,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Machine code, which is never unloaded.
-
-    Attributes:
-        addresses: addresses of its functions, by name.
-        keep: the object that owns the code.
-    """
+    """Machine code, which is never unloaded."""
 
     addresses: dict[str, int]
     keep: Any

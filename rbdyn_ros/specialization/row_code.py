@@ -26,11 +26,7 @@ DONE, OTHER_OPTIONS = 0, 1
 
 
 class Row:
-    """Locates fields of Data in their row, and fields of the Model by the addresses in its table.
-
-    Args:
-        m: the Model.
-    """
+    """Locates fields of Data in their row, and fields of the Model by addresses in its table."""
 
     #: Types of the Model's table, the row of Data and the array "out".
     arguments: Sequence[ir.Type] = (TABLE, POINTER, POINTER)

@@ -170,9 +170,6 @@ done:
 def declarations(width: int) -> tuple[str, ...]:
     """Return the declarations that the text of sincos_text(width) needs.
 
-    Args:
-        width: number of lanes, W >= 1.
-
     Returns:
         Lines of LLVM text that declare intrinsics and the C library's sin and cos. A module must
         have each line once.

@@ -114,13 +114,7 @@ class SymbolicModel:
 
 
 class SymbolicData:
-    """A Data as make_data leaves it, except that its inputs are symbols.
-
-    Args:
-        m: the Model.
-        graph: the graph of the symbols.
-        inputs: fields that are symbols.
-    """
+    """A Data as make_data leaves it, except that its inputs are symbols."""
 
     def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
         sizes = {size: getattr(m, size) for size in SIZES}

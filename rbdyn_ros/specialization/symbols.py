@@ -117,12 +117,7 @@ KEPT = "it uses a number of an earlier call; it must keep nothing between calls"
 
 
 class Symbol:
-    """A number that is only known when the traced code runs.
-
-    Args:
-        graph: the graph that records its operations.
-        number: number of its operation.
-    """
+    """A number that is only known when the traced code runs."""
 
     __slots__ = ("graph", "number")
 

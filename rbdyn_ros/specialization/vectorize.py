@@ -16,12 +16,7 @@ VECTOR_OPERATIONS = (
 
 
 class Vectorizer:
-    """Rewrites a program so that each group of matching operations is one vector operation.
-
-    Args:
-        program: of one robot.
-        matching: its matching operations.
-    """
+    """Rewrites a program so that each group of matching operations is one vector operation."""
 
     def __init__(self, program: Program, matching: Matching) -> None:
         self.old = program.operations

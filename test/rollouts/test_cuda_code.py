@@ -119,6 +119,7 @@ def test_nvcc_compiles_it_and_reports_registers(processor, real, tmp_path, recor
         assert registers > 0
 
 
+@pytest.mark.nightly  # nvcc takes long to give up
 @needs_nvcc
 @needs_robots
 def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from support.commands import run_process
+from support.commands import run
 from support.refusals import refused
 from support.trials import joint, trial
 
@@ -57,12 +57,12 @@ def test_a_controller_that_crashes_is_recorded_until_then(tmp_path):
 def test_the_worst_runs_are_recorded(tmp_path):
     trial(tmp_path, limits="{tracking_max: 0.05}", recordings=2)
     words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
-    assert run_process(*words, "--workers", "1").returncode == 1
+    assert run(*words, "--workers", "1").returncode == 1
     failures = json.loads((tmp_path / "out" / "verdict.json").read_text())["failures"]
     worst = sorted(f"seed_{seed}.mcap" for seed in list(failures)[:2])
     assert sorted(x.name for x in (tmp_path / "out" / "failures").iterdir()) == worst
-    assert run_process(*words, "--record", str(tmp_path / "x.mcap")).returncode == 2
-    done = run_process(*words, "--seed", "3", "--record", str(tmp_path / "x.mcap"))
+    assert run(*words, "--record", str(tmp_path / "x.mcap")).returncode == 2
+    done = run(*words, "--seed", "3", "--record", str(tmp_path / "x.mcap"))
     assert done.returncode in (0, 1)
     assert rb.read_run(tmp_path / "x.mcap").m.name == "pendulum"
 
@@ -86,10 +86,10 @@ def test_the_table_has_a_row_for_each_run(tmp_path):
     table = parquet.read_table(files[-1])
     rows = table.to_pylist()
     assert [row["seed"] for row in rows] == list(range(20))
-    for row, run in zip(rows, results.runs, strict=True):
-        assert row["measure.tracking_max"] == run.measures["tracking_max"]
-        assert row["faults.command_delay"] == run.values["faults.command_delay"]
-        assert row["passed"] == (run.seed not in results.verdict.failures)
+    for row, each in zip(rows, results.runs, strict=True):
+        assert row["measure.tracking_max"] == each.measures["tracking_max"]
+        assert row["faults.command_delay"] == each.values["faults.command_delay"]
+        assert row["passed"] == (each.seed not in results.verdict.failures)
     assert table.schema.metadata[b"trial"] == b"a trial"
     assert table.schema.metadata[b"partial"] == b"false"
 

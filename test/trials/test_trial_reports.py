@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 import scipy.stats
-from support.commands import run_process
+from support.commands import run, run_process
 from support.trials import joint, text, trial
 
 from rbdyn_ros import trials
@@ -137,23 +137,23 @@ def test_the_command_runs_a_trial_and_repeats_a_run(tmp_path):
     done = run_process(*words, "--workers", "1")
     assert done.returncode == 0, done.stderr
     assert "passed: 20 of 20 runs" in done.stdout
-    done = run_process(*words, "--seed", "17")
+    done = run(*words, "--seed", "17")
     assert done.returncode == 0
     assert f", as in {tmp_path / 'out'}" in done.stdout
     trial(tmp_path, limits="{tracking_max: 0}")
-    assert run_process(*words, "--workers", "1").returncode == 1
-    assert json.loads(run_process(*words, "--seed", "3", "--json").stdout)["failures"]
+    assert run(*words, "--workers", "1").returncode == 1
+    assert json.loads(run(*words, "--seed", "3", "--json").stdout)["failures"]
     file = tmp_path / "trial.yaml"
     file.write_text(text(runs=0))
-    done = run_process(*words)
+    done = run(*words)
     assert done.returncode == 1
     assert f"{file}: line {len(text(runs=0).splitlines())}" in done.stderr
     trial(tmp_path, duration=0.1)
-    assert run_process(*words).returncode == 2
+    assert run(*words).returncode == 2
     noisy = "print('hello')\ndef control(t, qpos, qvel, reference):\n    print(t)\n"
     noisy += "    return 0.0 * qvel\n"
     trial(tmp_path, noisy, controller="{python: 'policy.py:control'}", runs=1)
     done = run_process(*words, "--fresh", "--json")
     assert json.loads(done.stdout)["runs"] == 1
     assert done.stderr == "hello\n"
-    assert run_process(*words, "--runs", "0").returncode == 2
+    assert run(*words, "--runs", "0").returncode == 2

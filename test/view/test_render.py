@@ -133,6 +133,7 @@ def test_without_an_appearance_boxes_of_inertia_are_drawn(cubes):
     assert (rb.render(cubes, away, camera()) != boxes).any()
 
 
+@pytest.mark.nightly  # test_things_are_where_rays_meet_them looks through the same lens
 @needs_renderer
 def test_opencv_finds_the_intrinsics_again():
     """A checkerboard seen from many sides gives the camera back, as in a calibration."""

@@ -137,10 +137,6 @@ class _RunEndedError(Exception):
 class _WatchedRun:
     """Measures the states of one run.
 
-    Args:
-        trial: the trial.
-        seed: of the run.
-
     Attributes:
         start: (nq,) and (nv,), state at the start.
         done: set after the last state.

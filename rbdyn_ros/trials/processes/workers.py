@@ -41,9 +41,6 @@ class _TriedJob:
 class Worker:
     """A process, and the channel to it.
 
-    Args:
-        trial: the trial.
-
     Attributes:
         given: the job that it does; None: it is starting.
         idle: whether it has nothing left to do.
@@ -98,11 +95,6 @@ class Worker:
 
 def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[list[Run]]:
     """Yield the facts of runs, shard by shard, as they are ready.
-
-    Args:
-        trial: the trial.
-        seeds: of the runs.
-        count: number of processes.
 
     Raises:
         RbdynError: the code of the user cannot be loaded or compiled, or takes too long to load.

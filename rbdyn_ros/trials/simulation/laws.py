@@ -32,9 +32,6 @@ def law(trial: Trial) -> CommandLaw:
 class CompiledLaw:
     """A law that is traced and compiled; its commands do not depend on the other runs.
 
-    Args:
-        trial: with such a controller.
-
     Raises:
         ParameterError: a function of the user cannot be traced.
         ModelError: the law does not support the Model.
@@ -73,9 +70,6 @@ class CompiledLaw:
 
 class PythonLaw:
     """A function of (t, qpos, qvel, reference) that one run calls; a class is made first, by m.
-
-    Args:
-        trial: with such a controller.
 
     Raises:
         ParameterError: the file cannot be run, or has no such function.

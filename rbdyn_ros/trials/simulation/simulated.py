@@ -155,12 +155,7 @@ class Shard:
 
 
 class HistoryWatcher:
-    """Keeps all states of some runs.
-
-    Args:
-        trial: the trial.
-        runs: number of runs.
-    """
+    """Keeps all states of some runs."""
 
     def __init__(self, trial: Trial, runs: int) -> None:
         m = trial.m
