@@ -15,7 +15,7 @@ from rbdyn_ros.description.mjcf_files.silent import REASONS, SILENT, WARNED
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 SUFFIXES = (".xml", ".mjcf")

@@ -22,8 +22,8 @@ from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import (
     CompilerSettings,
+    read_options,
     read_settings,
-    report_options,
 )
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import WORLD, Description, Link
@@ -97,12 +97,13 @@ def read_text(
     audit = Audit(strict=strict)
     document = parsed(text, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)
-    report_options(document)
+    gravity = read_options(document)
     assets = read_meshes(document, classes, settings)
     divides = wanted is not None and wanted.decompose
     meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
     tree = read_tree(document, classes, settings, assets)
     described = _described(document, classes, settings, tree, meshes)
+    described = replace(described, gravity=gravity)
     if wanted is None:
         document.skip("contact", "geom", "pair", "exclude")
     else:

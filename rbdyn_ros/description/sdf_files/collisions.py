@@ -22,9 +22,9 @@ from rbdyn_ros.description.parts.geometries import (
     Surface,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
-from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import quote
 
 #: The friction of SDF without <mu>, and the stiffness that stands for a rigid contact [N/m].

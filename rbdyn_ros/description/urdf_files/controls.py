@@ -22,7 +22,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import quote
 
 #: What guard.parse reads of it, beside the children of a joint of the robot.

@@ -34,7 +34,6 @@ from rbdyn_ros.description.urdf_files.portability import (
     is_refused,
 )
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
-from rbdyn_ros.description.urdf_files.unused import Unused
 from rbdyn_ros.description.urdf_files.versions import (
     WITH_JERK,
     Version,
@@ -42,6 +41,7 @@ from rbdyn_ros.description.urdf_files.versions import (
     needed,
     version_of,
 )
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.

@@ -31,7 +31,7 @@ from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import OF_STATES, SrdfSource, check_srdf
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))

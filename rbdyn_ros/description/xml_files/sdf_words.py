@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 
 _ENGINE = "it is for another physics engine"
 _STOPS = "limits of joints are rigid stops"
@@ -17,7 +17,8 @@ _LOOKS = "the view has its own lights and sky"
 #: Why a tag is not used, and what is instead.
 WHY = {
     "plugin": "it is a program for Gazebo",
-    "sensor": "sensors of the simulator are in a sensors file",
+    "sensor": "the simulator has no sensor of this type",
+    "topic": "its topics have the name of the sensor",
     "light": _LOOKS,
     "scene": _LOOKS,
     "physics": "timestep and integrator are parameters of the simulator",
