@@ -650,3 +650,43 @@ def test_what_is_not_read_is_named_once(write):
     for kind in ("<option>", "<sensor>", "<geom solref=>", "<geom shine=>"):
         assert sum(kind in line for line in found) == 1, found
     assert not any("numeric" in line for line in found)
+
+
+def _hfield(tmp_path, kind, numbers):
+    """Return the asset of a height field of 3 rows and 4 columns, and write its file."""
+    size = 'name="hill" size="2 1 0.5 0.1"'
+    if kind == "elevation":
+        rows = numbers[::-1]  # the first row of the text is that of the largest y
+        text = " ".join(f"{x:g}" for x in rows.ravel())
+        return f'<hfield {size} nrow="3" ncol="4" elevation="{text}"/>'
+    if kind == "flat":
+        return f'<hfield {size} nrow="3" ncol="4"/>'
+    if kind == "file":
+        data = np.array([3, 4], "<i4").tobytes() + numbers.astype("<f4").tobytes()
+        (tmp_path / "hill.bin").write_bytes(data)
+        return f'<hfield {size} file="hill.bin"/>'
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(numbers[::-1].astype(np.uint8)).save(tmp_path / "hill.png")
+    return f'<hfield {size} file="hill.png"/>'
+
+
+@pytest.mark.parametrize("kind", ["elevation", "file", "picture", "flat"])
+def test_height_fields_are_terrain_as_in_mujoco(write, tmp_path, kind):
+    mujoco = pytest.importorskip("mujoco")
+    numbers = np.array([[0, 10, 20, 30], [5, 70, 90, 10], [40, 200, 0, 60]], float)
+    path = write(
+        f'<mujoco><asset>{_hfield(tmp_path, kind, numbers)}</asset><worldbody>'
+        '<geom name="ground" type="hfield" hfield="hill" pos="0.5 0 0.2"/>'
+        '<body pos="0 0 5"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    m, theirs = rb.load_urdf(path, contact=True), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    x, y = np.meshgrid(np.linspace(-1.999, 1.999, 4) + 0.5, np.linspace(-0.999, 0.999, 3))
+    points = np.stack([x.ravel(), y.ravel(), np.full(12, 3.0)], axis=1)
+    down, geom = np.array([0.0, 0.0, -1.0]), np.zeros(1, np.int32)
+    wanted = [mujoco.mj_ray(theirs, data, at, down, None, 1, -1, geom) for at in points]
+    found = rb.cast_rays(m, d, points, np.tile(down, (12, 1)))
+    np.testing.assert_allclose(found.distance, wanted, atol=2e-3)

@@ -17,6 +17,7 @@ from rbdyn_ros.description.mjcf_files.constraints import followed, read_coupling
 from rbdyn_ros.description.mjcf_files.contacts import read_contacts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
+from rbdyn_ros.description.mjcf_files.hfields import read_hfields
 from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
@@ -100,12 +101,14 @@ def read_text(
     gravity = read_options(document)
     assets = read_meshes(document, classes, settings)
     divides = wanted is not None and wanted.decompose
-    meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
+    files = MeshFiles(folder, package_dirs)
+    fields = None if wanted is None else read_hfields(document, classes, settings, files)
+    meshes = MeshShapes(files, decompose=divides, fields=fields)
     tree = read_tree(document, classes, settings, assets)
     described = _described(document, classes, settings, tree, meshes)
     described = replace(described, gravity=gravity)
     if wanted is None:
-        document.skip("contact", "geom", "pair", "exclude")
+        document.skip("contact", "geom", "pair", "exclude", "hfield")
     else:
         geometries, obstacles, exclusions = read_contacts(document, classes, tree, meshes)
         described = replace(

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+import posixpath
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -49,6 +51,10 @@ class CompilerSettings:
     strippath: bool = False
     exact: bool = False
     fitaabb: bool = False
+
+    def file_of(self, name: str) -> str:
+        """Return the path of a mesh or a height field from the folder of the model."""
+        return posixpath.join(self.meshdir, PurePosixPath(name).name if self.strippath else name)
 
     def angle(self, value: float) -> float:
         """Return an angle in radians."""

@@ -49,7 +49,6 @@ REASONS = {
     "mquat": "a keyframe has positions only",
     "extension": "plugins are code of another program",
     "plugin": "plugins are code of another program",
-    "hfield": "terrain is in a scene file",
     "sleep": "bodies do not sleep here",
     "gravcomp": "no force carries the weight of a body; a controller compensates it",
     "actuatorgravcomp": "no force carries the weight of a body; a controller compensates it",

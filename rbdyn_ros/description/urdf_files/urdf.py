@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.meshes.files import MeshFiles
@@ -26,15 +26,15 @@ from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
 from rbdyn_ros.description.urdf_files import collisions
-from rbdyn_ros.description.urdf_files.controls import take_controls, with_starts
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import OF_STATES, SrdfSource, check_srdf
-from rbdyn_ros.description.xml_files.unused import Unused
+from rbdyn_ros.description.urdf_files.vendors import VendorParts, take_vendors
+from rbdyn_ros.description.urdf_files.words import counter
 from rbdyn_ros.errors import quote
 
-_TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
+_TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES, "universal")))
 ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
@@ -171,23 +171,24 @@ def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Desc
 
 def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
     if beside.contact is None:
-        described = _described(guard.parse(text, source, "robot", WANTED), source, audit)
+        described, _ = _described(guard.parse(text, source, "robot", WANTED), source, audit)
         semantic = Audit()
         named = beside.srdf.read(described.name, (), semantic)
         audit.findings += [x for x in semantic.findings if x.code in OF_STATES]  # no pair counts
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, beside.meshes, audit)
-    described = replace(_described(robot, source, audit), geometries=geometries)
+    described, vendors = _described(robot, source, audit)
+    described = vendors.touched(replace(described, geometries=geometries))
     links = [link.name for link in described.links]
     found = beside.srdf.read(described.name, links, audit)
-    described = replace(described, exclusions=found.exclusions, states=found.states)
+    excluded = (*described.exclusions, *found.exclusions)
+    described = replace(described, exclusions=excluded, states=found.states)
     return with_contact(described, beside.contact, audit)
 
 
-def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
-    unused = Unused()
-    starts = take_controls(robot, unused)
+def _described(robot: guard.Element, source: str, audit: Audit) -> tuple[Description, VendorParts]:
+    unused, vendors = counter(), take_vendors(robot, source, audit)
     prune(robot, audit, source, unused)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # a missing name was reported
@@ -200,7 +201,9 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
         joints=(*map(_joint, parsed.joints, newer, lines["joint"]), *loops),
         source=source,
     )
-    return with_starts(described, starts, audit)
+    described = vendors.applied(described, unused)
+    unused.report(robot_element(name), audit)
+    return described, vendors
 
 
 @contextlib.contextmanager

@@ -101,6 +101,10 @@ class SdfElement:
         """Add a note about this element."""
         self.audit.add(severity, code, self.owner, self.element.line, message, **of)
 
+    def put_back(self) -> None:
+        """Count this element as not read, so that a note names it."""
+        self.document.used.discard(id(self.element))
+
     def attribute(self, name: str, default: str = "") -> str:
         """Return an attribute."""
         self.document.used.add((id(self.element), name))

@@ -234,23 +234,22 @@ def _distances(part: SdfElement, near: float, far: float) -> dict[str, Any]:
 
 
 def _lidar(part: SdfElement) -> dict[str, Any]:
-    rays = part.child("lidar") or part.child("ray")
-    if rays is None:
-        return _distances(part, 0.1, 10.0) | {"horizontal": {"from": 0.0, "to": 0.0, "rays": 640}}
-    noise = _noise(rays)
-    resolution = rays.number("range", "resolution")
+    tag = "ray" if part.child("ray") is not None else "lidar"
+    near, far = part.number(tag, "range", "min"), part.number(tag, "range", "max", default=10.0)
+    noise = _noise(part.child(tag))
+    resolution = part.number(tag, "range", "resolution")
     noise |= {"resolution": resolution} if resolution > 0.0 else {}
-    values = _distances(part, rays.number("range", "min"), rays.number("range", "max"))
-    values["horizontal"] = _fan(rays, "horizontal", 640)
-    if rays.child("scan", "vertical") is not None:
-        values["vertical"] = _fan(rays, "vertical", 1)
+    values = _distances(part, near, far) | {"horizontal": _fan(part, tag, "horizontal", 640)}
+    if part.child(tag, "scan", "vertical") is not None:
+        values["vertical"] = _fan(part, tag, "vertical", 1)
     return _with_noise(values, range=noise)
 
 
-def _fan(rays: SdfElement, name: str, usual: int) -> dict[str, Any]:
-    first, last = (rays.number("scan", name, tag) for tag in ("min_angle", "max_angle"))
-    count = round(rays.number("scan", name, "samples", default=usual))
-    count = round(count * rays.number("scan", name, "resolution", default=1.0))
+def _fan(part: SdfElement, tag: str, name: str, usual: int) -> dict[str, Any]:
+    place = tag, "scan", name
+    first, last = (part.number(*place, end) for end in ("min_angle", "max_angle"))
+    count = round(part.number(*place, "samples", default=usual))
+    count = round(count * part.number(*place, "resolution", default=1.0))
     return {"from": first, "to": last, "rays": max(count if first != last else 1, 1)}
 
 
@@ -261,24 +260,21 @@ def _sonar(part: SdfElement) -> dict[str, Any]:
 
 
 def _color(part: SdfElement) -> dict[str, Any]:
-    camera = part.child("camera")
-    if camera is None:
-        return _distances(part, 0.1, 100.0) | {"width": 320, "height": 240}
-    near, far = (camera.number("clip", tag, default=x) for tag, x in (("near", 0.1), ("far", 100)))
+    near, far = (
+        part.number("camera", "clip", tag, default=usual)
+        for tag, usual in (("near", 0.1), ("far", 100.0))
+    )
     values = _distances(part, near, far)
     for tag, usual in (("width", 320), ("height", 240)):
-        values[tag] = round(camera.number("image", tag, default=usual))
-    camera.word("image", "format")
-    values["field_of_view"] = camera.number("horizontal_fov", default=math.pi / 3)
-    bends = [camera.number("distortion", tag) for tag in ("k1", "k2", "p1", "p2", "k3")]
+        values[tag] = round(part.number("camera", "image", tag, default=usual))
+    part.word("camera", "image", "format")
+    values["field_of_view"] = part.number("camera", "horizontal_fov", default=math.pi / 3)
+    bends = [part.number("camera", "distortion", k) for k in ("k1", "k2", "p1", "p2", "k3")]
     return values | ({"distortion": bends} if any(bends) else {})
 
 
 def _depth(part: SdfElement) -> dict[str, Any]:
-    noise, camera = {}, part.child("camera")
-    if camera is not None:
-        noise = _noise(camera)
-    return _with_noise(_color(part), range=noise)
+    return _with_noise(_color(part), range=_noise(part.child("camera")))
 
 
 _CAMERA = _Kind("color", _color, is_optical=True)
