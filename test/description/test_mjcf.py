@@ -690,3 +690,35 @@ def test_height_fields_are_terrain_as_in_mujoco(write, tmp_path, kind):
     wanted = [mujoco.mj_ray(theirs, data, at, down, None, 1, -1, geom) for at in points]
     found = rb.cast_rays(m, d, points, np.tile(down, (12, 1)))
     np.testing.assert_allclose(found.distance, wanted, atol=2e-3)
+
+
+def _prism(corners, seed):
+    """Return an OBJ with two caps of many corners and sides of four, none of them flat."""
+    rng = np.random.default_rng(seed)
+    angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
+    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # a star, which is not convex
+    ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
+    points = np.concatenate([ring + (0.3, 0.2, -0.5), ring + (0.3, 0.2, 0.5)])
+    points += 0.03 * rng.normal(size=points.shape)
+    first = np.arange(1, corners + 1)
+    after = np.roll(first, -1)
+    sides = np.stack([first, after, after + corners, first + corners], axis=1)
+    faces = [first[::-1].tolist(), (first + corners).tolist(), *sides.tolist()]
+    lines = [f"v {x} {y} {z}" for x, y, z in points.tolist()]
+    lines += ["f " + " ".join(map(str, face)) for face in faces[:-1]]
+    lines.append("f " + " ".join(f"{k - 2 * corners - 1}" for k in faces[-1]))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("corners", [4, 6, 10, 24])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_polygons_have_the_triangles_of_mujoco(write, tmp_path, corners, seed):
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "prism.obj").write_text(_prism(corners, seed))
+    path = write(
+        '<mujoco><asset><mesh name="p" file="prism.obj" inertia="exact"/></asset><worldbody>'
+        '<body name="b"><freejoint/><geom type="mesh" mesh="p"/></body></worldbody></mujoco>'
+    )
+    m, theirs = rb.load_urdf(path), mujoco.MjModel.from_xml_path(str(path))
+    np.testing.assert_allclose(m.body_mass[1], theirs.body_mass[1], rtol=1e-6)
+    np.testing.assert_allclose(m.body_ipos[1], theirs.body_ipos[1], atol=1e-6)

@@ -70,7 +70,11 @@ def _joint(joint: Joint, rename: Callable[[str], str]) -> Joint:
 def _sensor(sensor: SensorEntry, rename: Callable[[str], str]) -> SensorEntry:
     ends = ("link", "joint", "frame")
     named = {end: rename(name) for end in ends if (name := getattr(sensor, end))}
-    return replace(sensor, name=rename(sensor.name), **named)
+    excluded = sensor.values.get("exclude", ())
+    values = dict(sensor.values)
+    if isinstance(excluded, list):
+        values["exclude"] = [rename(link) for link in excluded]
+    return replace(sensor, name=rename(sensor.name), values=values, **named)
 
 
 def _constraint(constraint: Constraint, rename: Callable[[str], str]) -> Constraint:

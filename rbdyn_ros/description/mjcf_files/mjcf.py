@@ -21,6 +21,7 @@ from rbdyn_ros.description.mjcf_files.hfields import read_hfields
 from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
+from rbdyn_ros.description.mjcf_files.sensors import read_sensors
 from rbdyn_ros.description.mjcf_files.settings import (
     CompilerSettings,
     read_options,
@@ -136,14 +137,18 @@ def _described(
     masses = read_masses(tree.bodies, settings, meshes)
     links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
     sites, fixed = site_frames(tree)
+    taken = [part.name for part in (*links, *tree.between, *sites, *joints, *fixed)]
+    of_site = dict(zip(tree.sites, (site.name for site in sites), strict=True))
+    sensors = read_sensors(document, tree, of_site, taken)
     named = document.root.get("model", "").strip()
     return Description(
         named or (Path(document.source).stem if document.folder is not None else "model"),
-        (*links, *tree.between, *sites),
-        (*followed(joints, couplings.mimics), *fixed, *couplings.loops),
+        (*links, *tree.between, *sites, *sensors.links),
+        (*followed(joints, couplings.mimics), *fixed, *sensors.joints, *couplings.loops),
         document.source,
         base=WORLD,
         constraints=tuple(couplings.gears),
         states=tuple(read_keyframes(document, tree)),
         servos=tuple(servos),
+        sensors=tuple(sensors.sensors),
     )
