@@ -119,15 +119,17 @@ def sensors_of(
                 period_ns=period_ns,
             )
         except DescriptionError as error:
-            findings += [replace(each, severity="warning") for each in error.findings]
+            findings += [
+                replace(each, severity="warning", line=entry.line) for each in error.findings
+            ]
     return tuple(specs), tuple(findings)
 
 
 def _as_yaml(name: str, entry: SensorEntry) -> str:
-    """Return a sensors file with one sensor, on the line of the robot file."""
+    """Return a sensors file with one sensor."""
     ends = {end: own for end in ("link", "joint", "frame") if (own := getattr(entry, end))}
     table = {"rbdyn_sensors": 1, "sensors": {name: {"type": entry.type, **ends, **entry.values}}}
-    return "\n" * ((entry.line or 1) - 1) + json.dumps(table)
+    return json.dumps(table)
 
 
 def _plain(entry: SensorEntry, taken: Collection[str]) -> str:

@@ -632,9 +632,7 @@ def test_an_attribute_that_one_element_does_not_use_is_noted(write):
     ("options", "codes"),
     [
         ('density="0" gravity="0 0 -9.8"', []),
-        ('gravity="0 0 -1.62"', ["gravity"]),
         ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
-        ('timestep="0.01"><flag gravity="disable"/></option><option', ["gravity"]),
     ],
 )
 def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes):
@@ -642,12 +640,25 @@ def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes)
     assert [x.code for x in found if x.severity == "warning"] == codes, found
 
 
+@pytest.mark.parametrize(
+    ("options", "gravity"),
+    [
+        ('gravity="0 0 -1.62"', [0.0, 0.0, -1.62]),
+        ('gravity="0 0 -1"><flag gravity="disable"/></option><option', [0.0, 0.0, 0.0]),
+        ('timestep="0.01"', [0.0, 0.0, -9.81]),
+    ],
+)
+def test_gravity_is_that_of_the_file(write, options, gravity):
+    m = rb.load(write(body("<geom size='1'/>", f"<option {options}/>")))
+    assert m.opt.gravity.tolist() == gravity
+
+
 def test_what_is_not_read_is_named_once(write):
-    more = """<option timestep="0.01"/><sensor><gyro site="s"/></sensor>
+    more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
     found = [str(x) for x in mjcf.read(write(text), contact=True).findings]
-    for kind in ("<option>", "<sensor>", "<geom solref=>", "<geom shine=>"):
+    for kind in ("<option>", "<touch>", "<geom solref=>", "<geom shine=>"):
         assert sum(kind in line for line in found) == 1, found
     assert not any("numeric" in line for line in found)
 
@@ -675,7 +686,7 @@ def test_height_fields_are_terrain_as_in_mujoco(write, tmp_path, kind):
     mujoco = pytest.importorskip("mujoco")
     numbers = np.array([[0, 10, 20, 30], [5, 70, 90, 10], [40, 200, 0, 60]], float)
     path = write(
-        f'<mujoco><asset>{_hfield(tmp_path, kind, numbers)}</asset><worldbody>'
+        f"<mujoco><asset>{_hfield(tmp_path, kind, numbers)}</asset><worldbody>"
         '<geom name="ground" type="hfield" hfield="hill" pos="0.5 0 0.2"/>'
         '<body pos="0 0 5"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
     )
@@ -698,7 +709,7 @@ def _prism(corners, seed):
     angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
     radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # a star, which is not convex
     ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
-    points = np.concatenate([ring + (0.3, 0.2, -0.5), ring + (0.3, 0.2, 0.5)])
+    points = np.concatenate([ring + np.array((0.3, 0.2, z)) for z in (-0.5, 0.5)])
     points += 0.03 * rng.normal(size=points.shape)
     first = np.arange(1, corners + 1)
     after = np.roll(first, -1)

@@ -55,7 +55,8 @@ def read_sensors(
         elif kind and at_site and not document.audit.partial:
             hint = document.audit.hint(site, tree.sites)
             item = document.item(element, f"sensor {quote(element.get('name', ''))}")
-            item.error("unknown-site", f"there is no site {quote(site)}{hint}", found=site)
+            message = f"there is no site {quote(site)}{hint}"
+            item.repair("unknown-site", message, "it is left out", found=site)
     entries = SensorEntries((), taken)
     for (kind, site), items in found.items():
         _add(entries, kind, links[site], items, tree.sites[site][0], tree)
@@ -78,7 +79,7 @@ def _add(
     elif kind == "force_torque":
         above = next((joint.name for joint in tree.joints if joint.child == body.name), "")
         if above:
-            entries.across(link, above, link, {}, line)
+            entries.across(link, above, link, {"measured": "parent_to_child"}, line)
         else:
             items[0].warn("not-used", "there is no joint above the world to measure at")
     elif tags != {"framequat"}:
