@@ -7,7 +7,7 @@ import math
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape, MeshFile, Placeholder
-from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere, Surface
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
@@ -20,7 +20,9 @@ from rbdyn_ros.writing.xml import UNLIMITED, document, words
 FORM = "URDF"
 #: The version with capsules, optional limits and those of planned motions.
 NEWER = "1.2"
-_SAID = ("damping", "friction", "mimic", *LIMITS)
+_SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
+#: What <gazebo> says of a surface.
+_TOUCH = ("friction", "stiffness", "damping")
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -98,15 +100,32 @@ def _link(
         ET.SubElement(part, "inertia", {name: words(value) for name, value in moments})
     for shape in robot.shapes(link.name):
         _visual(element, shape, left, meshes)
-    for geometry in robot.geometries(link.name):
+    geometries = robot.geometries(link.name)
+    touches = {tuple(getattr(x.surface, name) for name in _TOUCH) for x in geometries}
+    if len(touches) == 1:
+        _touch(root, link.name, *next(iter(touches)))
+    for geometry in geometries:
         owner = f"geometry {quote(geometry.name)}"
-        left.surface(owner, geometry.surface, ())
+        left.surface(owner, geometry.surface, _TOUCH if len(touches) == 1 else ())
         part = ET.Element("collision", name=geometry.name)
         _origin(part, geometry.origin)
         if _shape(part, geometry.name, geometry.shape, meshes):
             element.append(part)
         else:
             left.add(owner, "it", "its corners are on a line")
+
+
+def _touch(
+    root: ET.Element, link: str, mu: float, stiffness: float | None, damping: float | None
+) -> None:
+    """Write the friction and the stiffness of a link for Gazebo and rbdyn_ros."""
+    if (mu, stiffness) == (Surface().friction, None):
+        return
+    part = ET.SubElement(root, "gazebo", reference=link)
+    given = {"mu1": mu, "mu2": mu, "kp": stiffness, "kd": None if stiffness is None else damping}
+    for tag, value in given.items():
+        if value is not None:
+            ET.SubElement(part, tag).text = words(value)
 
 
 def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolder) -> None:
@@ -161,6 +180,10 @@ def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.damping or joint.friction:
         dynamics = {"damping": words(joint.damping), "friction": words(joint.friction)}
         ET.SubElement(part, "dynamics", dynamics)
+    if joint.stiffness:
+        spring = ET.SubElement(root, "gazebo", reference=joint.name)
+        ET.SubElement(spring, "springStiffness").text = words(joint.stiffness)
+        ET.SubElement(spring, "springReference").text = words(*(joint.rest or (0.0,)))
     if joint.mimic is not None:
         mimic = {"multiplier": words(joint.mimic.ratio), "offset": words(joint.mimic.offset)}
         ET.SubElement(part, "mimic", {"joint": joint.mimic.joint, **mimic})

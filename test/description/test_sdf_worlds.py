@@ -179,7 +179,9 @@ def test_height_fields_are_terrain(tmp_path):
 def test_the_gravity_of_a_world_is_that_of_the_model(tmp_path):
     m = loaded("<gravity>0 0 -1.6</gravity>" + model("a", link("l")), tmp_path)
     assert m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
-    assert rb.load(YARD).opt.gravity.tolist() == [0.0, 0.0, -9.81]
+    assert rb.load(YARD).opt.gravity.tolist() == [0.0, 0.0, -9.8]
+    bare = loaded(model("a", link("l")), tmp_path)
+    assert bare.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
 def test_a_world_takes_the_options_of_a_scene():

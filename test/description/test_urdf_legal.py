@@ -189,7 +189,7 @@ def test_misspelt_elements_and_attributes_are_warned_of():
     ]
     assert "(did you mean 'dynamics'?)" in robot.findings[0].message
     assert "(did you mean 'damping'?)" in robot.findings[1].message
-    robot = read_text('<robot name="r"><link name="a"/><lnk name="b"/><gazebo/></robot>')
+    robot = read_text('<robot name="r"><link name="a"/><lnk name="b"/><sensor/></robot>')
     assert codes(robot) == [("warning", "unknown-element"), ("note", "not-used")]
     assert "(did you mean 'link'?)" in robot.findings[0].message
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What vendors write into a URDF is used, or named once with its line and the reason."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from rbdyn_ros.description.parts.geometries import Exclusion, Surface
 from rbdyn_ros.description.parts.poses import rotate
 from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.types import Mimic
+from rbdyn_ros.description.source import read
 from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.sensors import sensors_of
 
@@ -49,6 +51,9 @@ NAMED = {
             "<joint> <mechanicalReduction>",
         transmission('<joint name="j"/><actuator name="m"><motorTorqueConstant/></actuator>'):
             "<actuator> <motorTorqueConstant>",
+        transmission('<leftActuator name="m" mechanicalReduction="2"/>'):
+            "<transmission> <leftActuator>",
+        transmission('<passive_joint name="p"/>'): "<transmission> <passive_joint>",
         '<gazebo><plugin name="p"/></gazebo>': "<gazebo> <plugin>",
         "<gazebo><static>true</static></gazebo>": "<gazebo> <static>",
         "<gazebo><pose>0 0 1 0 0 0</pose></gazebo>": "<gazebo> <pose>",
@@ -77,6 +82,9 @@ WARNED = {
     '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
     '<gazebo reference="b"><turnGravityOff>1</turnGravityOff></gazebo>': "turnGravityOff",
     '<gazebo reference="c"/>': "c",
+    '<gazebo reference="b"><kp>hard</kp></gazebo>': "hard",
+    '<gazebo reference="b"><kp>1</kp><kp>2</kp></gazebo>': "<kp>",
+    '<gazebo reference="b"><selfCollide>perhaps</selfCollide></gazebo>': "perhaps",
     transmission('<joint name="j"/><joint name="k"/>'): "<transmission>",
     in_control('<param name="mimic">k</param>'): "k",
     interface("command", "effort", "max", "0"): "0",
@@ -183,7 +191,7 @@ def test_a_tag_that_is_not_used_is_named_once(place, text, named):
 def test_what_moves_a_robot_otherwise_is_a_warning(text, named):
     document = robot(robot=text)
     (found,) = read_text(document).findings
-    assert (found.code, found.found, found.severity) == ("not-used", named, "warning")
+    assert (found.found, found.severity) == (named, "warning")
     assert found.line == line_of(document, text)
 
 
@@ -315,3 +323,28 @@ def test_a_hundred_kinds_are_not_all_listed():
 
 def test_the_joints_of_ros2_control_are_no_joints_of_the_robot():
     assert [joint.name for joint in read_text(robot(robot=control(0.5))).joints] == ["j"]
+
+
+@pytest.mark.parametrize("place", ["joint_limits.yaml", "../config/joint_limits.yaml"])
+def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, place):
+    path = tmp_path / "urdf/robot.urdf"
+    path.parent.mkdir()
+    path.write_text(robot())
+    limits = path.parent / place
+    limits.parent.mkdir(exist_ok=True)
+    limits.write_text(
+        "joint_limits:\n  other: {has_velocity_limits: true, max_velocity: 1}\n"
+        "  j: {has_velocity_limits: true, max_velocity: 0.5, has_jerk_limits: false,\n"
+        "      max_jerk: 1, has_acceleration_limits: true, max_acceleration: 5}\n"
+    )
+    found = read(path)
+    own = joint_of(read_text(robot())).limit
+    assert joint_of(found).limit == dataclasses.replace(own, velocity=0.5, acceleration=5.0)
+    assert [(x.code, x.severity) for x in found.findings] == [("joint-limits", "note")]
+    assert read(path, srdf=False).findings == ()
+    limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
+    assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
+    limits.write_text("j: {limit: {lower: 1}}")  # of a xacro
+    assert read(path).findings == ()
+    limits.write_text("- [")
+    assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]

@@ -44,15 +44,15 @@ JOINT = """<joint name="j" type="revolute"><parent>base</parent><child>arm</chil
 <measure_direction>parent_to_child</measure_direction></force_torque></sensor></joint>"""
 
 
-def described(path):
-    found = opened(path).description
+def described(path, *, contact=False):
+    found = opened(path, contact=contact).description
     return found, complete(found)
 
 
 def test_sensors_of_mjcf_read_what_mujoco_reads(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(MJCF)
-    description, m = described(tmp_path / "m.xml")
+    description, m = described(tmp_path / "m.xml", contact=True)
     specs, findings = sensors_of(m, description)
     assert findings == ()
     assert [type(spec) for spec in specs] == [ImuSpec, ForceTorqueSpec, RangeSpec]

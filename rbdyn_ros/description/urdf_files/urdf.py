@@ -26,6 +26,7 @@ from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
 from rbdyn_ros.description.urdf_files import collisions
+from rbdyn_ros.description.urdf_files.joint_limits import with_limits
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
@@ -171,14 +172,15 @@ def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Desc
 
 def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
     if beside.contact is None:
-        described, _ = _described(guard.parse(text, source, "robot", WANTED), source, audit)
+        robot = guard.parse(text, source, "robot", WANTED)
+        described, _ = _described(robot, source, audit, beside.srdf)
         semantic = Audit()
         named = beside.srdf.read(described.name, (), semantic)
         audit.findings += [x for x in semantic.findings if x.code in OF_STATES]  # no pair counts
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, beside.meshes, audit)
-    described, vendors = _described(robot, source, audit)
+    described, vendors = _described(robot, source, audit, beside.srdf)
     described = vendors.touched(replace(described, geometries=geometries))
     links = [link.name for link in described.links]
     found = beside.srdf.read(described.name, links, audit)
@@ -187,7 +189,9 @@ def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> D
     return with_contact(described, beside.contact, audit)
 
 
-def _described(robot: guard.Element, source: str, audit: Audit) -> tuple[Description, VendorParts]:
+def _described(
+    robot: guard.Element, source: str, audit: Audit, srdf: SrdfSource
+) -> tuple[Description, VendorParts]:
     unused, vendors = counter(), take_vendors(robot, source, audit)
     prune(robot, audit, source, unused)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
@@ -202,6 +206,8 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> tuple[Descrip
         source=source,
     )
     described = vendors.applied(described, unused)
+    moveit = srdf.robot if srdf.given is True else None
+    described = replace(described, joints=with_limits(described.joints, moveit, audit))
     unused.report(robot_element(name), audit)
     return described, vendors
 

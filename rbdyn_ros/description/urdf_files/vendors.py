@@ -25,7 +25,7 @@ from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded, stiffness
 from rbdyn_ros.description.xml_files.sdf_words import count_unused
 from rbdyn_ros.description.xml_files.unused import Unused
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import Severity, quote
 
 _NEWEST = (1, 12)
 #: The interfaces of the sensors of ros2_control that exist here.
@@ -44,7 +44,28 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
     for part in [part for part in robot if part.tag in VENDORS]:
         robot.remove(part)
         root.append(part)
-    return VendorParts(SdfFile(Path(source), audit, root, _NEWEST))
+    return VendorParts(SdfFile(Path(source), _Lenient(audit), root, _NEWEST))
+
+
+class _Lenient(Audit):
+    """The audit of what no other reader of URDF reads: its errors are warnings."""
+
+    def __init__(self, whole: Audit) -> None:
+        super().__init__(strict=whole.strict)
+        self._whole = whole
+
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        element: str,
+        line: int | None,
+        message: str,
+        **of: str,
+    ) -> None:
+        """Add a finding to the whole audit."""
+        mild: Severity = "warning" if severity == "error" else severity
+        self._whole.add(mild, code, element, line, message, **of)
 
 
 class VendorParts:
@@ -153,7 +174,8 @@ class VendorParts:
         part.word("type"), part.word("plugin")
         joints, actuators = list(part.children("joint")), list(part.children("actuator"))
         for end in (*joints, *actuators):
-            end.attribute("name"), end.attribute("role"), end.word("hardwareInterface")
+            end.attribute("name"), end.attribute("role")
+            list(end.children("hardwareInterface"))
             for tag in _REDUCTIONS:
                 _put_back(x for x in end.children(tag) if _number(x.text) != 1.0)
             _put_back(x for x in end.children("offset") if _number(x.text) != 0.0)

@@ -22,6 +22,13 @@ WHY = {
     **dict.fromkeys(("mimic", "multiplier"), _MIMIC),
     "initial_value": "only positions of state interfaces have a start",
     **dict.fromkeys(("mechanicalReduction", "mechanical_reduction", "offset"), _REDUCTION),
+    **dict.fromkeys(
+        (
+            *("leftActuator", "rightActuator", "flexJoint", "rollJoint", "gap_joint"),
+            *("passive_joint", "use_simulated_gripper_joint", "simulated_actuated_joint"),
+        ),
+        "each joint moves by itself",
+    ),
     "safety_controller": "soft limits belong to a controller; the arm controller has parameters "
     "for them",
     "calibration": "positions of the simulator need no reference",
