@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape, MeshFile, Placeholder
-from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere, Surface
+from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape
+from rbdyn_ros.description.parts.geometries import Surface
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
@@ -143,25 +143,11 @@ def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolde
 
 def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
     """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
-    geometry = ET.SubElement(part, "geometry")
-    if isinstance(shape, Placeholder):
-        return False
-    if isinstance(shape, Points | MeshFile):
-        file = meshes.file_of(name, shape)
-        if file is not None:
-            mesh = ET.SubElement(geometry, "mesh", filename=file)
-            if isinstance(shape, MeshFile):
-                mesh.set("scale", words(*shape.scale))
-        return file is not None
-    if isinstance(shape, Box):
-        ET.SubElement(geometry, "box", size=words(*shape.size))
-    elif isinstance(shape, Sphere):
-        ET.SubElement(geometry, "sphere", radius=words(shape.radius))
-    else:
-        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
-        sizes = {"radius": words(shape.radius), "length": words(shape.length)}
-        ET.SubElement(geometry, tag, sizes)
-    return True
+    geometry, found = ET.SubElement(part, "geometry"), meshes.words_of(name, shape)
+    if found is not None:
+        sizes = {{"uri": "filename"}.get(key, key): value for key, value in found[1].items()}
+        ET.SubElement(geometry, found[0], sizes)
+    return found is not None
 
 
 def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:

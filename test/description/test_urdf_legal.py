@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from rbdyn_ros.description.parts.poses import Pose, quat_from_rpy
-from rbdyn_ros.description.urdf_files.urdf import read, read_text
+from rbdyn_ros.description.robot_files import read
+from rbdyn_ros.description.urdf_files.urdf import read_text
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 ENDS = '<parent link="a"/><child link="b"/>'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.description.urdf_files.urdf import read
+from rbdyn_ros.description.robot_files import read
 from rbdyn_ros.errors import DescriptionError
 
 

@@ -34,6 +34,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import SafetyGate
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.appearance.check import check_appearance
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
@@ -143,7 +144,7 @@ def fuzz_xacro(data: bytes) -> None:
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
-        urdf.read(path, xacro_args=arguments)
+        robot_files.read(path, xacro_args=arguments)
     else:
         urdf.read_text(xacro_process.expanded(path, (), arguments)[0])
 

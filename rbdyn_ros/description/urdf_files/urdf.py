@@ -33,7 +33,6 @@ from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import OF_STATES, SrdfSource, check_srdf
 from rbdyn_ros.description.urdf_files.vendors import VendorParts, take_vendors
 from rbdyn_ros.description.urdf_files.words import counter
-from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES, "universal")))
 ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
@@ -48,19 +47,19 @@ class _Beside:
     srdf: SrdfSource
 
 
-def read(
-    source: str | bytes | Path,
+def read_file(
+    path: Path,
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
-) -> Description:
-    """Read a robot from a file or from URDF text.
+) -> tuple[Description, str]:
+    """Read a robot file once; return the Description and the URDF text, which xacro has expanded.
 
     Args:
-        source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
+        path: of a ``.urdf`` or ``.xacro`` file.
         strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
             repair them, each with a warning in ``findings``.
         package_dirs: a folder, or a list of folders, to search for packages, of
@@ -71,44 +70,10 @@ def read(
         srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
             `<disable_collisions>`; True: a file beside the robot; False: none.
 
-    Returns:
-        The checked Description, in SI units; links and joints in the order of the file.
-
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file
             the lines are those of the output of the command ``xacro``.
         ParameterError: contact is neither a bool nor a Contact.
-    """
-    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        check_no_arguments(xacro_args, Path("<text>"))
-        return read_text(
-            source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
-        )
-    if isinstance(source, str) and source.startswith(ADDRESSES):
-        message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
-        guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
-    return read_file(
-        Path(source),
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    )[0]
-
-
-def read_file(
-    path: Path,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
-    srdf: str | bytes | Path | bool = True,
-) -> tuple[Description, str]:
-    """Read a robot file once; return the Description and the URDF text.
-
-    Arguments and errors as for ``read``; for a xacro file the text is expanded.
     """
     wanted = check_contact(contact)
     check_srdf(srdf)
@@ -142,10 +107,10 @@ def read_text(
     Args:
         text: the document; bytes are decoded as declared.
         source: name of the document, for messages.
-        strict: as for ``read``.
-        package_dirs: folders to search for packages of meshes, as for ``read``.
-        contact: as for ``read``.
-        srdf: as for ``read``; there is no file beside a text.
+        strict: as for ``read_file``.
+        package_dirs: folders to search for packages of meshes, as for ``read_file``.
+        contact: as for ``read_file``.
+        srdf: as for ``read_file``; there is no file beside a text.
         folder: of the meshes that are named relative to the file.
 
     Returns:

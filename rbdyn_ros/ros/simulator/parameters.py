@@ -70,7 +70,11 @@ PARAMETERS = (
             False,
             "let links touch each other and a floor at z = 0 with their <collision> geometry",
         ),
-        Parameter("sensors", "", "path of a YAML file that describes sensors"),
+        Parameter(
+            "sensors",
+            "",
+            "path of a YAML file with sensors; empty: those of the robot file",
+        ),
         Parameter(
             "actuators", "", "path of a YAML file with the motors, gears and drives of joints"
         ),
