@@ -53,7 +53,7 @@ from rbdyn_ros.ros.arm import parameters as arm_parameters
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
 from rbdyn_ros.ros.simulator import parameters as simulator_parameters
-from rbdyn_ros.sensors.reader import read_sensors_text
+from rbdyn_ros.sensors.reader import read_sensors_text, sensors_of
 from rbdyn_ros.trials.files.reader import load as load_trial
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -107,10 +107,11 @@ def written(data: bytes, name: str) -> Path:
 
 
 def move(described: Any, strict: bool) -> None:
-    """Make a Model of a small robot, and take a step."""
+    """Make a Model of a small robot, with the sensors of its file, and take a step."""
     if len(described.links) > FEW_BODIES:
         return
     m = rb.build(described, strict=strict)
+    sensors_of(m, described)
     rb.step(m, rb.make_data(m))
 
 
@@ -507,7 +508,11 @@ def named(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 TARGETS = {
     "urdf": Target(
-        files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf"), fuzz_urdf
+        lambda: (
+            files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf")()
+            + good("urdf")()
+        ),
+        fuzz_urdf,
     ),
     "mjcf": Target(good("mjcf"), fuzz_mjcf),
     "srdf": Target(lambda: [SRDF], fuzz_srdf),
