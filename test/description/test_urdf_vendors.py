@@ -83,6 +83,8 @@ WARNED = {
     '<gazebo reference="b"><turnGravityOff>1</turnGravityOff></gazebo>': "turnGravityOff",
     '<gazebo reference="c"/>': "c",
     '<gazebo reference="b"><kp>hard</kp></gazebo>': "hard",
+    '<gazebo reference="b"><mu1>-1</mu1></gazebo>': "-1",
+    '<gazebo reference="b"><mu1>wet</mu1></gazebo>': "wet",
     '<gazebo reference="b"><kp>1</kp><kp>2</kp></gazebo>': "<kp>",
     '<gazebo reference="b"><selfCollide>perhaps</selfCollide></gazebo>': "perhaps",
     transmission('<joint name="j"/><joint name="k"/>'): "<transmission>",

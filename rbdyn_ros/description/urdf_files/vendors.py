@@ -15,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, Surface
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description, Joint, Mimic
@@ -28,6 +29,8 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import Severity, quote
 
 _NEWEST = (1, 12)
+#: Of links that <selfCollide> keeps apart.
+_MOST_PAIRS = 100_000
 #: The interfaces of the sensors of ros2_control that exist here.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
 _WRENCH = frozenset(("force", "torque"))
@@ -111,6 +114,13 @@ class VendorParts:
     def touched(self, robot: Description) -> Description:
         """Return a robot with geometries, with the surfaces and the pairs of <gazebo>."""
         links = dict.fromkeys(geometry.link for geometry in robot.geometries)
+        if self._apart.keys() >= links.keys():
+            robot = replace(robot, self_collision=False)
+            self._apart = {}
+        elif len(links) * len(self._apart) > _MOST_PAIRS:
+            text = f"has more than {_MOST_PAIRS} pairs of links that do not touch; they touch here"
+            self._file.audit.add("warning", "not-used", f"robot {quote(robot.name)}", None, text)
+            self._apart = {}
         pairs = [
             Exclusion(one, other, self._apart.get(one) or self._apart[other], links=True)
             for one, other in combinations(links, 2)
@@ -189,7 +199,10 @@ class VendorParts:
         if rotor is not None and len(joints) == 1:
             turns = 1.0 if ratio is None else _number(ratio.attribute("value", "1"))
             inertia = _number(rotor.attribute("value")) * turns * turns
-            self._change(rotor, joints[0].name, lambda j, _: replace(j, armature=inertia))
+            if inertia >= 0.0 and math.isfinite(inertia):
+                self._change(rotor, joints[0].name, lambda j, _: replace(j, armature=inertia))
+            else:
+                rotor.put_back()
 
     def _gazebo(self, part: SdfElement) -> None:
         name = part.attribute("reference")
@@ -199,12 +212,7 @@ class VendorParts:
             self._entries.of_link(part, name)
             if not part.flag("selfCollide", default=True):
                 self._apart[name] = part.line
-            given = [x.text for x in part.children("mu", "mu1")]
-            mu = _number(given[0]) if given else FRICTION
-            _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
-            law = stiffness(part)
-            if given or law:
-                self._surfaces[name] = Surface(friction=bounded(mu, part), **law)
+            self._touch(part, name)
             if part.flag("turnGravityOff"):
                 text = f"link {quote(name)} has no gravity; gravity acts on all links alike here"
                 part.note("not-used", text, "warning", found="turnGravityOff")
@@ -218,6 +226,21 @@ class VendorParts:
             hint = part.audit.hint(name, (*self._links, *self._joints))
             text = f"<gazebo> names {quote(name)}, which is no link and no joint{hint}"
             part.note("not-used", text, "warning", found=name)
+
+    def _touch(self, part: SdfElement, link: str) -> None:
+        """Read the surface of a link."""
+        given = [*part.children("mu", "mu1")]
+        mu = given[0].number(default=FRICTION) if given else FRICTION
+        _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
+        law = stiffness(part)
+        if given or law:
+            surface = Surface(friction=bounded(mu, part), **law)
+            found = Audit()
+            audit_surface(surface, f"link {quote(link)}", part.line, found)
+            for finding in found.findings:
+                part.note("not-used", finding.message, "warning", found=finding.found)
+            if not found.findings:
+                self._surfaces[link] = surface
 
     def _change(self, part: SdfElement, name: str, rule: _Rule) -> None:
         """Change a joint by the text of an element, or say why not."""
