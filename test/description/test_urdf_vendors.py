@@ -138,6 +138,9 @@ USED = {
     '<gazebo reference="b"><mu1>0.2</mu1><mu2>0.2</mu2><kp>1e5</kp><kd>10</kd></gazebo>':
         (lambda robot: robot.geometries[1].surface,
          Surface(friction=0.2, stiffness=1e5, damping=10.0)),
+    '<gazebo reference="b"><mu1 value="0.2"/><kp value="1e5"/></gazebo>':
+        (lambda robot: robot.geometries[1].surface,
+         Surface(friction=0.2, stiffness=1e5, damping=1.0)),
     '<gazebo reference="b"><selfCollide>false</selfCollide></gazebo>':
         (lambda robot: robot.exclusions, (Exclusion("a", "b", 9, links=True),)),
     "<gazebo><self_collide>false</self_collide></gazebo>":

@@ -69,7 +69,7 @@ def _joint(joint: Joint, rename: Callable[[str], str]) -> Joint:
 
 def _sensor(sensor: SensorEntry, rename: Callable[[str], str]) -> SensorEntry:
     ends = ("link", "joint", "frame")
-    named = {end: rename(name) for end in ends if (name := getattr(sensor, end))}
+    named: dict[str, Any] = {end: rename(name) for end in ends if (name := getattr(sensor, end))}
     excluded = sensor.values.get("exclude", ())
     values = dict(sensor.values)
     if isinstance(excluded, list):

@@ -137,7 +137,8 @@ def _described(
     masses = read_masses(tree.bodies, settings, meshes)
     links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
     sites, fixed = site_frames(tree)
-    taken = [part.name for part in (*links, *tree.between, *sites, *joints, *fixed)]
+    taken = [link.name for link in (*links, *tree.between, *sites)]
+    taken += [joint.name for joint in (*joints, *fixed)]
     of_site = dict(zip(tree.sites, (site.name for site in sites), strict=True))
     sensors = read_sensors(document, tree, of_site, taken)
     named = document.root.get("model", "").strip()

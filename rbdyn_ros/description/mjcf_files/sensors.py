@@ -46,7 +46,7 @@ def read_sensors(
     for element in document.sections("sensor"):
         kind = _KINDS.get(element.tag, "")
         at_site = element.tag != "framequat" or element.get("objtype") in ("site", None)
-        site = element.get("site") or element.get("objname", "")
+        site = element.get("site", element.get("objname", ""))
         if kind and at_site and site in tree.sites:
             item = document.item(element, f"sensor {quote(element.get('name', site))}")
             for name in ("site", "objtype", "objname", "name"):

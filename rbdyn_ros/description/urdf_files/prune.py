@@ -59,7 +59,7 @@ _BREAK = re.compile(r"[\t\r\n]")
 _XACRO = re.compile(r"\$[({]")
 #: How findings call the elements that have names.
 _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(LOOPS, "joint")}
-_TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
+_TYPES: dict[str, tuple[str, ...]] = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
 _TYPES["constraint"] = (*LOOP_TYPES, "universal")
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20

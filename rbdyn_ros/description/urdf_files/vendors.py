@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.geometries import audit_surface
@@ -47,6 +48,8 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
     for part in [part for part in robot if part.tag in VENDORS]:
         robot.remove(part)
         root.append(part)
+        for old in part.iterfind("*[@value]") if part.tag == "gazebo" else ():
+            old.text = old.attrib.pop("value")  # <mu1 value="9"/> of the first Gazebo
     return VendorParts(SdfFile(Path(source), _Lenient(audit), root, _NEWEST))
 
 
@@ -232,7 +235,7 @@ class VendorParts:
         given = [*part.children("mu", "mu1")]
         mu = given[0].number(default=FRICTION) if given else FRICTION
         _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
-        law = stiffness(part)
+        law: dict[str, Any] = {**stiffness(part)}
         if given or law:
             surface = Surface(friction=bounded(mu, part), **law)
             found = Audit()
