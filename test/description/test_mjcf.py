@@ -592,6 +592,22 @@ def test_a_file_that_includes_itself_is_refused(write):
         mjcf.read(path)
 
 
+def test_a_file_may_be_included_several_times(write):
+    mujoco = pytest.importorskip("mujoco")
+    path = write(body("<include file='part.xml'/><include file='part.xml'/>"))
+    write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    assert rb.load(path).body_mass[1] == pytest.approx(theirs.body_mass[1])
+
+
+def test_a_bomb_of_includes_is_refused(write):
+    for k in range(12):
+        inside = f"<include file='{k + 1}.xml'/>" * 2 if k < 11 else "<geom size='1'/>"
+        write(f"<mujocoinclude>{inside}</mujocoinclude>", f"{k}.xml")
+    with refused(DescriptionError, "too-many-files", line=1):
+        mjcf.read(write(body("<include file='0.xml'/>")))
+
+
 def test_files_that_nest_too_deep_together_are_refused(write):
     for k in range(60):
         inside = f"<include file='{k + 1}.xml'/>" if k < 59 else "<geom size='1'/>"

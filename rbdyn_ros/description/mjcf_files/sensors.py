@@ -57,7 +57,7 @@ def read_sensors(
             item = document.item(element, f"sensor {quote(element.get('name', ''))}")
             message = f"there is no site {quote(site)}{hint}"
             item.repair("unknown-site", message, "it is left out", found=site)
-    entries = SensorEntries((), taken)
+    entries = SensorEntries(taken)
     for (kind, site), items in found.items():
         _add(entries, kind, links[site], items, tree.sites[site][0], tree)
     return entries

@@ -94,7 +94,7 @@ class VendorParts:
         first = {joint.name: joint for joint in robot.joints}
         self._joints = {**first}
         self._links = {link.name for link in robot.links}
-        self._entries = SensorEntries(self._links, self._joints)
+        self._entries = SensorEntries((*self._links, *self._joints))
         for tag, read in zip(
             VENDORS, (self._control, self._transmission, self._gazebo), strict=True
         ):

@@ -7,7 +7,7 @@ An element of a type that the simulator lacks stays unread, so that a note names
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,10 @@ from rbdyn_ros.errors import quote
 #: Readings per second of a sensor of rays without <update_rate>: of gz-sim, as fast as it can.
 USUAL_RATE = 30.0
 _AXES = ("x", "y", "z")
-_FRAMES = ("gz_frame_id", "ignition_frame_id", "frame_id", "optical_frame_id")
 #: For programs around the simulator.
 _SILENT = ("always_on", "visualize")
-#: Directions of a force/torque sensor, as in a sensors file.
-_MEASURED = {"child_to_parent": "child_to_parent", "parent_to_child": "parent_to_child"}
+#: Directions of a force/torque sensor; the first is usual.
+_MEASURED = ("child_to_parent", "parent_to_child")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,11 @@ class SensorEntries:
     """The sensors of a robot, and the links that are their frames.
 
     Args:
-        links: names of the links of the robot.
-        joints: names of its joints.
+        names: of the links and joints of the robot.
     """
 
-    def __init__(self, links: Collection[str], joints: Collection[str]) -> None:
-        self._links, self._names = links, {*links, *joints}
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = {*names}
         self._taken: set[str] = set()
         self.sensors: list[SensorEntry] = []
         self.links: list[Link] = []
@@ -71,16 +69,13 @@ class SensorEntries:
             pose: returns the pose of a sensor in the link.
         """
         for part, kind in _known(owner):
-            if kind.type != "force_torque":
-                at = pose(part)
-                turned = compose(at, Pose(quat=OPTICAL)) if kind.is_optical else at
-                frame = self._named_frame(part) if at == IN_PLACE else ""
-                values = kind.values(part)
-                line = part.line
-                self.add(part.name, kind.type, frame or link, values, line, not frame, turned)
-            else:
+            if kind.type == "force_torque":
                 text = "a force/torque sensor belongs into a joint; it is left out"
                 part.note("not-used", text, "warning")
+                continue
+            at = pose(part)
+            at = compose(at, Pose(quat=OPTICAL)) if kind.is_optical else at
+            self.add(part.name, kind.type, link, kind.values(part), part.line, at)
 
     def of_joint(self, owner: SdfElement, joint: str, child: str, parent: str) -> None:
         """Read the force/torque sensors in an element that belongs to a joint."""
@@ -105,7 +100,6 @@ class SensorEntries:
         link: str,
         values: dict[str, Any],
         line: int | None,
-        moves: bool = True,
         at: Pose = IN_PLACE,
     ) -> None:
         """Add a sensor in a frame of a link.
@@ -116,11 +110,10 @@ class SensorEntries:
             link: the link.
             values: of the other keys.
             line: of its element.
-            moves: whether its frame is at `at`; else it is that of the link.
             at: its frame in the link; another than the link's becomes a link of its own.
         """
         own = self._free(name or kind)
-        frame = self._frame(own, link, at, line) if moves and at != IN_PLACE else link
+        frame = self._frame(own, link, at, line) if at != IN_PLACE else link
         self.sensors.append(SensorEntry(own, kind, frame, values=values, line=line))
 
     def across(
@@ -149,12 +142,6 @@ class SensorEntries:
         found = next(x for x in _numbered(name) if x not in self._taken)
         self._taken.add(found)
         return found
-
-    def _named_frame(self, part: SdfElement) -> str:
-        """Return the link of the robot that an element names as the frame of its readings."""
-        places = [part, *part.children("camera")]
-        words = (place.word(tag) for place in places for tag in _FRAMES)
-        return next((word for word in words if word in self._links), "")
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -216,8 +203,9 @@ def _imu(part: SdfElement) -> dict[str, Any]:
 
 def _force_torque(part: SdfElement) -> dict[str, Any]:
     given = part.word("force_torque", "measure_direction")
+    measured = given if given in _MEASURED else _MEASURED[0]
     return _with_noise(
-        _rate(part) | {"measured": _MEASURED.get(given, "child_to_parent")},
+        _rate(part) | {"measured": measured},
         force=_vector_noise(part, "force_torque", "force"),
         torque=_vector_noise(part, "force_torque", "torque"),
     )
