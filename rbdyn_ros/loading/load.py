@@ -254,6 +254,8 @@ def complete(
         findings += [*bodies_overlap(model), *outside_of_limits(model)]
     made = with_masses(with_inertias(model, description, findings, strict))
     made = with_keys(made, description.states)
+    if description.gravity is not None:
+        made.opt.gravity = description.gravity
     if before is not None:
         for name in OPTIONS:
             setattr(made.opt, name, getattr(before.opt, name))

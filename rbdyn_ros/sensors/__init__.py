@@ -15,6 +15,7 @@ from rbdyn_ros.sensors.ray_specs import RangeNoise as RangeNoise
 from rbdyn_ros.sensors.ray_specs import RangeSpec as RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors as read_sensors
 from rbdyn_ros.sensors.reader import read_sensors_text as read_sensors_text
+from rbdyn_ros.sensors.reader import sensors_of as sensors_of
 from rbdyn_ros.sensors.specs import ContactSpec as ContactSpec
 from rbdyn_ros.sensors.specs import ForceTorqueSpec as ForceTorqueSpec
 from rbdyn_ros.sensors.specs import ImuSpec as ImuSpec

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import free_name
+from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.description.yaml_files.text import Items
-from rbdyn_ros.errors import DescriptionError, ParameterError, apart, quote
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, apart, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
@@ -35,6 +39,7 @@ SPECS: dict[str, Any] = {
 }
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")
 _NAME_ALLOWED = (
     "letters, digits and single underscores, starting with a letter, as in names of topics"
 )
@@ -90,6 +95,47 @@ def read_sensors_text(
     specs = () if table is None else tuple(reader.sensor(name, table) for name in table.lines)
     audit.raise_errors(source)
     return tuple(spec for spec in specs if spec is not None)
+
+
+def sensors_of(
+    m: Model, description: Description, *, period_ns: int | None = None
+) -> tuple[tuple[Spec, ...], tuple[Finding, ...]]:
+    """Return the sensors that a robot file describes, and a warning of each that is left out.
+
+    Args:
+        m: the robot.
+        description: of the robot.
+        period_ns: as for read_sensors.
+    """
+    specs, findings = list[Spec](), list[Finding]()
+    for entry in description.sensors:
+        name = _plain(entry, {spec.name for spec in specs})
+        try:
+            specs += read_sensors_text(
+                _as_yaml(name, entry),
+                m,
+                description,
+                source=description.source,
+                period_ns=period_ns,
+            )
+        except DescriptionError as error:
+            findings += [
+                replace(each, severity="warning", line=entry.line) for each in error.findings
+            ]
+    return tuple(specs), tuple(findings)
+
+
+def _as_yaml(name: str, entry: SensorEntry) -> str:
+    """Return a sensors file with one sensor."""
+    ends = {end: own for end in ("link", "joint", "frame") if (own := getattr(entry, end))}
+    table = {"rbdyn_sensors": 1, "sensors": {name: {"type": entry.type, **ends, **entry.values}}}
+    return json.dumps(table)
+
+
+def _plain(entry: SensorEntry, taken: Collection[str]) -> str:
+    """Return a name that a sensor may have."""
+    plain = _NOT_PLAIN.sub("_", entry.name).strip("_")
+    return free_name(plain if plain[:1].isalpha() else f"{entry.type}_{plain}".strip("_"), taken)
 
 
 class _Sensors:

@@ -91,8 +91,11 @@ class LeftOut:
         self.add(f"pair {quote(pair.first)}, {quote(pair.second)}", "it", why)
 
     def parts(self, description: Description, *names: str) -> None:
-        """Record each part of some tuples of a description."""
-        for name in names:
+        """Record each part of some tuples of a description, its sensors, and its gravity."""
+        if description.gravity is not None:
+            x, y, z = description.gravity
+            self.add(f"robot {quote(description.name)}", f"its gravity {x:g} {y:g} {z:g} m/s^2")
+        for name in (*names, "sensors"):
             for part in getattr(description, name):
                 self.add(f"{name.removesuffix('s')} {quote(part.name)}", "it")
 

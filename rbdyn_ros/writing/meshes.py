@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rbdyn_ros.description.appearance.shapes import MeshFile
+from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.description.meshes.meshes import WHOLE, parts_of, read_parts
-from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere
 from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LeftOut
+from rbdyn_ros.writing.xml import words
 
 
 class MeshFolder:
@@ -52,6 +53,25 @@ class MeshFolder:
         except (OSError, UnusableMeshError) as error:
             self._left.add(f"mesh {quote(shape.path.name)}", "it", f"it {error}")
             return None
+
+    def words_of(self, name: str, shape: AnyShape) -> tuple[str, dict[str, str]] | None:
+        """Return the tag of a shape and the words of URDF and SDF for its sizes.
+
+        The file of a mesh is its `uri`. None: there is no mesh for it.
+        """
+        if isinstance(shape, Points | MeshFile):
+            if (file := self.file_of(name, shape)) is None:
+                return None
+            scale = {"scale": words(*shape.scale)} if isinstance(shape, MeshFile) else {}
+            return "mesh", {"uri": file, **scale}
+        if isinstance(shape, Box):
+            return "box", {"size": words(*shape.size)}
+        if isinstance(shape, Sphere):
+            return "sphere", {"radius": words(shape.radius)}
+        if isinstance(shape, Placeholder):
+            return None
+        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
+        return tag, {"radius": words(shape.radius), "length": words(shape.length)}
 
     def _hull(self, name: str, shape: Points) -> str | None:
         faces = hull_faces(np.array(shape.points))

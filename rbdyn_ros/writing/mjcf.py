@@ -60,6 +60,9 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         _spring(tendons, bodies, spring)
     _servos(root, tendons, robot)
     _keyframes(root, robot)
+    left.parts(replace(described, gravity=None))
+    if described.gravity is not None:
+        ET.SubElement(root, "option", gravity=words(*described.gravity))
     for empty in [part for part in root if part is not world and not (len(part) or part.attrib)]:
         root.remove(empty)
     return document(root)

@@ -8,15 +8,11 @@ from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
+from rbdyn_ros.description.appearance.shapes import AnyShape
 from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
     HeightField,
     Obstacle,
     Plane,
-    Points,
-    Sphere,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import WORLD, Inertial, Joint, Limit
@@ -276,32 +272,12 @@ def _obstacle(
 
 def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
     """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
-    geometry = ET.SubElement(part, "geometry")
-    if isinstance(shape, Placeholder):
-        return False
-    if isinstance(shape, Points | MeshFile):
-        file = meshes.file_of(name, shape)
-        if file is None:
-            return False
-        mesh = ET.SubElement(geometry, "mesh")
-        valued(mesh, "uri", file)
-        if isinstance(shape, MeshFile):
-            valued(mesh, "scale", *shape.scale)
-        return True
-    _primitive(geometry, shape)
-    return True
-
-
-def _primitive(geometry: ET.Element, shape: object) -> None:
-    if isinstance(shape, Box):
-        valued(ET.SubElement(geometry, "box"), "size", *shape.size)
-    elif isinstance(shape, Sphere):
-        valued(ET.SubElement(geometry, "sphere"), "radius", shape.radius)
-    else:
-        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
-        part = ET.SubElement(geometry, tag)
-        valued(part, "radius", shape.radius)  # type: ignore[attr-defined]
-        valued(part, "length", shape.length)  # type: ignore[attr-defined]
+    geometry, found = ET.SubElement(part, "geometry"), meshes.words_of(name, shape)
+    if found is not None:
+        element = ET.SubElement(geometry, found[0])
+        for key, value in found[1].items():
+            valued(element, key, value)
+    return found is not None
 
 
 def _pose(part: ET.Element, pose: Pose, relative_to: str = "") -> None:

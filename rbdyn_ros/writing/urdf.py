@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape, MeshFile, Placeholder
-from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere
+from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape
+from rbdyn_ros.description.parts.geometries import Surface
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
@@ -20,7 +20,9 @@ from rbdyn_ros.writing.xml import UNLIMITED, document, words
 FORM = "URDF"
 #: The version with capsules, optional limits and those of planned motions.
 NEWER = "1.2"
-_SAID = ("damping", "friction", "mimic", *LIMITS)
+_SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
+#: What <gazebo> says of a surface.
+_TOUCH = ("friction", "stiffness", "damping")
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -98,15 +100,32 @@ def _link(
         ET.SubElement(part, "inertia", {name: words(value) for name, value in moments})
     for shape in robot.shapes(link.name):
         _visual(element, shape, left, meshes)
-    for geometry in robot.geometries(link.name):
+    geometries = robot.geometries(link.name)
+    touches = {tuple(getattr(x.surface, name) for name in _TOUCH) for x in geometries}
+    if len(touches) == 1:
+        _touch(root, link.name, *next(iter(touches)))
+    for geometry in geometries:
         owner = f"geometry {quote(geometry.name)}"
-        left.surface(owner, geometry.surface, ())
+        left.surface(owner, geometry.surface, _TOUCH if len(touches) == 1 else ())
         part = ET.Element("collision", name=geometry.name)
         _origin(part, geometry.origin)
         if _shape(part, geometry.name, geometry.shape, meshes):
             element.append(part)
         else:
             left.add(owner, "it", "its corners are on a line")
+
+
+def _touch(
+    root: ET.Element, link: str, mu: float, stiffness: float | None, damping: float | None
+) -> None:
+    """Write the friction and the stiffness of a link for Gazebo and rbdyn_ros."""
+    if (mu, stiffness) == (Surface().friction, None):
+        return
+    part = ET.SubElement(root, "gazebo", reference=link)
+    given = {"mu1": mu, "mu2": mu, "kp": stiffness, "kd": None if stiffness is None else damping}
+    for tag, value in given.items():
+        if value is not None:
+            ET.SubElement(part, tag).text = words(value)
 
 
 def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolder) -> None:
@@ -124,25 +143,11 @@ def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolde
 
 def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
     """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
-    geometry = ET.SubElement(part, "geometry")
-    if isinstance(shape, Placeholder):
-        return False
-    if isinstance(shape, Points | MeshFile):
-        file = meshes.file_of(name, shape)
-        if file is not None:
-            mesh = ET.SubElement(geometry, "mesh", filename=file)
-            if isinstance(shape, MeshFile):
-                mesh.set("scale", words(*shape.scale))
-        return file is not None
-    if isinstance(shape, Box):
-        ET.SubElement(geometry, "box", size=words(*shape.size))
-    elif isinstance(shape, Sphere):
-        ET.SubElement(geometry, "sphere", radius=words(shape.radius))
-    else:
-        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
-        sizes = {"radius": words(shape.radius), "length": words(shape.length)}
-        ET.SubElement(geometry, tag, sizes)
-    return True
+    geometry, found = ET.SubElement(part, "geometry"), meshes.words_of(name, shape)
+    if found is not None:
+        sizes = {{"uri": "filename"}.get(key, key): value for key, value in found[1].items()}
+        ET.SubElement(geometry, found[0], sizes)
+    return found is not None
 
 
 def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
@@ -161,6 +166,10 @@ def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.damping or joint.friction:
         dynamics = {"damping": words(joint.damping), "friction": words(joint.friction)}
         ET.SubElement(part, "dynamics", dynamics)
+    if joint.stiffness:
+        spring = ET.SubElement(root, "gazebo", reference=joint.name)
+        ET.SubElement(spring, "springStiffness").text = words(joint.stiffness)
+        ET.SubElement(spring, "springReference").text = words(*(joint.rest or (0.0,)))
     if joint.mimic is not None:
         mimic = {"multiplier": words(joint.mimic.ratio), "offset": words(joint.mimic.offset)}
         ET.SubElement(part, "mimic", {"joint": joint.mimic.joint, **mimic})

@@ -8,9 +8,9 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.parts.bounds import BOUNDS
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 ARM = {
@@ -77,7 +77,7 @@ def test_a_urdf_with_a_number_out_of_range_is_refused(name, number):
     quantity, line = OF_URDF[name]
     element = "link 'a'" if line == 2 else f"joint '{'k' if line == 10 else 'j'}'"
     with refused(DescriptionError, "out-of-range", element, line=line) as caught:
-        urdf.read(with_number(name, number))
+        robot_files.read(with_number(name, number))
     assert caught.value.allowed == BOUNDS[quantity].allowed
     assert f"{number:g}" in caught.value.found
 
@@ -92,10 +92,10 @@ def test_a_robot_at_the_end_of_a_range_stays_finite(name):
 
 def test_limits_out_of_range_are_repaired_to_no_limit():
     text = with_number("effort", 1.7e308)
-    described = urdf.read(text, strict=False)
+    described = robot_files.read(text, strict=False)
     assert described.joints[0].limit.effort == math.inf
     assert [f.code for f in described.findings if f.severity == "warning"] == ["out-of-range"]
-    urdf.read(with_number("upper", 1e16))  # SDF writes it for no limit
+    robot_files.read(with_number("upper", 1e16))  # SDF writes it for no limit
 
 
 def test_ratios_of_a_chain_of_mimic_joints_multiply():
@@ -107,7 +107,7 @@ def test_ratios_of_a_chain_of_mimic_joints_multiply():
         for i in range(4)
     )
     with refused(DescriptionError, "out-of-range", "joint 'j3'"):
-        urdf.read(f'<robot name="r"><link name="l0"/>{joints}</robot>')
+        robot_files.read(f'<robot name="r"><link name="l0"/>{joints}</robot>')
 
 
 HEAD = "rbdyn_mechanism: 1\nbase: g\nlinks: {b: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"

@@ -9,6 +9,7 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
@@ -22,7 +23,6 @@ from rbdyn_ros.description.parts.geometries import (
     Surface,
 )
 from rbdyn_ros.description.parts.poses import Pose, pose
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 from rbdyn_ros.share import bundled_robot
 
@@ -47,7 +47,7 @@ def shape(text, more=""):
 
 
 def test_shapes_names_and_origins():
-    read = urdf.read(
+    read = robot_files.read(
         robot(
             shape('<box size="1 2 3"/>'),
             '<collision name="tip"><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><geometry>'
@@ -72,12 +72,12 @@ def test_shapes_names_and_origins():
 def test_collisions_are_ignored_without_contact():
     broken = robot("<collision><geometry><mesh filename='/etc/passwd' scale='nan'/></geometry>"
                    "</collision>")  # fmt: skip
-    assert urdf.read(broken) == urdf.read(robot())
-    assert urdf.read(broken).geometries == urdf.read(broken).obstacles == ()
+    assert robot_files.read(broken) == robot_files.read(robot())
+    assert robot_files.read(broken).geometries == robot_files.read(broken).obstacles == ()
 
 
 def test_a_link_without_collisions_is_fine():
-    read = urdf.read(robot(), contact=True)
+    read = robot_files.read(robot(), contact=True)
     assert read.geometries == ()
     assert read.findings == ()
 
@@ -117,7 +117,7 @@ KNOWN = "'box', 'sphere', 'cylinder', 'capsule', 'mesh'"
 )  # fmt: skip
 def test_mistakes(collision, refusal):
     with refused(DescriptionError, *refusal, line=2):
-        urdf.read(robot(collision), contact=True)
+        robot_files.read(robot(collision), contact=True)
 
 
 @pytest.mark.parametrize(
@@ -131,20 +131,20 @@ def test_mistakes(collision, refusal):
 )
 def test_sizes(text, refusal):
     with refused(DescriptionError, *refusal, line=2):
-        urdf.read(robot(shape(text)), contact=True)
+        robot_files.read(robot(shape(text)), contact=True)
 
 
 def test_all_errors_are_reported_in_the_order_of_the_text():
     text = robot(shape('<box size="1"/>'), shape(BOX), shape('<sphere radius="-1"/>'))
     codes = ["bad-number", "non-positive-radius"]
     with refused(DescriptionError, codes, "link 'a'", line=2) as caught:
-        urdf.read(text, contact=True)
+        robot_files.read(text, contact=True)
     second = caught.value.findings[1]
     assert (second.element, second.line) == ("geometry 'a_1'", 4)
 
 
 def test_an_unknown_shape_can_be_left_out():
-    read = urdf.read(robot(shape("<cone/>"), shape(BOX)), contact=True, strict=False)
+    read = robot_files.read(robot(shape("<cone/>"), shape(BOX)), contact=True, strict=False)
     assert [geometry.name for geometry in read.geometries] == ["a"]
     (finding,) = read.findings
     assert (finding.severity, finding.line) == ("warning", 2)
@@ -154,15 +154,15 @@ def test_an_unknown_shape_can_be_left_out():
 def test_a_broken_link_is_not_reported_again_for_its_collisions():
     text = robot(shape(BOX)).replace('<mass value="2"/>', "")
     with refused(DescriptionError, "missing-element", "link 'a'", line=1):
-        urdf.read(text, contact=True)
+        robot_files.read(text, contact=True)
 
 
 def test_entities_and_depth_are_refused_there_too():
     with refused(DescriptionError, "doctype"):
-        urdf.read('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)), contact=True)
+        robot_files.read('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)), contact=True)
     deep = "<x>" * 100 + "</x>" * 100
     with refused(DescriptionError, "too-deep"):
-        urdf.read(robot(shape(deep)), contact=True)
+        robot_files.read(robot(shape(deep)), contact=True)
 
 
 def test_a_contact_sets_obstacles_and_surfaces():
@@ -172,11 +172,11 @@ def test_a_contact_sets_obstacles_and_surfaces():
         surfaces={"tip": Surface(friction=0.3)},
     )
     text = robot(shape(BOX), shape(BALL, ' name="tip"'))
-    read = urdf.read(text, contact=contact)
+    read = robot_files.read(text, contact=contact)
     assert read.obstacles == contact.obstacles
     assert [geometry.surface.friction for geometry in read.geometries] == [0.4, 0.3]
     with refused(DescriptionError, "unknown-geometry", "contact", found="tap"):
-        urdf.read(text, contact=Contact(surfaces={"tap": Surface()}))
+        robot_files.read(text, contact=Contact(surfaces={"tap": Surface()}))
 
 
 # the same through load_urdf, load and build
@@ -315,7 +315,7 @@ def test_every_real_robot_reads_with_all_its_meshes(paths, number):
     """No mesh is missing or broken."""
     read = 0
     for path in paths:
-        description = urdf.read(path, strict=False, contact=True)
+        description = robot_files.read(path, strict=False, contact=True)
         lost = [f for f in description.findings if f.message.endswith("is left out")]
         assert lost == [], path.name
         read += len(description.geometries)

@@ -10,7 +10,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.meshes import decomposition
-from rbdyn_ros.description.urdf_files.urdf import read
+from rbdyn_ros.description.robot_files import read
 
 FORK = [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)]
 QUADS = [(0, 1, 4, 5), (1, 2, 3, 4), (0, 5, 6, 7)]

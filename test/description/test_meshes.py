@@ -11,12 +11,12 @@ import pytest
 from support import robots
 from support.refusals import refused
 
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.meshes import files, hulls, meshes
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_corners, reduced
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import Contact
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError
 
 trimesh = pytest.importorskip("trimesh")
@@ -202,7 +202,7 @@ def test_hulls_of_real_robots_are_close(monkeypatch):
 
     monkeypatch.setattr(meshes, "reduced", spy)
     for name in ("talos_reduced.urdf", "ur5_robot.urdf", "panda.urdf", "go2.urdf"):
-        urdf.read(robots.find(name), strict=False, contact=True)
+        robot_files.read(robots.find(name), strict=False, contact=True)
     assert len(worst) > 50
     assert max(worst) < 5.2e-3
     assert np.mean(worst) < 1e-3
@@ -472,7 +472,7 @@ def test_bytes_after_the_last_triangle_are_ignored_with_a_warning(package, rest,
     shape = '<collision><geometry>\n<mesh filename="../meshes/more.stl"/></geometry></collision>'
     path = package / "urdf/r.urdf"
     path.write_text(f'<robot name="r"><link name="a">{shape * 2}</link></robot>')
-    read = urdf.read(path, contact=Contact(decompose=decompose))
+    read = robot_files.read(path, contact=Contact(decompose=decompose))
     precision = 1e-6 if decompose else 1e-12  # coacd computes with 32 bits
     same(np.array(read.geometries[0].shape.points), CUBE, precision)
     (finding,) = read.findings
@@ -489,10 +489,10 @@ def test_strict_and_not(package):
     path = package / "urdf/r.urdf"
     path.write_text(text)
     with refused(DescriptionError, "mesh-missing", "link 'a'", line=2, found="none.stl"):
-        urdf.read(path, contact=True)
-    read = urdf.read(path, contact=True, strict=False)
+        robot_files.read(path, contact=True)
+    read = robot_files.read(path, contact=True, strict=False)
     same(np.array(read.geometries[0].shape.points), CUBE * (0.1, 0.1, -0.1))
     (finding,) = read.findings
     assert (finding.severity, finding.code, finding.line) == ("warning", "mesh-missing", 2)
     assert finding.element == "link 'a'"
-    assert urdf.read(path).findings == ()
+    assert robot_files.read(path).findings == ()

@@ -592,6 +592,22 @@ def test_a_file_that_includes_itself_is_refused(write):
         mjcf.read(path)
 
 
+def test_a_file_may_be_included_several_times(write):
+    mujoco = pytest.importorskip("mujoco")
+    path = write(body("<include file='part.xml'/><include file='part.xml'/>"))
+    write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    assert rb.load(path).body_mass[1] == pytest.approx(theirs.body_mass[1])
+
+
+def test_a_bomb_of_includes_is_refused(write):
+    for k in range(12):
+        inside = f"<include file='{k + 1}.xml'/>" * 2 if k < 11 else "<geom size='1'/>"
+        write(f"<mujocoinclude>{inside}</mujocoinclude>", f"{k}.xml")
+    with refused(DescriptionError, "too-many-files", line=1):
+        mjcf.read(write(body("<include file='0.xml'/>")))
+
+
 def test_files_that_nest_too_deep_together_are_refused(write):
     for k in range(60):
         inside = f"<include file='{k + 1}.xml'/>" if k < 59 else "<geom size='1'/>"
@@ -632,9 +648,7 @@ def test_an_attribute_that_one_element_does_not_use_is_noted(write):
     ("options", "codes"),
     [
         ('density="0" gravity="0 0 -9.8"', []),
-        ('gravity="0 0 -1.62"', ["gravity"]),
         ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
-        ('timestep="0.01"><flag gravity="disable"/></option><option', ["gravity"]),
     ],
 )
 def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes):
@@ -642,11 +656,96 @@ def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes)
     assert [x.code for x in found if x.severity == "warning"] == codes, found
 
 
+@pytest.mark.parametrize(
+    ("options", "gravity"),
+    [
+        ('gravity="0 0 -1.62"', [0.0, 0.0, -1.62]),
+        ('gravity="0 0 -1"><flag gravity="disable"/></option><option', [0.0, 0.0, 0.0]),
+        ('timestep="0.01"', [0.0, 0.0, -9.81]),
+    ],
+)
+def test_gravity_is_that_of_the_file(write, options, gravity):
+    m = rb.load(write(body("<geom size='1'/>", f"<option {options}/>")))
+    assert m.opt.gravity.tolist() == gravity
+
+
 def test_what_is_not_read_is_named_once(write):
-    more = """<option timestep="0.01"/><sensor><gyro site="s"/></sensor>
+    more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
     found = [str(x) for x in mjcf.read(write(text), contact=True).findings]
-    for kind in ("<option>", "<sensor>", "<geom solref=>", "<geom shine=>"):
+    for kind in ("<option>", "<touch>", "<geom solref=>", "<geom shine=>"):
         assert sum(kind in line for line in found) == 1, found
     assert not any("numeric" in line for line in found)
+
+
+def _hfield(tmp_path, kind, numbers):
+    """Return the asset of a height field of 3 rows and 4 columns, and write its file."""
+    size = 'name="hill" size="2 1 0.5 0.1"'
+    if kind == "elevation":
+        rows = numbers[::-1]  # the first row of the text is that of the largest y
+        text = " ".join(f"{x:g}" for x in rows.ravel())
+        return f'<hfield {size} nrow="3" ncol="4" elevation="{text}"/>'
+    if kind == "flat":
+        return f'<hfield {size} nrow="3" ncol="4"/>'
+    if kind == "file":
+        data = np.array([3, 4], "<i4").tobytes() + numbers.astype("<f4").tobytes()
+        (tmp_path / "hill.bin").write_bytes(data)
+        return f'<hfield {size} file="hill.bin"/>'
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(numbers[::-1].astype(np.uint8)).save(tmp_path / "hill.png")
+    return f'<hfield {size} file="hill.png"/>'
+
+
+@pytest.mark.parametrize("kind", ["elevation", "file", "picture", "flat"])
+def test_height_fields_are_terrain_as_in_mujoco(write, tmp_path, kind):
+    mujoco = pytest.importorskip("mujoco")
+    numbers = np.array([[0, 10, 20, 30], [5, 70, 90, 10], [40, 200, 0, 60]], float)
+    path = write(
+        f"<mujoco><asset>{_hfield(tmp_path, kind, numbers)}</asset><worldbody>"
+        '<geom name="ground" type="hfield" hfield="hill" pos="0.5 0 0.2"/>'
+        '<body pos="0 0 5"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    m, theirs = rb.load_urdf(path, contact=True), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    x, y = np.meshgrid(np.linspace(-1.999, 1.999, 4) + 0.5, np.linspace(-0.999, 0.999, 3))
+    points = np.stack([x.ravel(), y.ravel(), np.full(12, 3.0)], axis=1)
+    down, geom = np.array([0.0, 0.0, -1.0]), np.zeros(1, np.int32)
+    wanted = [mujoco.mj_ray(theirs, data, at, down, None, 1, -1, geom) for at in points]
+    found = rb.cast_rays(m, d, points, np.tile(down, (12, 1)))
+    np.testing.assert_allclose(found.distance, wanted, atol=2e-3)
+
+
+def _prism(corners, seed):
+    """Return an OBJ with two caps of many corners and sides of four, none of them flat."""
+    rng = np.random.default_rng(seed)
+    angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
+    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # a star, which is not convex
+    ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
+    points = np.concatenate([ring + np.array((0.3, 0.2, z)) for z in (-0.5, 0.5)])
+    points += 0.03 * rng.normal(size=points.shape)
+    first = np.arange(1, corners + 1)
+    after = np.roll(first, -1)
+    sides = np.stack([first, after, after + corners, first + corners], axis=1)
+    faces = [first[::-1].tolist(), (first + corners).tolist(), *sides.tolist()]
+    lines = [f"v {x} {y} {z}" for x, y, z in points.tolist()]
+    lines += ["f " + " ".join(map(str, face)) for face in faces[:-1]]
+    lines.append("f " + " ".join(f"{k - 2 * corners - 1}" for k in faces[-1]))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("corners", [4, 6, 10, 24])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_polygons_have_the_triangles_of_mujoco(write, tmp_path, corners, seed):
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "prism.obj").write_text(_prism(corners, seed))
+    path = write(
+        '<mujoco><asset><mesh name="p" file="prism.obj" inertia="exact"/></asset><worldbody>'
+        '<body name="b"><freejoint/><geom type="mesh" mesh="p"/></body></worldbody></mujoco>'
+    )
+    m, theirs = rb.load_urdf(path), mujoco.MjModel.from_xml_path(str(path))
+    np.testing.assert_allclose(m.body_mass[1], theirs.body_mass[1], rtol=1e-6)
+    np.testing.assert_allclose(m.body_ipos[1], theirs.body_ipos[1], atol=1e-6)

@@ -248,6 +248,36 @@ def test_included_models_are_those_in_place(tmp_path):
     assert "end/tool" in m.frame_names
 
 
+@pytest.mark.parametrize(
+    ("address", "mass"),
+    [
+        ("https://fuel.gazebosim.org/1.0/OpenRobotics/models/Big Ball", 10.0),
+        ("https://fuel.gazebosim.org/1.0/OpenRobotics/models/Big%20Ball/9", 9.0),
+        ("https://fuel.gazebosim.org/1.0/OpenRobotics/models/Big Ball/tip", 10.0),
+        ("https://app.gazebosim.org/OpenRobotics/fuel/models/Big Ball", 10.0),
+        ("https://fuel.gazebosim.org/1.0/OpenRobotics/models/Big Ball/8", None),
+        ("https://fuel.gazebosim.org/1.0/Another/models/Big Ball", None),
+        ("https://fuel.gazebosim.org/1.0/../models/Big Ball", None),
+    ],
+)
+def test_an_address_of_fuel_is_looked_for_in_its_cache(tmp_path, monkeypatch, address, mass):
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("GZ_FUEL_CACHE_PATH", str(cache))
+    place = cache / "fuel.gazebosim.org/openrobotics/models/big ball"
+    for version in (9, 10):
+        (place / str(version)).mkdir(parents=True)
+        inertial = f"<link name='l'><inertial><mass>{version}</mass></inertial></link>"
+        (place / str(version) / "model.sdf").write_text(document(inertial))
+    text = f"<sdf version='1.9'><include><uri>{address}</uri></include></sdf>"
+    (tmp_path / "robot.sdf").write_text(text)
+    if mass is None:
+        with refused(DescriptionError, "include-address"):
+            rb.load(tmp_path / "robot.sdf")
+        return
+    m = rb.load(tmp_path / "robot.sdf", floating_base=True)
+    assert m.body_mass[1] == mass
+
+
 def test_models_inside_of_a_merged_one_have_names(tmp_path):
     inner = f'{link("tool")}<model name="hand">{link("wheel")}</model>'
     (tmp_path / "part.sdf").write_text(document(inner))

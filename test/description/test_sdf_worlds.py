@@ -176,9 +176,12 @@ def test_height_fields_are_terrain(tmp_path):
     assert d.qpos[2] == pytest.approx(3.0, abs=1e-3)
 
 
-def test_other_gravity_is_a_warning(tmp_path):
+def test_the_gravity_of_a_world_is_that_of_the_model(tmp_path):
     m = loaded("<gravity>0 0 -1.6</gravity>" + model("a", link("l")), tmp_path)
-    assert [f.severity for f in m.findings if f.code == "gravity"] == ["warning"]
+    assert m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
+    assert rb.load(YARD).opt.gravity.tolist() == [0.0, 0.0, -9.8]
+    bare = loaded(model("a", link("l")), tmp_path)
+    assert bare.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
 def test_a_world_takes_the_options_of_a_scene():

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from support.refusals import refused
 
-from rbdyn_ros.description import source
+from rbdyn_ros.description import robot_files, source
 from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 URDF = '<robot name="r"><link name="a"/></robot>'
@@ -19,8 +18,8 @@ YAML = "rbdyn_mechanism: 1\nbase: a\nlinks: {a: }\n"
 def test_urdf(tmp_path, name):
     path = tmp_path / name
     path.write_text(URDF)
-    assert source.read(path) == urdf.read(path)
-    assert source.read(str(path)) == urdf.read(path)
+    assert source.read(path) == robot_files.read(path)
+    assert source.read(str(path)) == robot_files.read(path)
 
 
 @pytest.mark.parametrize("name", ["m.yaml", "m.yml", "M.YAML"])
@@ -32,8 +31,8 @@ def test_mechanism(tmp_path, name):
 
 
 def test_text():
-    assert source.read(URDF) == urdf.read(URDF)
-    assert source.read(URDF.encode()) == urdf.read(URDF)
+    assert source.read(URDF) == robot_files.read(URDF)
+    assert source.read(URDF.encode()) == robot_files.read(URDF)
 
 
 @pytest.mark.parametrize(

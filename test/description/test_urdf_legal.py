@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from rbdyn_ros.description.parts.poses import Pose, quat_from_rpy
-from rbdyn_ros.description.urdf_files.urdf import read, read_text
+from rbdyn_ros.description.robot_files import read
+from rbdyn_ros.description.urdf_files.urdf import read_text
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 ENDS = '<parent link="a"/><child link="b"/>'
@@ -189,7 +190,7 @@ def test_misspelt_elements_and_attributes_are_warned_of():
     ]
     assert "(did you mean 'dynamics'?)" in robot.findings[0].message
     assert "(did you mean 'damping'?)" in robot.findings[1].message
-    robot = read_text('<robot name="r"><link name="a"/><lnk name="b"/><gazebo/></robot>')
+    robot = read_text('<robot name="r"><link name="a"/><lnk name="b"/><sensor/></robot>')
     assert codes(robot) == [("warning", "unknown-element"), ("note", "not-used")]
     assert "(did you mean 'link'?)" in robot.findings[0].message
 

@@ -8,7 +8,8 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.checks import audit
-from rbdyn_ros.description.urdf_files.urdf import read, read_text
+from rbdyn_ros.description.robot_files import read
+from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import DescriptionError
 
 LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'

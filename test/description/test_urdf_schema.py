@@ -93,23 +93,12 @@ READ = {
     "mimic offset": ('offset="0.1"', 'offset="0.2"'),
 }
 
-_ACTUATOR = '<{} name="m" mechanicalReduction="2"/>'
-_GAP = (
-    '<gap_joint L0="1" a="1" b="1" gear_ratio="1" h="1" mechanical_reduction="1" name="g" '
-    'phi0="1" r="1" screw_reduction="1" t0="1" theta0="1"/>'
-)
 _IMAGE = '<image width="1" height="1" format="R8G8B8" hfov="1" near="1" far="2"/>'
 _RAY = '<{} samples="1" resolution="1" min_angle="0" max_angle="1"/>'
-_PARTS = "".join(
-    map(_ACTUATOR.format, ("leftActuator", "rightActuator", "flexJoint", "rollJoint"))
-)
-
 _SOFT = (
     '<safety_controller soft_lower_limit="-1" soft_upper_limit="1" k_position="1" k_velocity="1"/>'
 )
-_DRIVES = f"{_PARTS}{_GAP}<passive_joint name='p'/><actuator name='n'/><joint name='j'/>"
 _RAYS = f"<ray>{_RAY.format('horizontal')}{_RAY.format('vertical')}</ray>"
-_RUBBER = '<gazebo reference="a"><mu1>0.2</mu1></gazebo>'
 AXIS, END, BLUE = '<axis xyz="0 0 1"/>', "</robot>", '<material name="blue">'
 
 #: What is not used: the text where it is added, the added text, and how findings call it. The
@@ -123,18 +112,12 @@ TOLD = {
         "<calibration>",
     ),
     "safety_controller": (AXIS, _SOFT, "<safety_controller>"),
-    "transmission": (
-        END,
-        f'<transmission name="t" type="u">{_DRIVES}</transmission>',
-        "<transmission>",
-    ),
     "camera": (
         END,
         f'<sensor name="s" update_rate="1">{ORIGIN}<camera>{_IMAGE}</camera></sensor>',
         "<sensor>",
     ),
     "ray": (END, f'<sensor name="s"><parent link="a"/>{_RAYS}</sensor>', "<sensor>"),
-    "gazebo": (END, _RUBBER, "<gazebo>"),
 }
 
 
@@ -184,8 +167,8 @@ def test_what_is_not_used_is_told(element, whole):
 
 
 def test_what_is_not_used_is_told_once():
-    transmission = '<transmission name="t" type="u"/>\n'
-    text = f'<robot name="r">\n{transmission * 5}<link name="a"/></robot>'
+    sensor = '<sensor name="t"/>\n'
+    text = f'<robot name="r">\n{sensor * 5}<link name="a"/></robot>'
     (finding,) = read_text(text).findings
     assert (finding.code, finding.severity, finding.line) == ("not-used", "note", 2)
     assert "5 in all" in finding.message

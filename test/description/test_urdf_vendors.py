@@ -1,27 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """What vendors write into a URDF is used, or named once with its line and the reason."""
 
+import dataclasses
+import math
+
+import numpy as np
 import pytest
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.parts.geometries import Exclusion, Surface
+from rbdyn_ros.description.parts.poses import rotate
+from rbdyn_ros.description.parts.sensors import SensorEntry
+from rbdyn_ros.description.parts.types import Mimic
+from rbdyn_ros.description.source import read
 from rbdyn_ros.description.urdf_files.urdf import read_text
+from rbdyn_ros.sensors import sensors_of
+
+
+def in_control(joint):
+    return f'<ros2_control name="c" type="system"><joint name="j">{joint}</joint></ros2_control>'
+
+
+def interface(kind, name, param, value):
+    inside = f'<param name="{param}">{value}</param>'
+    return in_control(f'<{kind}_interface name="{name}">{inside}</{kind}_interface>')
+
+
+def transmission(inside):
+    return f'<transmission name="t">{inside}</transmission>'
+
 
 #: Of an element of the robot, of a link, and of a joint: what the note names.
-CORPUS = {
+NAMED = {
     "robot": {
-        '<gazebo reference="a"><mu1>0.2</mu1></gazebo>': "<gazebo>",
-        '<transmission name="t"><joint name="j"/></transmission>': "<transmission>",
-        '<constraint type="closed_loop"><parent link="a"/></constraint>': "<constraint>",
         '<sensor name="s"/>': "<sensor>",
         '<disable_collisions link1="a" link2="b"/>': "<disable_collisions>",
-        '<ros2_control><hardware/></ros2_control>': "<ros2_control> <hardware>",
-        '<ros2_control><gpio name="io"/></ros2_control>': "<ros2_control> <gpio name='io'>",
-        '<ros2_control><sensor name="ft"/></ros2_control>': "<ros2_control> <sensor name='ft'>",
-        '<ros2_control><joint name="j"><param name="mimic">k</param></joint></ros2_control>':
-            "<ros2_control> <joint> mimic",
-        '<ros2_control><joint name="j"><command_interface name="position">'
-        '<param name="min">-1</param></command_interface></joint></ros2_control>':
-            "<ros2_control> <command_interface> min",
+        "<ros2_control><hardware/></ros2_control>": "<ros2_control> <hardware>",
+        '<ros2_control><gpio name="io"/></ros2_control>': '<ros2_control> <gpio name="io">',
+        '<ros2_control><sensor name="ft"/></ros2_control>': "<ros2_control> <sensor>",
+        '<ros2_control rw_rate="9"/>': "<ros2_control rw_rate=>",
+        in_control('<limits enable="false"/>'): "<joint> <limits>",
+        in_control('<param name="gain">3</param>'): '<joint> <param name="gain">',
+        in_control('<state_interface name="position" size="3"/>'): "<state_interface size=>",
+        interface("command", "position", "min", "-0.5"): '<command_interface> <param name="min">',
+        interface("command", "position", "initial_value", "1"):
+            '<command_interface> <param name="initial_value">',
+        interface("state", "velocity", "initial_value", "1"):
+            '<state_interface> <param name="initial_value">',
+        transmission('<joint name="j"><mechanicalReduction>50</mechanicalReduction></joint>'):
+            "<joint> <mechanicalReduction>",
+        transmission('<joint name="j"/><actuator name="m"><motorTorqueConstant/></actuator>'):
+            "<actuator> <motorTorqueConstant>",
+        transmission('<leftActuator name="m" mechanicalReduction="2"/>'):
+            "<transmission> <leftActuator>",
+        transmission('<passive_joint name="p"/>'): "<transmission> <passive_joint>",
+        '<gazebo><plugin name="p"/></gazebo>': "<gazebo> <plugin>",
+        "<gazebo><static>true</static></gazebo>": "<gazebo> <static>",
+        "<gazebo><pose>0 0 1 0 0 0</pose></gazebo>": "<gazebo> <pose>",
+        '<gazebo reference="b"><mu1>1</mu1><mu2>2</mu2></gazebo>': "<gazebo> <mu2>",
+        '<gazebo reference="b"><minDepth>1</minDepth></gazebo>': "<gazebo> <minDepth>",
+        '<gazebo reference="b"><material>Gazebo/Red</material></gazebo>': "<gazebo> <material>",
+        '<gazebo reference="j"><stopErp>1</stopErp></gazebo>': "<gazebo> <stopErp>",
+        '<gazebo reference="b"><sensor name="s" type="gps"/></gazebo>':
+            '<gazebo> <sensor type="gps">',
     },
     "link": {
         '<verbose value="x"/>': "<verbose>",
@@ -35,6 +76,81 @@ CORPUS = {
         '<state_interface name="position"/>': "<state_interface>",
     },
 }  # fmt: skip
+#: What a warning says, without which the robot would move otherwise than meant.
+WARNED = {
+    '<gazebo reference="b"><gravity>0</gravity></gazebo>': "<gazebo> <gravity>",
+    '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
+    '<gazebo reference="b"><turnGravityOff>1</turnGravityOff></gazebo>': "turnGravityOff",
+    '<gazebo reference="c"/>': "c",
+    '<gazebo reference="b"><kp>hard</kp></gazebo>': "hard",
+    '<gazebo reference="b"><mu1>-1</mu1></gazebo>': "-1",
+    '<gazebo reference="b"><mu1>wet</mu1></gazebo>': "wet",
+    '<gazebo reference="b"><kp>1</kp><kp>2</kp></gazebo>': "<kp>",
+    '<gazebo reference="b"><selfCollide>perhaps</selfCollide></gazebo>': "perhaps",
+    transmission('<joint name="j"/><joint name="k"/>'): "<transmission>",
+    in_control('<param name="mimic">k</param>'): "k",
+    interface("command", "effort", "max", "0"): "0",
+}
+
+
+def joint_of(robot):
+    return next(joint for joint in robot.joints if joint.name == "j")
+
+
+def limit_of(name):
+    return lambda robot: getattr(joint_of(robot).limit, name)
+
+
+def sensor(kind, inside="", name="s"):
+    return f'<sensor name="{name}" type="{kind}">{inside}</sensor>'
+
+
+def entries(robot):
+    return robot.sensors
+
+
+ROTOR = '<actuator name="m"><drake:rotor_inertia value="1e-4"/><drake:gear_ratio value="100"/>'
+IMU_STATES = "".join(
+    f'<state_interface name="{word}.x"/>' for word in ("angular_velocity", "linear_acceleration")
+)
+FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
+#: What changes the robot: how to see it, and what is there then.
+USED = {
+    interface("state", "position", "initial_value", "0.5"):
+        (lambda robot: joint_of(robot).start, (0.5,)),
+    interface("command", "effort", "max", "5"): (limit_of("effort"), 5.0),
+    interface("command", "velocity", "min", "-0.5"): (limit_of("velocity"), 0.5),
+    in_control('<param name="mimic">k</param><param name="multiplier">2</param>')
+    + '<joint name="k" type="revolute"><parent link="a"/><child link="d"/>'
+    '<limit effort="1" velocity="1" lower="-.5" upper=".5"/></joint>'
+    '<link name="d"><inertial><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>':
+        (lambda robot: joint_of(robot).mimic, Mimic("k", 2.0)),
+    f'<ros2_control>{sensor("", IMU_STATES + FORCES[-32:])}</ros2_control>'
+    .replace(' type=""', ""): (entries, (SensorEntry("s", "imu", "b", line=9),)),
+    f'<ros2_control><sensor name="s">{FORCES}</sensor></ros2_control>':
+        (entries, (SensorEntry("s", "force_torque", joint="j", frame="b", line=9),)),
+    transmission(f'<joint name="j"/>{ROTOR}</actuator>'):
+        (lambda robot: joint_of(robot).armature, 1e-4 * 100.0**2),
+    '<gazebo reference="j"><springStiffness>3</springStiffness>'
+    "<springReference>0.25</springReference></gazebo>":
+        (lambda robot: (joint_of(robot).stiffness, joint_of(robot).rest), (3.0, (0.25,))),
+    '<gazebo reference="b"><mu1>0.2</mu1><mu2>0.2</mu2><kp>1e5</kp><kd>10</kd></gazebo>':
+        (lambda robot: robot.geometries[1].surface,
+         Surface(friction=0.2, stiffness=1e5, damping=10.0)),
+    '<gazebo reference="b"><mu1 value="0.2"/><kp value="1e5"/></gazebo>':
+        (lambda robot: robot.geometries[1].surface,
+         Surface(friction=0.2, stiffness=1e5, damping=1.0)),
+    '<gazebo reference="b"><selfCollide>false</selfCollide></gazebo>':
+        (lambda robot: robot.exclusions, (Exclusion("a", "b", 9, links=True),)),
+    "<gazebo><self_collide>false</self_collide></gazebo>":
+        (lambda robot: robot.self_collision, False),
+    f'<gazebo reference="b">{sensor("contact")}</gazebo>':
+        (entries, (SensorEntry("s", "contact", "b", line=9),)),
+    f'<gazebo reference="j">{sensor("force_torque")}</gazebo>':
+        (entries, (SensorEntry("s", "force_torque", joint="j", frame="b",
+                               values={"measured": "child_to_parent"}, line=9),)),
+}  # fmt: skip
 ATTRIBUTES = {
     '<axis xyz="0 0 1"': ('quality="fine"', "<axis quality>"),
     "<robot ": ('vendor="x" ', "<robot vendor>"),
@@ -44,12 +160,15 @@ ATTRIBUTES = {
 
 
 def robot(robot="", link="", joint=""):
+    ball = "<collision><geometry><sphere radius='0.1'/></geometry></collision>"
     return f"""<robot name="r">
-<link name="a"/>
+<link name="a"><collision><origin xyz="1 0 0"/>{ball[11:]}</link>
 <link name="b"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{link}</link>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{ball}{link}</link>
 <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
   <limit effort="9" velocity="1" lower="-1" upper="1"/>{joint}</joint>
+
+<material name="grey"/>
 {robot}</robot>"""
 
 
@@ -63,14 +182,96 @@ def line_of(text, word):
 
 @pytest.mark.parametrize(
     ("place", "text", "named"),
-    [(place, text, named) for place, rows in CORPUS.items() for text, named in rows.items()],
+    [(place, text, named) for place, rows in NAMED.items() for text, named in rows.items()],
 )
 def test_a_tag_that_is_not_used_is_named_once(place, text, named):
     document = robot(**{place: f"{text}\n{text}"})
     (found,) = read_text(document).findings
     assert (found.code, found.found, found.line) == ("not-used", named, line_of(document, text))
     assert ", 2 in all: " in found.message
-    assert found.severity == ("warning" if named == "<constraint>" else "note")
+    assert found.severity == "note"
+
+
+@pytest.mark.parametrize(("text", "named"), WARNED.items())
+def test_what_moves_a_robot_otherwise_is_a_warning(text, named):
+    document = robot(robot=text)
+    (found,) = read_text(document).findings
+    assert (found.found, found.severity) == (named, "warning")
+    assert found.line == line_of(document, text)
+
+
+@pytest.mark.parametrize("text", USED)
+def test_a_tag_that_is_used_changes_the_robot(text):
+    seen, value = USED[text]
+    before, after = (read_text(robot(robot=x), contact=True) for x in ("", text))
+    assert after.findings == ()
+    assert seen(after) == value
+    assert seen(before) != value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        interface("command", "effort", "min", "-50"),
+        interface("command", "position", "min", "-1"),
+        interface("state", "position", "initial_value", "0"),
+        transmission(
+            "<type>transmission_interface/SimpleTransmission</type><joint name='j'>"
+            "<hardwareInterface>x</hardwareInterface></joint>"
+            "<actuator name='m'><mechanicalReduction>1</mechanicalReduction></actuator>"
+        ),
+        '<gazebo reference="b"><selfCollide>true</selfCollide></gazebo>',
+    ],
+)
+def test_what_a_robot_has_already_is_not_named(text):
+    assert read_text(robot(robot=text), contact=True) == read_text(robot(), contact=True)
+
+
+@pytest.mark.parametrize("kind", ["camera", "depth", "rgbd", "ray", "gpu_lidar", "sonar", "imu"])
+def test_sensors_of_gazebo_are_those_of_a_sensors_file(kind):
+    inside = "<pose>0 0 1 0 0 0</pose><update_rate>20</update_rate>"
+    text = robot(robot=f'<gazebo reference="b">{sensor(kind, inside)}</gazebo>')
+    described, m = read_text(text), rb.load_urdf(text)
+    specs, findings = sensors_of(m, described)
+    assert findings == described.findings == ()
+    assert {spec.rate for spec in specs} == {20.0}
+    frame = m.frame_id(specs[0].link)
+    assert m.frame_pos[frame].tolist() == [0.0, 0.0, 1.0]
+    looks = (0, 0, 1) if kind in ("camera", "depth", "rgbd") else (1, 0, 0)
+    forward = rotate(tuple(m.frame_quat[frame]), looks)
+    np.testing.assert_allclose(forward, (1, 0, 0), atol=1e-15)
+
+
+def test_a_constraint_closes_a_loop_at_any_axes():
+    """A proposed <constraint> with turned ends is the <loop_joint> with the axes made one."""
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        "</inertial>"
+    )
+    links = "".join(f'<link name="{x}">{inertial}</link>' for x in "abcd")
+    joints = "".join(
+        f'<joint name="{p}{c}" type="continuous"><parent link="{p}"/><child link="{c}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="0 0 1"/></joint>'
+        for p, c, xyz in (("a", "b", "0 0 0"), ("b", "c", "0 1 0"), ("a", "d", "1 0 0"))
+    )
+    end = (
+        '<constraint name="l" type="revolute"><parent link="c"/><parent_origin xyz="1 0 0"/>'
+        '<parent_axis xyz="0 0 1"/><child link="d"/><child_origin xyz="0 1 0" rpy="1.2 0 0"/>'
+        f'<child_axis xyz="0 {math.sin(1.2)} {math.cos(1.2)}"/></constraint>'
+    )
+    plain = (
+        '<loop_joint name="l" type="revolute"><link1 link="c" xyz="1 0 0"/>'
+        '<link2 link="d" xyz="0 1 0"/></loop_joint>'
+    )
+    one, other = (
+        rb.load_urdf(f'<robot name="r">{links}{joints}{text}</robot>') for text in (end, plain)
+    )
+    assert one.loop_names == other.loop_names == ("l",)
+    d, e = rb.make_data(one), rb.make_data(other)
+    for m, x in ((one, d), (other, e)):
+        x.qvel[:] = (1.0, -1.0, 1.0)
+        rb.forward(m, x)
+    np.testing.assert_allclose(d.qacc, e.qacc, atol=1e-9)
 
 
 @pytest.mark.parametrize(("place", "attribute"), ATTRIBUTES.items())
@@ -80,11 +281,9 @@ def test_an_attribute_that_is_not_used_is_named(place, attribute):
     assert notes(document) == [("not-used", named, line_of(document, text))]
 
 
-def control(value, joint="j", interface="position"):
-    return (
-        f'<ros2_control name="c" type="system"><joint name="{joint}">'
-        f'<state_interface name="{interface}"><param name="initial_value">{value}</param>'
-        "</state_interface></joint></ros2_control>"
+def control(value, joint="j", name="position"):
+    return interface("state", name, "initial_value", value).replace(
+        'joint name="j"', f'joint name="{joint}"'
     )
 
 
@@ -98,11 +297,11 @@ def test_a_robot_starts_at_the_initial_values_of_ros2_control():
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        (control("2"), "initial-value"),
-        (control("x"), "initial-value"),
-        (control("nan"), "initial-value"),
-        (control("0.5", joint="k"), "initial-value"),
-        (control("0.5", interface="velocity"), "not-used"),
+        (control("2"), "not-used"),
+        (control("x"), "not-used"),
+        (control("nan"), "not-used"),
+        (control("0.5", joint="k"), "not-used"),
+        (control("0.5", name="velocity"), "not-used"),
     ],
 )
 def test_an_initial_value_that_no_joint_can_have_is_named(given, code):
@@ -129,3 +328,28 @@ def test_a_hundred_kinds_are_not_all_listed():
 
 def test_the_joints_of_ros2_control_are_no_joints_of_the_robot():
     assert [joint.name for joint in read_text(robot(robot=control(0.5))).joints] == ["j"]
+
+
+@pytest.mark.parametrize("place", ["joint_limits.yaml", "../config/joint_limits.yaml"])
+def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, place):
+    path = tmp_path / "urdf/robot.urdf"
+    path.parent.mkdir()
+    path.write_text(robot())
+    limits = path.parent / place
+    limits.parent.mkdir(exist_ok=True)
+    limits.write_text(
+        "joint_limits:\n  other: {has_velocity_limits: true, max_velocity: 1}\n"
+        "  j: {has_velocity_limits: true, max_velocity: 0.5, has_jerk_limits: false,\n"
+        "      max_jerk: 1, has_acceleration_limits: true, max_acceleration: 5}\n"
+    )
+    found = read(path)
+    own = joint_of(read_text(robot())).limit
+    assert joint_of(found).limit == dataclasses.replace(own, velocity=0.5, acceleration=5.0)
+    assert [(x.code, x.severity) for x in found.findings] == [("joint-limits", "note")]
+    assert read(path, srdf=False).findings == ()
+    limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
+    assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
+    limits.write_text("j: {limit: {lower: 1}}")  # of a xacro
+    assert read(path).findings == ()
+    limits.write_text("- [")
+    assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]

@@ -14,7 +14,8 @@ from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.reading import xacro_files
 from rbdyn_ros.description.reading.packages import find_package
 from rbdyn_ros.description.reading.xacro_files import texts_of
-from rbdyn_ros.description.urdf_files.urdf import read, read_text
+from rbdyn_ros.description.robot_files import read
+from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 pytest.importorskip("xacro")

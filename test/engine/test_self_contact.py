@@ -6,7 +6,7 @@ import pytest
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description import robot_files
 
 pytestmark = robots.needs_robots
 
@@ -20,7 +20,7 @@ NAMES = (
 def starts(m, path):
     """Yield qpos0 and the poses of the SRDF."""
     yield "qpos0", m.qpos0
-    for state in urdf.read(path, strict=False, contact=True).states:
+    for state in robot_files.read(path, strict=False, contact=True).states:
         qpos = m.qpos0.copy()
         for name, position in state.positions.items():
             if name in m.jnt_numbers:

@@ -34,6 +34,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import SafetyGate
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.appearance.check import check_appearance
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
@@ -52,7 +53,7 @@ from rbdyn_ros.ros.arm import parameters as arm_parameters
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
 from rbdyn_ros.ros.simulator import parameters as simulator_parameters
-from rbdyn_ros.sensors.reader import read_sensors_text
+from rbdyn_ros.sensors.reader import read_sensors_text, sensors_of
 from rbdyn_ros.trials.files.reader import load as load_trial
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -106,10 +107,11 @@ def written(data: bytes, name: str) -> Path:
 
 
 def move(described: Any, strict: bool) -> None:
-    """Make a Model of a small robot, and take a step."""
+    """Make a Model of a small robot, with the sensors of its file, and take a step."""
     if len(described.links) > FEW_BODIES:
         return
     m = rb.build(described, strict=strict)
+    sensors_of(m, described)
     rb.step(m, rb.make_data(m))
 
 
@@ -143,7 +145,7 @@ def fuzz_xacro(data: bytes) -> None:
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
-        urdf.read(path, xacro_args=arguments)
+        robot_files.read(path, xacro_args=arguments)
     else:
         urdf.read_text(xacro_process.expanded(path, (), arguments)[0])
 
@@ -506,7 +508,11 @@ def named(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 TARGETS = {
     "urdf": Target(
-        files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf"), fuzz_urdf
+        lambda: (
+            files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf")()
+            + good("urdf")()
+        ),
+        fuzz_urdf,
     ),
     "mjcf": Target(good("mjcf"), fuzz_mjcf),
     "srdf": Target(lambda: [SRDF], fuzz_srdf),

@@ -7,8 +7,8 @@ from snapshot import snapshot
 from support.mechanisms import four_bar
 
 import rbdyn_ros as rb
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.source import read
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, Suite
 
@@ -47,7 +47,7 @@ def arm():
 
 @pytest.fixture
 def turntable():
-    return rb.load_urdf(TURNTABLE), urdf.read(TURNTABLE)
+    return rb.load_urdf(TURNTABLE), robot_files.read(TURNTABLE)
 
 
 def readings(robot, specs, state, **more):
@@ -66,7 +66,7 @@ def test_at_rest_an_imu_shows_g_upwards(arm):
 
 
 def test_a_falling_imu_reads_zero():
-    description = urdf.read(LEG)
+    description = robot_files.read(LEG)
     m = rb.load_urdf(LEG, floating_base=True)
     state = snapshot(m, qacc=np.array([0.0, 0.0, -G, 0.0, 0.0, 0.0]))
     specs = [ImuSpec("imu", "sole"), ForceTorqueSpec("ankle", "ankle", "sole")]
@@ -115,7 +115,7 @@ def test_a_sensor_under_the_base_carries_the_robot():
       <link name="base"><inertial><mass value="4"/>
       <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>""",
     )
-    robot = rb.load_urdf(text), urdf.read(text)
+    robot = rb.load_urdf(text), robot_files.read(text)
     spec = ForceTorqueSpec("scale", "foundation", "base")
     (shown,) = readings(robot, [spec], snapshot(robot[0]))
     np.testing.assert_allclose(shown.force, [0.0, 0.0, -7.0 * G], atol=1e-12)
@@ -195,7 +195,7 @@ def contact_of(m, d):
 
 def test_a_leg_stands_on_its_sole():
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
-    description = urdf.read(LEG, contact=True)
+    description = robot_files.read(LEG, contact=True)
     d = rb.make_data(m)
     rb.step(m, d, 3000)
     rb.forward(m, d)
@@ -218,7 +218,7 @@ def test_a_leg_stands_on_its_sole():
 
 def test_a_robot_in_the_air_has_no_contact():
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
-    robot = m, urdf.read(LEG, contact=True)
+    robot = m, robot_files.read(LEG, contact=True)
     (foot,) = readings(robot, [ContactSpec("foot", "sole")], snapshot(m))
     assert not foot.touching
     assert foot.force.tolist() == [0.0, 0.0, 0.0]

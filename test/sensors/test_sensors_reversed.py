@@ -9,8 +9,8 @@ from support.states import random_qpos
 from support.trees import auto_tree
 
 import rbdyn_ros as rb
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.sensors import ForceTorqueSpec, Suite
 
 KINDS = ("revolute", "fixed", "prismatic", "fixed", "helical", "spherical", "fixed")
@@ -49,14 +49,14 @@ def test_weights_at_every_joint_of_a_robot_with_mimic_joints(mimic):
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False, mimic=mimic)
     assert (m.nmimic > 0) is mimic
-    _assert_weights(m, urdf.read(path, strict=False), 0)
+    _assert_weights(m, robot_files.read(path, strict=False), 0)
 
 
 @needs_robots
 def test_weights_at_every_joint_of_a_humanoid():
     path = find("talos_reduced.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False)
-    _assert_weights(m, urdf.read(path, strict=False), 0)
+    _assert_weights(m, robot_files.read(path, strict=False), 0)
 
 
 def _assert_weights(m, description, seed):

@@ -70,14 +70,13 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
         .body("one", rb.shapes.sphere(0.1, mass=1.0))
         .joint("A", "revolute", "ground", "one", armature=0.1, stiffness=3.0)
         .spring("pull", "ground", "one", stiffness=2.0)
-        .geometry("ball", "one", rb.Sphere(0.1), surface=rb.Surface(friction=0.3))
+        .geometry("ball", "one", rb.Sphere(0.1), surface=rb.Surface(0.3, rolling=0.01))
         .obstacle("floor", rb.Plane())
     )
     assert lost(rb.convert(system, tmp_path / "robot.urdf")) == {
         "joint 'A': its armature is left out: URDF cannot say it",
-        "joint 'A': its stiffness is left out: URDF cannot say it",
         "spring 'pull': it is left out: URDF cannot say it",
-        "geometry 'ball': its friction is left out: URDF cannot say it",
+        "geometry 'ball': its rolling is left out: URDF cannot say it",
         "obstacle 'floor': it is left out: URDF cannot say it",
     }
     assert not lost(rb.convert(system, tmp_path / "robot.yaml"))
@@ -225,3 +224,20 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     m = rb.load(tmp_path / "robot.xml")
     np.testing.assert_allclose(m.jnt_range[0], 0.5, atol=2e-9)
     assert m.jnt_effort[0] <= 1e-9
+
+
+def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
+    (tmp_path / "in.xml").write_text(
+        '<mujoco><option gravity="0 0 -1.5"/><worldbody><body name="b"><joint name="j"/>'
+        '<geom size="0.1"/><site name="s"/></body></worldbody><sensor><gyro site="s"/></sensor>'
+        "</mujoco>"
+    )
+    sensor = "sensor 's': it is left out: "
+    for suffix in ("urdf", "sdf", "yaml"):
+        found = lost(rb.convert(tmp_path / "in.xml", tmp_path / f"out.{suffix}"))
+        assert any(text.startswith(sensor) for text in found), found
+        assert any("its gravity 0 0 -1.5 m/s^2" in text for text in found), found
+    assert any(
+        x.startswith(sensor) for x in lost(rb.convert(tmp_path / "in.xml", tmp_path / "m.xml"))
+    )
+    assert rb.load(tmp_path / "m.xml").opt.gravity.tolist() == [0.0, 0.0, -1.5]

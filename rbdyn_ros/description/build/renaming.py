@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.types import Constraint, Description, Gear, Joint, Length
 
 
@@ -51,6 +52,7 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
             )
             for x in description.servos
         ),
+        sensors=tuple(_sensor(x, rename) for x in description.sensors),
     )
 
 
@@ -63,6 +65,16 @@ def _joint(joint: Joint, rename: Callable[[str], str]) -> Joint:
     if joint.mimic is None:
         return other
     return replace(other, mimic=replace(joint.mimic, joint=rename(joint.mimic.joint)))
+
+
+def _sensor(sensor: SensorEntry, rename: Callable[[str], str]) -> SensorEntry:
+    ends = ("link", "joint", "frame")
+    named: dict[str, Any] = {end: rename(name) for end in ends if (name := getattr(sensor, end))}
+    excluded = sensor.values.get("exclude", ())
+    values = dict(sensor.values)
+    if isinstance(excluded, list):
+        values["exclude"] = [rename(link) for link in excluded]
+    return replace(sensor, name=rename(sensor.name), values=values, **named)
 
 
 def _constraint(constraint: Constraint, rename: Callable[[str], str]) -> Constraint:

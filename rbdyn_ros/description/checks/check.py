@@ -15,6 +15,7 @@ from rbdyn_ros.description.checks.kinds import audit_kinds
 from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.topology import audit_references, audit_topology
+from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import quote
@@ -92,6 +93,9 @@ def audit_description(
     if not description.links and not audit.partial:
         message = "has no links; the smallest robot is one <link name=.../>"
         audit.error("no-links", robot_element(description.name), None, message)
+    robot = robot_element(description.name)
+    if description.gravity is not None:
+        audit_finite("gravity", description.gravity, 3, "gravity", robot, None, audit)
     audit_names("link", description.links, audit)
     audit_names("joint", description.joints, audit)
     audit_names("spring", description.springs, audit)

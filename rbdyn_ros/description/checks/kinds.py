@@ -28,6 +28,7 @@ from rbdyn_ros.description.parts.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.servos import Servo
 from rbdyn_ros.description.parts.types import (
     Constraint,
@@ -56,7 +57,11 @@ _FILTER: Kind = (Filter, "a Filter")
 
 #: The type of each field, and its name in messages.
 _FIELDS: dict[type, dict[str, Kind]] = {
-    Description: {"name": _TEXT, "source": _TEXT, "base": _TEXT, "self_collision": _FLAG},
+    Description: {
+        **dict.fromkeys(("name", "source", "base"), _TEXT),
+        "self_collision": _FLAG,
+        "gravity": (tuple | None, "a tuple or None"),
+    },
     Link: {"name": _TEXT, "inertial": (Inertial | None, "an Inertial or None"), "line": _LINE},
     Joint: {
         "name": _TEXT,
@@ -131,6 +136,11 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "terms": (tuple, "a sequence of ServoTerm"),
         "line": _LINE,
     },
+    SensorEntry: {
+        **dict.fromkeys(("name", "type", "link", "joint", "frame"), _TEXT),
+        "values": (Mapping, "a mapping of keys to values"),
+        "line": _LINE,
+    },
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
 #: The sequences of a Description: type of an item, its name in messages, its name in elements.
@@ -144,6 +154,7 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
     "exclusions": (Exclusion, "Exclusion", "exclusion"),
     "states": (GroupState, "GroupState", "state"),
     "servos": (Servo, "Servo", "servo"),
+    "sensors": (SensorEntry, "SensorEntry", "sensor"),
     "findings": (Finding, "Finding", "finding"),
 }
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.bounds import audit_range, within
-from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import shown
 
-#: Standard gravity and what a file may write for it [m/s^2].
-_GRAVITY, _NEARLY = (0.0, 0.0, -9.81), 0.02
 _FLOAT = frozenset((float,))
 _REAL = (float, int, np.floating, np.integer)
 
@@ -35,15 +33,6 @@ def are_finite(values: object, count: int) -> bool:
     if _FLOAT.issuperset(map(type, values)):  # the quick and usual case
         return all(map(math.isfinite, values))
     return are_numbers(values) and all(map(math.isfinite, values))
-
-
-def other_gravity(found: Vec3) -> str:
-    """Return a warning of a gravity that is not the default of a Model; empty: it is."""
-    if math.dist(found, _GRAVITY) <= _NEARLY:
-        return ""
-    x, y, z = found
-    use = "set m.opt.gravity, or the parameter gravity of the node"
-    return f"its gravity is {x:g} {y:g} {z:g} m/s^2; {use}"
 
 
 def audit_finite(

@@ -103,10 +103,10 @@ def read(
     Args:
         path: of the file.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
-        package_dirs: for meshes and for the xacro file to start from, as for `urdf.read`.
+        package_dirs: for meshes and for the xacro file to start from, as for `urdf.read_file`.
         xacro_args: for that xacro file.
-        contact: as for `urdf.read`, for the robot to start from. Geometries and obstacles of the
-            file itself do not need it; the obstacles of a Contact are added to them.
+        contact: as for `urdf.read_file`, for the robot to start from. Geometries and obstacles
+            of the file itself do not need it; the obstacles of a Contact are added to them.
 
     Returns:
         The checked Description; links and joints of the robot it starts from come first.

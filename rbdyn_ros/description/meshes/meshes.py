@@ -27,6 +27,7 @@ from rbdyn_ros.description.meshes.files import (
 )
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
 from rbdyn_ros.description.meshes.moments import Moments, closed_moments
+from rbdyn_ros.description.meshes.polygons import triangulated
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.parts.geometries import Points
@@ -292,6 +293,7 @@ def read_parts(
         data = data[:length]
     elif kind in ("obj", "stl"):
         data = _in_ascii(data)
+        data = triangulated(data) if kind == "obj" else data
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = package_for("trimesh", "trimesh")
     if kind == "dae":

@@ -19,7 +19,7 @@ from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import quote
 
 #: Children of a body that are read elsewhere, or only looked at.
-_LOOKS = ("camera", "light")
+_LOOKS = ("camera",)
 _REFUSED = ("composite", "flexcomp", "replicate", "attach", "plugin")
 
 

@@ -15,6 +15,7 @@ from rbdyn_ros.description.parts.geometries import (
     Exclusion,
     Filter,
     Geometry,
+    HeightField,
     Obstacle,
     Plane,
 )
@@ -39,10 +40,6 @@ def read_contacts(
             filtered = pairs.filter(given)
             if not (filtered.contype or filtered.conaffinity):
                 continue
-            if given.kind == "hfield":
-                message = "terrain is not read from MJCF; a scene file has height fields"
-                given.item.repair("not-supported", message, "it is left out", found="hfield")
-                continue
             geom = given.resolved(meshes)
             if geom is None:
                 continue
@@ -54,8 +51,9 @@ def read_contacts(
             wanted = names.free(geom.name or body.name)
             at, surface, line = geom.placed(), geom.surface(), geom.item.line
             for number, shape in enumerate(geom.shape(meshes)):
-                if isinstance(shape, Plane):
-                    message = "a plane on a body that is not the world is left out"
+                if isinstance(shape, Plane | HeightField):
+                    what = "plane" if isinstance(shape, Plane) else "height field"
+                    message = f"a {what} on a body that is not the world is left out"
                     geom.item.warn("plane-on-body", message)
                     continue
                 name = wanted if number == 0 else names.free(geom.name or body.name)

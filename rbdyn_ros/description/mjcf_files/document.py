@@ -15,12 +15,12 @@ from rbdyn_ros.description.mjcf_files.silent import REASONS, SILENT, WARNED
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 SUFFIXES = (".xml", ".mjcf")
-#: The most files of a model.
-MOST_FILES = 256
+#: How often a model includes files.
+MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
 #: Vectors of which an element may give the first numbers only; the rest are those of its class.
@@ -140,10 +140,11 @@ class _Includes:
     """Replaces each <include> by the content of its file."""
 
     def __init__(self, document: MjcfDocument) -> None:
-        self._document, self._opened = document, set[Path]()
+        self._document, self._files = document, 1
+        self._open = list[Path]()  # the files around the present one
         self._elements = sum(1 for _ in document.root.iter())
         if document.folder is not None:
-            self._opened.add(Path(document.source).resolve())
+            self._open.append(Path(document.source).resolve())
 
     def expand(self, parent: Element, folder: Path | None, line: int, depth: int) -> None:
         """Expand the includes below an element.
@@ -192,7 +193,9 @@ class _Includes:
             guard.refuse(
                 "too-deep", f"{message} {guard.MAX_DEPTH} deep", self._document.source, line
             )
+        self._open.append(path)
         self.expand(root, path.parent, line, depth)
+        self._open.pop()
         return list(elements(root))
 
     def _found(self, name: str, include: Element, folder: Path | None) -> Path | None:
@@ -211,14 +214,14 @@ class _Includes:
             message = f"the file {quote(name, 200)} {reason}"
             audit.error("bad-include", owner, line, message, found=name)
             return None
-        if path in self._opened:
-            message = f"the file {quote(name, 200)} is included already; include it once"
+        if path in self._open:
+            message = f"the file {quote(name, 200)} includes itself"
             audit.error("bad-include", owner, line, message, found=name)
             return None
-        if len(self._opened) > MOST_FILES:
-            message = f"the model has more than {MOST_FILES} files"
+        self._files += 1
+        if self._files > MOST_FILES:
+            message = f"the model includes files more than {MOST_FILES} times"
             guard.refuse("too-many-files", message, self._document.source, line)
-        self._opened.add(path)
         return path
 
 

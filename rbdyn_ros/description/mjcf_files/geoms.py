@@ -19,6 +19,7 @@ from rbdyn_ros.description.parts.geometries import (
     Capsule,
     Cylinder,
     Filter,
+    HeightField,
     Plane,
     Points,
     Sphere,
@@ -37,7 +38,7 @@ _FRICTION = (1.0, 0.005, 0.0001)
 _DENSITY = 1000.0
 #: Half length of a fitted capsule that is a sphere [m].
 LEAST = 1e-9
-Shape = Box | Sphere | Cylinder | Capsule | Points | Plane
+Shape = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class Geom:
             return () if self.mesh is None else meshes.convex(self.mesh, self.item)
         if self.kind == "plane":
             return (Plane(),)
-        if self.kind in ("sdf", "hfield"):
-            return ()
+        if self.kind == "hfield":
+            return meshes.field(self.item)
         if self.kind == "ellipsoid":
             return (ellipsoid(self.sizes),)
         if self.kind == "box":

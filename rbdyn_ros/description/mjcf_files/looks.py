@@ -15,7 +15,15 @@ from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import read_settings
-from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Plane, Points, Sphere
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    HeightField,
+    Plane,
+    Points,
+    Sphere,
+)
 from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
 
@@ -89,7 +97,7 @@ def _shape(
         return geom.mesh.file, geom.mesh.scale, geom.placed()
     resolved = geom.resolved(meshes)
     shapes = () if resolved is None else resolved.shape(meshes)
-    shape = shapes[0] if shapes and not isinstance(shapes[0], Plane) else None
+    shape = shapes[0] if shapes and not isinstance(shapes[0], Plane | HeightField) else None
     return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -17,7 +17,7 @@ from rbdyn_ros.description.meshes.moments import moments
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
-from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.description.parts.geometries import HeightField, Points
 from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
@@ -69,9 +69,7 @@ def read_meshes(
 
 
 def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None:
-    if settings.strippath:
-        file = PurePosixPath(file).name
-    path = posixpath.join(settings.meshdir, file) if file else ""
+    path = settings.file_of(file) if file else ""
     scale = item.vector("scale", (1.0, 1.0, 1.0))
     usual = "exact" if settings.exact else "legacy"
     asset = MeshAsset(
@@ -123,9 +121,17 @@ class MeshShapes:
     Args:
         files: finds them.
         decompose: whether `convex` divides meshes that are not convex.
+        fields: height fields of the model by name; None: they have no shape.
     """
 
-    def __init__(self, files: MeshFiles, *, decompose: bool) -> None:
+    def __init__(
+        self,
+        files: MeshFiles,
+        *,
+        decompose: bool,
+        fields: Mapping[str, HeightField] | None = None,
+    ) -> None:
+        self._fields = fields
         self._files, self._convex = files, Meshes(files, decompose=decompose)
         self._inertials: dict[tuple[int, bool], Inertial | None] = {}
 
@@ -137,6 +143,16 @@ class MeshShapes:
         audit = geom.document.audit
         found = self._convex.read_convex(asset.file, asset.scale, geom.owner, geom.line, audit)
         return found or ()
+
+    def field(self, geom: Item) -> tuple[HeightField, ...]:
+        """Return the height field of a geom; none after an error."""
+        name = geom.text("hfield")
+        if self._fields is None or name in self._fields:
+            return () if self._fields is None else (self._fields[name],)
+        hint = geom.document.audit.hint(name, self._fields)
+        if not geom.document.audit.partial:
+            geom.error("unknown-mesh", f"there is no hfield {quote(name)}{hint}", found=name)
+        return ()
 
     def inertial(self, asset: MeshAsset, shell: bool) -> Inertial | None:
         """Return the mass distribution of a mesh of density 1; None after an error."""

@@ -17,13 +17,15 @@ from rbdyn_ros.description.mjcf_files.constraints import followed, read_coupling
 from rbdyn_ros.description.mjcf_files.contacts import read_contacts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
+from rbdyn_ros.description.mjcf_files.hfields import read_hfields
 from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
+from rbdyn_ros.description.mjcf_files.sensors import read_sensors
 from rbdyn_ros.description.mjcf_files.settings import (
     CompilerSettings,
+    read_options,
     read_settings,
-    report_options,
 )
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import WORLD, Description, Link
@@ -97,14 +99,17 @@ def read_text(
     audit = Audit(strict=strict)
     document = parsed(text, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)
-    report_options(document)
+    gravity = read_options(document)
     assets = read_meshes(document, classes, settings)
     divides = wanted is not None and wanted.decompose
-    meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
+    files = MeshFiles(folder, package_dirs)
+    fields = None if wanted is None else read_hfields(document, classes, settings, files)
+    meshes = MeshShapes(files, decompose=divides, fields=fields)
     tree = read_tree(document, classes, settings, assets)
     described = _described(document, classes, settings, tree, meshes)
+    described = replace(described, gravity=gravity)
     if wanted is None:
-        document.skip("contact", "geom", "pair", "exclude")
+        document.skip("contact", "geom", "pair", "exclude", "hfield")
     else:
         geometries, obstacles, exclusions = read_contacts(document, classes, tree, meshes)
         described = replace(
@@ -132,14 +137,19 @@ def _described(
     masses = read_masses(tree.bodies, settings, meshes)
     links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
     sites, fixed = site_frames(tree)
+    taken = [link.name for link in (*links, *tree.between, *sites)]
+    taken += [joint.name for joint in (*joints, *fixed)]
+    of_site = dict(zip(tree.sites, (site.name for site in sites), strict=True))
+    sensors = read_sensors(document, tree, of_site, taken)
     named = document.root.get("model", "").strip()
     return Description(
         named or (Path(document.source).stem if document.folder is not None else "model"),
-        (*links, *tree.between, *sites),
-        (*followed(joints, couplings.mimics), *fixed, *couplings.loops),
+        (*links, *tree.between, *sites, *sensors.links),
+        (*followed(joints, couplings.mimics), *fixed, *sensors.joints, *couplings.loops),
         document.source,
         base=WORLD,
         constraints=tuple(couplings.gears),
         states=tuple(read_keyframes(document, tree)),
         servos=tuple(servos),
+        sensors=tuple(sensors.sensors),
     )

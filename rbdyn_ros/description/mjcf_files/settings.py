@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import math
+import posixpath
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 
-from rbdyn_ros.description.checks.values import other_gravity
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul, turn_of_z
 from rbdyn_ros.description.reading.guard import Element
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 _UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
-_GRAVITY, _FLUID = (0.0, 0.0, -9.81), ("density", "viscosity", "wind")
+_FLUID = ("density", "viscosity", "wind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class CompilerSettings:
     strippath: bool = False
     exact: bool = False
     fitaabb: bool = False
+
+    def file_of(self, name: str) -> str:
+        """Return the path of a mesh or a height field from the folder of the model."""
+        return posixpath.join(self.meshdir, PurePosixPath(name).name if self.strippath else name)
 
     def angle(self, value: float) -> float:
         """Return an angle in radians."""
@@ -127,13 +132,11 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
     )
 
 
-def report_options(document: MjcfDocument) -> None:
-    """Warn of the options that move a robot otherwise; note the others."""
+def read_options(document: MjcfDocument) -> Vec3 | None:
+    """Return the gravity, or None without one; name the options that are not used."""
     item, flags = _merged(document, "option"), document.root.findall("option/flag")
     is_off = any(flag.get("gravity") == "disable" for flag in flags)
-    gravity = other_gravity((0.0, 0.0, 0.0) if is_off else item.vector("gravity", _GRAVITY))
-    if gravity:
-        item.warn("gravity", gravity)
+    gravity = item.vector("gravity") if item.given("gravity") else None
     for name in _FLUID:
         if any(item.numbers(name, 1, 3)):
             item.warn("not-used", f"its {name} is not used: there is no fluid here")
@@ -141,6 +144,7 @@ def report_options(document: MjcfDocument) -> None:
         message = "<option> is not used: steps and solvers are parameters of the simulation"
         item.warn("not-used", message, "note")
     document.skip("option", "flag")
+    return (0.0, 0.0, 0.0) if is_off else gravity
 
 
 def _merged(document: MjcfDocument, tag: str) -> Item:

@@ -7,7 +7,7 @@ from __future__ import annotations
 #: all elements by "".
 SILENT: dict[str, frozenset[str]] = {
     **dict.fromkeys(
-        ("visual", "statistic", "size", "light", "camera", "texture", "skin", "custom"),
+        ("visual", "statistic", "size", "camera", "texture", "skin", "custom"),
         frozenset[str](),
     ),
     "": frozenset(("name", "class", "group", "user", "rgba", "material", "model")),
@@ -35,12 +35,28 @@ SILENT: dict[str, frozenset[str]] = {
     "site ": frozenset(("size", "type", "mesh")),
 }
 
+_OF_JOINTS = (
+    *("jointpos", "jointvel", "jointactuatorfrc", "actuatorpos", "actuatorvel", "actuatorfrc"),
+    *("ballquat", "ballangvel", "jointlimitpos", "jointlimitvel", "jointlimitfrc"),
+    *("tendonpos", "tendonvel", "tendonactuatorfrc"),
+)
+_OF_FRAMES = (
+    *("framepos", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel"),
+    *("framelinacc", "frameangacc", "framequat", "velocimeter", "subtreecom"),
+    *("subtreelinvel", "subtreeangmom", "distance", "normal", "fromto", "clock"),
+    *("e_potential", "e_kinetic"),
+)
 _SOLVER = "contacts, limits and couplings are rigid here"
 #: Why a word is not used.
 REASONS = {
     **dict.fromkeys(("solref", "solimp", "solmix", "solreflimit", "solimplimit"), _SOLVER),
     **dict.fromkeys(("solreffriction", "solimpfriction", "margin", "gap", "priority"), _SOLVER),
-    "sensor": "sensors of the simulator are in a sensors file",
+    **dict.fromkeys(_OF_JOINTS, "joint states have it"),
+    **dict.fromkeys(_OF_FRAMES, "functions of (m, d) compute it at any time"),
+    "touch": "a contact sensor of a sensors file has the wrench on a body",
+    "noise": "readings have no noise; a sensors file gives them one",
+    "cutoff": "readings are not clamped",
+    "light": "the view has its own lights",
     "ctrl": "a keyframe has positions only",
     "act": "a keyframe has positions only",
     "qvel": "a keyframe has positions only",
@@ -49,7 +65,6 @@ REASONS = {
     "mquat": "a keyframe has positions only",
     "extension": "plugins are code of another program",
     "plugin": "plugins are code of another program",
-    "hfield": "terrain is in a scene file",
     "sleep": "bodies do not sleep here",
     "gravcomp": "no force carries the weight of a body; a controller compensates it",
     "actuatorgravcomp": "no force carries the weight of a body; a controller compensates it",

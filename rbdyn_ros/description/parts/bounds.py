@@ -55,6 +55,7 @@ BOUNDS = {
     "surface velocity": Bound(1e6, "m/s", "no belt is faster than a rocket"),
     "angle": Bound(1e6, "rad", "a float still resolves 1e-10 rad there"),
     "coordinate": Bound(1e9, "rad or m", "as a position"),
+    "gravity": Bound(1e6, "m/s^2", "the sun has 274; a centrifuge 1e5"),
     "direction": Bound(1e6, "", "only the direction of a vector matters"),
     "force coefficient": Bound(
         1e12, "N m and N, per rad, m, rad/s or m/s", "a steel beam has 1e9 N/m"

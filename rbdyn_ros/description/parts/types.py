@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, GroupState, Obstacle
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
+from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.servos import Servo
 from rbdyn_ros.errors import Finding
 
@@ -308,6 +309,8 @@ class Description:
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
             robot alone has no entry.
         servos: drives that follow control signals, from an MJCF.
+        sensors: of the robot file.
+        gravity: of the world of the file [m/s^2]; None: that of a Model.
     """
 
     name: str
@@ -326,3 +329,5 @@ class Description:
     self_collision: bool = True
     robots: tuple[str, ...] = ()
     servos: tuple[Servo, ...] = ()
+    sensors: tuple[SensorEntry, ...] = ()
+    gravity: Vec3 | None = None

@@ -97,6 +97,10 @@ class Everything(Mapping[str, Collection[str]]):
         return 0
 
 
+#: All that is below an element.
+WHOLE = Everything()
+
+
 def root_tag(data: bytes) -> str:
     """Return the tag of the root element of a document, or an empty string."""
     try:
@@ -121,8 +125,8 @@ def parse(
         data: the document; bytes are decoded as declared, UTF-8 by default.
         source: name of the document for messages.
         root_tag: required tag of the root.
-        wanted: for each tag, the tags of the children to read completely. Other children keep
-            only their attributes and text.
+        wanted: for each tag, the tags of the children to read completely; WHOLE: all that is
+            below. Other children keep only their attributes and text.
 
     Returns:
         The root; every element has a ``line``.
@@ -226,6 +230,7 @@ class _XmlBuilder:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.skipping = 0  # depth below an element that is not wanted
+        self.whole = 0  # depth of an element that is wanted with all below; 0: none is open
         self.count = 0
 
     def build(self, body: str) -> Element:
@@ -262,8 +267,10 @@ class _XmlBuilder:
             element = Element(tag, attributes)
             element.line = self.parser.CurrentLineNumber + self.offset
             parent.append(element)
-            if tag in self.wanted[parent.tag]:
+            if self.whole or tag in self.wanted[parent.tag]:
                 self.open.append(element)
+                if not self.whole and self.wanted.get(tag) is WHOLE:
+                    self.whole = len(self.open)
             else:
                 self.skipping = 1
         if len(self.open) + self.skipping > MAX_DEPTH:
@@ -306,6 +313,8 @@ class _XmlBuilder:
             self.skipping -= 1
         else:
             self.open.pop()
+            if len(self.open) < self.whole:
+                self.whole = 0
 
     def text(self, data: str) -> None:
         if self.skipping < 2 and not data.isspace():

@@ -9,7 +9,6 @@ from itertools import combinations
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.values import other_gravity
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Exclusion,
@@ -20,7 +19,7 @@ from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup, note_lost
-from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
+from rbdyn_ros.description.sdf_files.models import read_tree
 from rbdyn_ros.description.sdf_files.sdf import LOOKS
 
 
@@ -28,8 +27,8 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
     """Return the parts of the world of an SDF file.
 
     A model whose joints move is a robot, any other that moves is a free object. The spheres,
-    boxes, planes and height fields of a static model are obstacles; its other shapes belong to a
-    robot without joints.
+    boxes, planes and height fields of a static model are obstacles; its other shapes and its
+    sensors belong to a robot without joints.
 
     Args:
         path: of the file.
@@ -45,7 +44,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
         part.error("not-a-scene", "the file has no <world>", allowed="<world>")
     audit.raise_errors(str(path))
     groups = Grouping(tree, path, audit, package_dirs, touches=True).groups()
-    _report_gravity(tree)
+    gravity = part.vector("gravity")
     for document in tree.files:
         document.report(LOOKS)
     audit.raise_errors(str(path))
@@ -64,7 +63,9 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
             robots[group.name] = Placed(own, group.at, group.floats)
     excluded = _excluded([group for group in groups if not group.is_static], collides)
     name = part.name or path.stem
-    return SceneParts(name, robots, objects, obstacles, floor=False, exclude=excluded)
+    return SceneParts(
+        name, robots, objects, obstacles, floor=False, exclude=excluded, gravity=gravity
+    )
 
 
 def _excluded(groups: Sequence[SdfGroup], collides: bool) -> list[Exclusion]:
@@ -91,14 +92,6 @@ def _links(group: SdfGroup) -> list[str]:
     return [group.in_scene(link) for link in links]
 
 
-def _report_gravity(tree: SdfTree) -> None:
-    """Warn of a world with another gravity than the default of a Model."""
-    found = tree.world.part.vector("gravity") if tree.is_world else None
-    text = other_gravity(found) if found is not None else ""
-    if text:
-        tree.world.part.note("gravity", text, "warning")
-
-
 def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
     """Return the shapes of a static model that obstacles have."""
     own = group.description
@@ -120,16 +113,16 @@ def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
             for geom in solids
         ),
     ]
-    if len(found) == 1 and len(found) == len(own.obstacles) + len(own.geometries):
+    if not own.sensors and len(found) == 1 == len(own.obstacles) + len(own.geometries):
         return [replace(found[0], name=group.name)]
     return [replace(one, name=f"{group.name}/{one.name}") for one in found]
 
 
 def _static_robot(group: SdfGroup, collides: bool) -> dict[str, Placed]:
-    """Return a robot without joints that has the other shapes of a static model, if any."""
+    """Return a robot without joints, with the other shapes and the sensors of a static model."""
     own = group.description
     left = tuple(geom for geom in own.geometries if not isinstance(geom.shape, Box | Sphere))
-    if not left:
+    if not (left or own.sensors):
         return {}
     fixed = replace(own, geometries=left, obstacles=(), self_collision=collides)
     return {group.name: Placed(fixed)}

@@ -46,7 +46,7 @@ def add_findings(error: RbdynError, owner: str, line: int | None, audit: Audit) 
 def without_lines(robot: Description) -> Description:
     """Return a description without the line numbers of its own file."""
     names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos")  # fmt: skip
+             "states", "servos", "sensors")  # fmt: skip
     plain: dict[str, Any] = {
         name: tuple(replace(part, line=None) for part in getattr(robot, name)) for name in names
     }
@@ -57,7 +57,7 @@ def without_lines(robot: Description) -> Description:
 def with_all_of(scene: Description, more: Description) -> Description:
     """Return a scene with all parts of another description."""
     names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos", "findings")  # fmt: skip
+             "states", "servos", "sensors", "findings")  # fmt: skip
     both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
     pushes = scene.self_collision and more.self_collision
     return replace(scene, self_collision=pushes, **both)

@@ -15,7 +15,7 @@ from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, GroupState, Obstacle
 from rbdyn_ros.description.parts.objects import Object, Placed
-from rbdyn_ros.description.parts.poses import IN_PLACE
+from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
 from rbdyn_ros.description.scenes.joining import (
     add_findings,
@@ -44,6 +44,7 @@ class SceneParts:
         about: a description for people.
         tags: words by which scenes are chosen.
         states: keyframes; their joints are those of the scene.
+        gravity: of the world [m/s^2]; None: that of a Model.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SceneParts:
     about: str = ""
     tags: Sequence[str] = ()
     states: Sequence[GroupState] = ()
+    gravity: Vec3 | None = None
 
 
 def scene_description(
@@ -118,6 +120,7 @@ def with_parts(
         obstacles=tuple(obstacles),
         exclusions=excluded,
         states=(*joined.states, *parts.states),
+        gravity=parts.gravity,
     )
     return joined if audit.errors else audit_description(joined, audit)
 
@@ -203,6 +206,10 @@ def _robot(
     except RbdynError as error:
         add_findings(error, owner, placed.line, audit)
         return None
+    if found.gravity is not None:
+        x, y, z = found.gravity
+        text = f"its gravity {x:g} {y:g} {z:g} m/s^2 is not used: a scene has one gravity"
+        audit.add("note", "gravity", owner, placed.line, text)
     return _started(without_lines(found), placed, owner, audit)
 
 

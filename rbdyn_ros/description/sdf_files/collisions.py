@@ -12,7 +12,6 @@ from typing import Any
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.meshes.moments import Moments
-from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.parts.geometries import (
     Filter,
     HeightField,
@@ -22,13 +21,12 @@ from rbdyn_ros.description.parts.geometries import (
     Surface,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
-from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
+from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded, stiffness
 from rbdyn_ros.errors import quote
 
-#: The friction of SDF without <mu>, and the stiffness that stands for a rigid contact [N/m].
-FRICTION, RIGID = 1.0, 1e12
 _MASK, _ALL = 0x7FFFFFFF, 0xFFFF
 MASKS = ("collide_bitmask", "category_bitmask")
 #: Torque about the normal of a Hertz contact, per force, radius and friction.
@@ -191,10 +189,7 @@ def _surface(part: SdfElement) -> Surface:
     if friction is not None:
         mu = friction.number("bullet", "friction", default=mu)
         mu = friction.number("ode", "mu", default=mu)
-    most = BOUNDS["friction"].high
-    if mu > most:
-        surface.note("friction-bounded", f"its friction {mu:g} is taken as {most:g}")
-    values: dict[str, Any] = {"friction": min(mu, most)}
+    values: dict[str, Any] = {"friction": bounded(mu, surface)}
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
     values |= _stiffness(surface)
     if friction is not None:
@@ -205,8 +200,8 @@ def _surface(part: SdfElement) -> Surface:
 def _stiffness(surface: SdfElement) -> dict[str, float]:
     for engine in ("ode", "bullet"):
         law = surface.child("contact", engine)
-        if law is not None and (stiffness := law.number("kp", default=RIGID)) < RIGID:
-            return {"stiffness": stiffness, "damping": law.number("kd", default=1.0)}
+        if law is not None and (found := stiffness(law)):
+            return found
     return {}
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
@@ -20,6 +21,8 @@ from rbdyn_ros.description.reading.packages import (
 from rbdyn_ros.errors import quote
 
 _CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
+#: Where gz-fuel-tools keeps models.
+_CACHE = "~/.gz/fuel"
 _OUTSIDE = "is outside the folder of the model"
 _CONFIG = "model.config"
 _CONFIG_BYTES = 1 << 16
@@ -65,20 +68,24 @@ class ModelFiles:
         if address is None or address[1] == "file":
             return self._beside(folder, uri if address is None else unquote(address[2]))
         name, _, rest = address[2].lstrip("/").partition("/")
-        if address[1] in ("http", "https", "fuel"):
+        is_remote = address[1] in ("http", "https", "fuel")
+        if is_remote:
             name, rest = _of_address(address[2]), ""
         inner = PurePosixPath(rest)
         outside = name in ("", ".", "..") or "/" in name
         if outside or inner.is_absolute() or ".." in inner.parts:
             raise MissingModelError("include-outside", _OUTSIDE)
-        for place in self._models(name, folder):
+        cached = _cached(address[2]) if is_remote else ()
+        for place in (*cached, *self._models(name, folder)):
             if (found := model_file(place / rest)) is not None:
                 if not _is_inside(found, (place.resolve(),), own_package(place)):
                     raise MissingModelError("include-outside", _OUTSIDE)
                 return found
-        if address[1] in ("http", "https", "fuel"):
-            text = f"is an address; download the model, and pass the folder that has {quote(name)}"
-            raise MissingModelError("include-address", f"{text} in package_dirs (--package-dir)")
+        if is_remote:
+            text = f"is an address, and its model is not in {_CACHE} or GZ_FUEL_CACHE_PATH; "
+            cure = f"`gz fuel download -u {uri[:200]}` gets it, or pass the folder that has "
+            where = f"{quote(name)} in package_dirs (--package-dir)"
+            raise MissingModelError("include-address", f"{text}{cure}{where}")
         raise MissingModelError("include-missing", f"is not found{_CURE}")
 
     def _models(self, name: str, folder: Path) -> Iterator[Path]:
@@ -123,6 +130,27 @@ def _of_address(path: str) -> str:
     parts = PurePosixPath(unquote(path)).parts
     at = parts.index("models") + 1 if "models" in parts[:-1] else len(parts) - 1
     return parts[at] if parts else ""
+
+
+def _cached(address: str) -> Iterator[Path]:
+    """Yield the folders in the cache of Fuel with a model: of its version, or from the newest.
+
+    gz-fuel-tools keeps HOST/OWNER/models/NAME/VERSION there, in small letters.
+    """
+    host, *parts = PurePosixPath(unquote(address)).parts
+    at = parts.index("models") if "models" in parts[:-1] else 0
+    owners = [part for part in parts[:at] if part != "fuel"]  # app.gazebosim.org/OWNER/fuel/models
+    if not owners or ".." in parts:
+        return
+    server = host.replace("app.", "fuel.")
+    top = Path(os.environ.get("GZ_FUEL_CACHE_PATH") or Path(_CACHE).expanduser())
+    place = top / server / owners[-1].lower() / "models" / parts[at + 1].lower()
+    wanted = parts[at + 2 : at + 3]
+    with suppress(OSError, ValueError):
+        versions = [folder.name for folder in place.iterdir() if folder.name.isdecimal()]
+        for version in sorted(versions, key=int, reverse=True):
+            if not wanted or wanted[0] in (version, "tip"):
+                yield place / version
 
 
 def model_file(place: Path) -> Path | None:

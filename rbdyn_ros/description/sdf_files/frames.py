@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
-from rbdyn_ros.description.sdf_files.document import SdfElement
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import listing, quote
 
 MODEL_FRAME, WORLD = "__model__", "world"

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
@@ -26,6 +27,7 @@ from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces, Scope
 from rbdyn_ros.description.sdf_files.inertials import read_inertial
 from rbdyn_ros.description.sdf_files.joints import is_gearbox, read_gearbox, read_joint
 from rbdyn_ros.description.sdf_files.models import SdfTree
+from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +101,7 @@ class Grouping:
         self.top = tree.world.origin
         self.top.full = WORLD
         self._gears: list[Gear] = []
+        self._joints: dict[str, Frame] = {}
         self.reader = SolidReader(
             self.places, self.top, package_dirs, decompose, has_masks=_has_masks(tree)
         )
@@ -110,6 +113,7 @@ class Grouping:
         how = self.places, self.top
         read = (read_joint(frame, *how) for frame in frames if not is_gearbox(frame))
         joints = [joint for joint in read if joint is not None]
+        self._joints = {frame.full: frame for frame in frames}
         boxes = (read_gearbox(frame, joints, *how) for frame in frames if is_gearbox(frame))
         self._gears = [gear for gear in boxes if gear is not None]
         bodies = RigidBodies(links)
@@ -146,6 +150,7 @@ class Grouping:
             described = self._dynamic(members, joints, solids, root)
         name = model.origin.full if alone else root if root != WORLD else members[0].full
         at = Pose() if root == WORLD else self.places.pose(self._frame(members, root), self.top)
+        described = self._with_sensors(described, members, joints)
         named = renamed(described, lambda old: old.removeprefix(prefix)) if prefix else described
         own = root.removeprefix(prefix)
         links = {link.full.removeprefix(prefix): link for link in members}
@@ -157,6 +162,25 @@ class Grouping:
         if not self._touches:
             return []
         return [solid for link in members for solid in self.reader.solids(link)]
+
+    def _with_sensors(
+        self, described: Description, members: list[Frame], joints: list[Joint]
+    ) -> Description:
+        parts = (*described.links, *described.joints)
+        entries = SensorEntries(part.name for part in parts)
+        for link in members:
+            if link.part is not None:
+                entries.of_link(link.part, link.full, partial(self.reader.pose, link=link))
+        for joint in joints:
+            part = self._joints[joint.name].part
+            if part is not None:
+                entries.of_joint(part, joint.name, joint.child, joint.parent)
+        return replace(
+            described,
+            links=(*described.links, *entries.links),
+            joints=(*described.joints, *entries.joints),
+            sensors=tuple(entries.sensors),
+        )
 
     def _frame(self, members: list[Frame], name: str) -> Frame:
         return next(link for link in members if link.full == name)

@@ -15,9 +15,9 @@ from rbdyn_ros.description.meshes.moments import Moments, closed_moments
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.description.sdf_files.collisions import LinkSolid, SolidReader
-from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.shapes import cone_of, outline_of, radii_of
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import ParameterError
 
 #: Of SDF: what a link without numbers has.

@@ -10,8 +10,8 @@ from typing import Any
 
 from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3, compose, inverse, rotate
 from rbdyn_ros.description.parts.types import Gear, GearTerm, Joint, Limit, Mimic
-from rbdyn_ros.description.sdf_files.document import UNLIMITED, SdfElement
 from rbdyn_ros.description.sdf_files.frames import MODEL_FRAME, Frame, FramePlaces
+from rbdyn_ros.description.xml_files.sdf_elements import UNLIMITED, SdfElement
 from rbdyn_ros.errors import listing, quote
 
 #: Our names of the types.

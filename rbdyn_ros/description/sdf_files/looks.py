@@ -13,11 +13,11 @@ from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, HeightField, Plane, Shape, Sphere
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.types import WORLD
-from rbdyn_ros.description.sdf_files.document import SdfElement
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.sdf_files.document import SdfElement, SdfFile, opened, with_place
+from rbdyn_ros.description.sdf_files.document import opened, with_place
 from rbdyn_ros.description.sdf_files.files import MissingModelError, ModelFiles
 from rbdyn_ros.description.sdf_files.frames import Frame, Scope
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
 from rbdyn_ros.errors import DescriptionError, quote
 
 #: The most files that a file includes, their depth, and that of models with the included ones.

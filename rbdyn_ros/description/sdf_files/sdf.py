@@ -99,6 +99,7 @@ def _together(groups: Sequence[SdfGroup], source: str) -> Description:
             geometries=(*whole.geometries, *own.geometries),
             obstacles=(*whole.obstacles, *own.obstacles),
             constraints=(*whole.constraints, *own.constraints),
+            sensors=(*whole.sensors, *own.sensors),
             self_collision=whole.self_collision and own.self_collision,
         )
     return whole

@@ -26,7 +26,7 @@ from rbdyn_ros.description.parts.geometries import (
     Sphere,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, turn_of_z
-from rbdyn_ros.description.sdf_files.document import SdfElement
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import listing, quote
 
 #: Corners around the axis of a round shape that is replaced by its hull.

@@ -49,7 +49,7 @@ _SCHEMA = {
 #: The elements that guard.parse reads for contact.
 WANTED = {
     **WANTED_WITHOUT,
-    "link": WANTED_WITHOUT["link"] | {"collision"},
+    "link": {*WANTED_WITHOUT["link"], "collision"},
     "collision": {"geometry"},
     "geometry": set[str](),
 }

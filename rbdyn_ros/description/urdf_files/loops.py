@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the joints of a URDF that close loops.
 
-Two extensions of URDF describe them beside the tree of its joints:
+Three extensions of URDF describe them beside the tree of its joints:
 
     <loop_joint name="l" type="spherical">            Isaac Sim
       <link1 link="a" xyz="0 0 1" rpy="0 0 0"/><link2 link="b" xyz="0 0 0" rpy="0 0 0"/>
@@ -11,14 +11,20 @@ Two extensions of URDF describe them beside the tree of its joints:
       <predecessor link="a"><origin xyz="0 0 1"/></predecessor>
       <successor link="b"><origin xyz="0 0 0"/></successor><axis xyz="0 0 1"/>
     </loop>
+
+    <constraint name="l" type="revolute">             proposed for URDF, urdfdom #264
+      <parent link="a"/><parent_origin xyz="0 0 1"/><parent_axis xyz="0 0 1"/>
+      <child link="b"/><child_origin xyz="0 0 0"/><child_axis xyz="0 0 1"/>
+    </constraint>
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose, Vec3, compose, inverse, turn_of_z
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
@@ -38,18 +44,42 @@ def take_loops(robot: Element) -> tuple[Joint, ...]:
 def _loops(parts: list[Element]) -> Iterator[Joint]:
     for part in parts:
         ends = [end for tag in LOOPS[part.tag] for end in part.iterfind(tag)]
-        axis = part.find("axis")
-        yield Joint(
+        joint = Joint(
             name=part.attrib["name"],
             type=part.attrib["type"],
             parent=ends[0].attrib["link"],
             child=ends[1].attrib["link"],
-            origin=_frame(ends[0]),
-            child_origin=_frame(ends[1]),
-            axis=_X_AXIS if axis is None else vector(axis, "xyz", _X_AXIS),
             line=part.line,
             closes_loop=True,
         )
+        if part.tag == "constraint":
+            yield _constrained(joint, part)
+            continue
+        axis = _axis(part, "axis", _X_AXIS)
+        origin, child_origin = map(_frame, ends)
+        yield replace(joint, origin=origin, child_origin=child_origin, axis=axis)
+
+
+def _constrained(joint: Joint, part: Element) -> Joint:
+    """Return the joint of a <constraint>, which has an axis at each end."""
+    origin, child_origin = (
+        Pose() if (at := part.find(tag)) is None else pose_of(at)
+        for tag in ("parent_origin", "child_origin")
+    )
+    axis = _axis(part, "parent_axis", _X_AXIS)
+    other = _axis(part, "child_axis", axis)
+    joint = replace(joint, origin=origin, child_origin=child_origin, axis=axis)
+    if joint.type == "universal":
+        return replace(joint, axis2=other)
+    if other == axis or not any(axis) or not any(other):
+        return joint
+    turn = compose(Pose(quat=turn_of_z(other)), inverse(Pose(quat=turn_of_z(axis))))
+    return replace(joint, child_origin=compose(child_origin, turn))  # both axes coincide
+
+
+def _axis(part: Element, tag: str, usual: Vec3) -> Vec3:
+    found = part.find(tag)
+    return usual if found is None else vector(found, "xyz", usual)
 
 
 def _frame(end: ET.Element) -> Pose:

@@ -34,7 +34,6 @@ from rbdyn_ros.description.urdf_files.portability import (
     is_refused,
 )
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
-from rbdyn_ros.description.urdf_files.unused import Unused
 from rbdyn_ros.description.urdf_files.versions import (
     WITH_JERK,
     Version,
@@ -42,6 +41,8 @@ from rbdyn_ros.description.urdf_files.versions import (
     needed,
     version_of,
 )
+from rbdyn_ros.description.urdf_files.words import counter
+from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.
@@ -58,7 +59,8 @@ _BREAK = re.compile(r"[\t\r\n]")
 _XACRO = re.compile(r"\$[({]")
 #: How findings call the elements that have names.
 _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(LOOPS, "joint")}
-_TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
+_TYPES: dict[str, tuple[str, ...]] = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
+_TYPES["constraint"] = (*LOOP_TYPES, "universal")
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20
 
@@ -75,7 +77,7 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
         robot: root of the tree, as ``guard.parse`` returns it.
         audit: receives errors.
         source: name of the document for messages.
-        unused: gets the elements and attributes that nothing reads, which are reported.
+        unused: gets the elements and attributes that nothing reads.
 
     Raises:
         DescriptionError: the document is xacro source that was not expanded.
@@ -85,7 +87,6 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
     owner = robot_element(robot.get("name", ""))
     audit_materials(robot, owner, audit)
     Pruner(audit, SCHEMA, version_of(robot), unused=unused).clean(robot, "")
-    unused.report(owner, audit)
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -120,7 +121,7 @@ class Pruner:
         self.schema = schema
         self.version = version
         self.words = words_of(schema)
-        self.unused = Unused() if unused is None else unused
+        self.unused = counter() if unused is None else unused
 
     def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
         """Prune an element and its children; return False if it must be dropped."""

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from rbdyn_ros.description.urdf_files import controls
+from rbdyn_ros.description.reading.guard import WHOLE
 from rbdyn_ros.description.urdf_files.versions import WITH_JERK, WITH_QUATERNIONS, Version
 
 #: Attribute of an orientation (x, y, z, w); prune.py turns it into roll, pitch and yaw.
@@ -71,7 +72,11 @@ UNLIMITED = {"effort": "inf", "velocity": "inf"}
 NEW_LIMITS = ("acceleration", "deceleration", "jerk")
 
 #: Elements of joints that close loops, and the children that hold their two ends.
-LOOPS = {"loop_joint": ("link1", "link2"), "loop": ("predecessor", "successor")}
+LOOPS = {
+    "loop_joint": ("link1", "link2"),
+    "loop": ("predecessor", "successor"),
+    "constraint": ("parent", "child"),
+}
 _PLACED: dict[str, Any] = {
     "vectors": ("xyz", "rpy"),
     "quaternions": (QUATERNION,),
@@ -83,7 +88,7 @@ SCHEMA = {
         names=("name",),
         many=("link", "joint", *LOOPS),
         ignored=("version", "material"),
-        unused=("transmission", "gazebo", "sensor", "coupling"),
+        unused=("sensor", "coupling"),
     ),
     "link": Tag(
         names=("name",),
@@ -116,9 +121,20 @@ SCHEMA = {
     **{
         tag: Tag(names=("name", "type"), needed=ends, one=("axis",)) for tag, ends in LOOPS.items()
     },
+    "constraint": Tag(
+        names=("name", "type"),
+        needed=LOOPS["constraint"],
+        one=("parent_origin", "parent_axis", "child_origin", "child_axis"),
+    ),
+    **dict.fromkeys(("parent_origin", "child_origin"), Tag(**_PLACED)),
+    **dict.fromkeys(("parent_axis", "child_axis"), Tag(vectors=("xyz",), required=("xyz",))),
     **{end: Tag(names=("link",), **_PLACED) for end in LOOPS["loop_joint"]},
     **{end: Tag(names=("link",), one=("origin",)) for end in LOOPS["loop"]},
 }
-WANTED = {tag: spec.children for tag, spec in SCHEMA.items()} | controls.WANTED
-WANTED["robot"] |= {"ros2_control"}
-WANTED["joint"] |= controls.IN_JOINTS
+#: What vendors add, see vendors.py.
+VENDORS = ("ros2_control", "transmission", "gazebo")
+WANTED: dict[str, Collection[str]] = {
+    **{tag: spec.children for tag, spec in SCHEMA.items()},
+    **dict.fromkeys(VENDORS, WHOLE),
+}
+WANTED["robot"] = SCHEMA["robot"].children | {*VENDORS}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.meshes.files import MeshFiles
@@ -26,15 +26,15 @@ from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
 from rbdyn_ros.description.urdf_files import collisions
-from rbdyn_ros.description.urdf_files.controls import take_controls, with_starts
+from rbdyn_ros.description.urdf_files.joint_limits import with_limits
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import OF_STATES, SrdfSource, check_srdf
-from rbdyn_ros.description.urdf_files.unused import Unused
-from rbdyn_ros.errors import quote
+from rbdyn_ros.description.urdf_files.vendors import VendorParts, take_vendors
+from rbdyn_ros.description.urdf_files.words import counter
 
-_TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
+_TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES, "universal")))
 ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
@@ -47,19 +47,19 @@ class _Beside:
     srdf: SrdfSource
 
 
-def read(
-    source: str | bytes | Path,
+def read_file(
+    path: Path,
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
-) -> Description:
-    """Read a robot from a file or from URDF text.
+) -> tuple[Description, str]:
+    """Read a robot file once; return the Description and the URDF text, which xacro has expanded.
 
     Args:
-        source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
+        path: of a ``.urdf`` or ``.xacro`` file.
         strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
             repair them, each with a warning in ``findings``.
         package_dirs: a folder, or a list of folders, to search for packages, of
@@ -70,44 +70,10 @@ def read(
         srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
             `<disable_collisions>`; True: a file beside the robot; False: none.
 
-    Returns:
-        The checked Description, in SI units; links and joints in the order of the file.
-
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file
             the lines are those of the output of the command ``xacro``.
         ParameterError: contact is neither a bool nor a Contact.
-    """
-    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        check_no_arguments(xacro_args, Path("<text>"))
-        return read_text(
-            source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
-        )
-    if isinstance(source, str) and source.startswith(ADDRESSES):
-        message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
-        guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
-    return read_file(
-        Path(source),
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    )[0]
-
-
-def read_file(
-    path: Path,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
-    srdf: str | bytes | Path | bool = True,
-) -> tuple[Description, str]:
-    """Read a robot file once; return the Description and the URDF text.
-
-    Arguments and errors as for ``read``; for a xacro file the text is expanded.
     """
     wanted = check_contact(contact)
     check_srdf(srdf)
@@ -141,10 +107,10 @@ def read_text(
     Args:
         text: the document; bytes are decoded as declared.
         source: name of the document, for messages.
-        strict: as for ``read``.
-        package_dirs: folders to search for packages of meshes, as for ``read``.
-        contact: as for ``read``.
-        srdf: as for ``read``; there is no file beside a text.
+        strict: as for ``read_file``.
+        package_dirs: folders to search for packages of meshes, as for ``read_file``.
+        contact: as for ``read_file``.
+        srdf: as for ``read_file``; there is no file beside a text.
         folder: of the meshes that are named relative to the file.
 
     Returns:
@@ -171,23 +137,27 @@ def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Desc
 
 def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
     if beside.contact is None:
-        described = _described(guard.parse(text, source, "robot", WANTED), source, audit)
+        robot = guard.parse(text, source, "robot", WANTED)
+        described, _ = _described(robot, source, audit, beside.srdf)
         semantic = Audit()
         named = beside.srdf.read(described.name, (), semantic)
         audit.findings += [x for x in semantic.findings if x.code in OF_STATES]  # no pair counts
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, beside.meshes, audit)
-    described = replace(_described(robot, source, audit), geometries=geometries)
+    described, vendors = _described(robot, source, audit, beside.srdf)
+    described = vendors.touched(replace(described, geometries=geometries))
     links = [link.name for link in described.links]
     found = beside.srdf.read(described.name, links, audit)
-    described = replace(described, exclusions=found.exclusions, states=found.states)
+    excluded = (*described.exclusions, *found.exclusions)
+    described = replace(described, exclusions=excluded, states=found.states)
     return with_contact(described, beside.contact, audit)
 
 
-def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
-    unused = Unused()
-    starts = take_controls(robot, unused)
+def _described(
+    robot: guard.Element, source: str, audit: Audit, srdf: SrdfSource
+) -> tuple[Description, VendorParts]:
+    unused, vendors = counter(), take_vendors(robot, source, audit)
     prune(robot, audit, source, unused)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # a missing name was reported
@@ -200,7 +170,11 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
         joints=(*map(_joint, parsed.joints, newer, lines["joint"]), *loops),
         source=source,
     )
-    return with_starts(described, starts, audit)
+    described = vendors.applied(described, unused)
+    moveit = srdf.robot if srdf.given is True else None
+    described = replace(described, joints=with_limits(described.joints, moveit, audit))
+    unused.report(robot_element(name), audit)
+    return described, vendors
 
 
 @contextlib.contextmanager

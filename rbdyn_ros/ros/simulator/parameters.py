@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rbdyn_ros.model.options import INTEGRATORS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
@@ -70,7 +72,11 @@ PARAMETERS = (
             False,
             "let links touch each other and a floor at z = 0 with their <collision> geometry",
         ),
-        Parameter("sensors", "", "path of a YAML file that describes sensors"),
+        Parameter(
+            "sensors",
+            "",
+            "path of a YAML file with sensors; empty: those of the robot file",
+        ),
         Parameter(
             "actuators", "", "path of a YAML file with the motors, gears and drives of joints"
         ),
@@ -98,7 +104,7 @@ PARAMETERS = (
         "physics",
         Parameter("timestep", 0.001, "timestep of the physics", "s", 1e-4, 0.1),
         Parameter("control_decimation", 1, "timesteps per tick of the loop", "", 1, 1000),
-        GRAVITY,
+        replace(GRAVITY, doc=f"{GRAVITY.doc}; not given: that of the robot file, if it has one"),
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter(
             "exact_stops",

@@ -19,8 +19,8 @@ from support.refusals import refused
 from support.robots import ROOM
 from test_range_topics import STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
 
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.appearance.shapes import read_appearance
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.simulator.topics import sensors
@@ -51,7 +51,7 @@ def pixels_of(message, kind):
 
 
 def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     lens = (0.1, -0.2, 0.001, 0.002)
     specs = [
         eye(distortion=lens, segmentation=True, near=4.6),
@@ -100,7 +100,7 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
 
 
 def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch):  # noqa: F811
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     topics = SensorTopics(node, m, description, [eye(method="rays")], TICK, threaded=True)
     assert topics.sees
     topics.publish(STAMP, Still(m, 100))
@@ -119,7 +119,7 @@ def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch)
 
 
 def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node, peer):  # noqa: F811
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     camera = eye(segmentation=True, latency=0.05)
     topics = SensorTopics(node, m, description, [camera], TICK)
     pictures = peer.collect(Image, "/left/eye/segmentation")
@@ -138,7 +138,7 @@ def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node
 
 
 def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     looks = read_appearance(OPTICAL)
     lens = (0.1, -0.1, 0.0, 0.0)
     specs = [
@@ -197,7 +197,7 @@ def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
     monkeypatch.setattr(
         process, "CHILD", "import sys; sys.modules['moderngl'] = None" + process.CHILD
     )
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     specs = [eye(method=method)]
     if method == "renderer":
         with refused(rb.ParameterError, "no-renderer"):
@@ -224,7 +224,7 @@ time.sleep(600)
 
 def test_the_end_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
     monkeypatch.setattr(process, "CHILD", HANGS)
-    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     specs = [spec(ColorSpec, "face", width=64, height=48)]
     topics = SensorTopics(node, m, description, specs, TICK, threaded=True)
     peer.collect(Image, "/left/face/image_raw")

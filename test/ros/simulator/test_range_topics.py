@@ -16,7 +16,7 @@ import rclpy
 from sensor_msgs.msg import JointState, LaserScan, PointCloud2, PointField, Range
 from support.robots import ROOM
 
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
@@ -53,7 +53,7 @@ sensors:
 
 @pytest.fixture
 def room():
-    return rb.load_urdf(ROOM, contact=True), urdf.read(ROOM)
+    return rb.load_urdf(ROOM, contact=True), robot_files.read(ROOM)
 
 
 @pytest.fixture

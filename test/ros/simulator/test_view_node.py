@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
@@ -362,7 +362,7 @@ class DrivenRobot:
     def __init__(self, **settings):
         path = bundled_robot("seven_dof_arm")
         m = rb.load_urdf(path)
-        self.commands = command_parser(m, urdf.read(path), "keep")
+        self.commands = command_parser(m, robot_files.read(path), "keep")
         self.values = SimpleNamespace(time_mode="realtime", command_timeout=100.0)
         self.loop = Loop(m, LoopSettings(realtime="off", command_timeout=100.0, **settings))
 

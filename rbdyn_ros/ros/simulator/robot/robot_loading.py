@@ -47,6 +47,8 @@ from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import Faults
+from rbdyn_ros.sensors.reader import sensors_of
+from rbdyn_ros.sensors.specs import Spec
 
 STARTS_ELSEWHERE = (
     "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set other starts"
@@ -120,7 +122,7 @@ def _find(
             text = "compiling the engine, first run only (about half a minute) ..."
             node.get_logger().info(text)
 
-    equip = functools.partial(_equipped, values)
+    equip = functools.partial(_equipped, values, "gravity" in parameters.overrides(node))
     m, given = source.load_robot(node, values, stop, fallback, announce, equip)
     if given.is_scene or given.description.base == WORLD:
         first = m.njnt > 0 and m.body_names[1] not in given.description.objects
@@ -128,10 +130,17 @@ def _find(
     return (m if setup is None else setup.change(m)), given
 
 
-def _equipped(values: SimpleNamespace, m: Model) -> Model:
-    """Return the Model with the options and the actuators of the parameters."""
+def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
+    """Return the Model with the options and the actuators of the parameters.
+
+    Args:
+        values: of the parameters.
+        has_gravity: whether the user gave a gravity; else that of the robot file counts.
+        m: the robot.
+    """
     m.opt.timestep = values.timestep
-    m.opt.gravity = values.gravity
+    if has_gravity:
+        m.opt.gravity = values.gravity
     m.opt.integrator = values.integrator
     m.opt.exact_stops = values.exact_stops
     return with_actuators(m, values.actuators) if values.actuators else m
@@ -206,7 +215,8 @@ def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) 
 def _open_sensors(
     node: Node, values: SimpleNamespace, m: Model, given: Source, period_ns: int
 ) -> SensorTopics | None:
-    if not values.sensors:
+    described = () if values.sensors else _described(node, m, given, period_ns)
+    if not values.sensors and not described:
         return None
     visible = functools.cache(lambda: Visible(m, given))
     warned = False
@@ -224,18 +234,39 @@ def _open_sensors(
         """Return the appearance of a Model, for colour cameras."""
         return visible().looks(world)
 
-    return SensorTopics(
-        node,
-        m,
-        given.description,
-        Path(values.sensors),
-        period_ns,
-        values.frame_prefix,
-        values.seed,
-        visuals,
-        looks,
-        values.time_mode == "realtime",
-    )
+    def topics(sensors: Path | Sequence[Spec]) -> SensorTopics:
+        return SensorTopics(
+            node,
+            m,
+            given.description,
+            sensors,
+            period_ns,
+            values.frame_prefix,
+            values.seed,
+            visuals,
+            looks,
+            values.time_mode == "realtime",
+        )
+
+    if values.sensors:
+        return topics(Path(values.sensors))
+    try:
+        return topics(described)
+    except RbdynError as error:  # such as pictures on a machine without graphics
+        text = f"the sensors of the robot file are left out: {error}"
+        node.get_logger().warning(text)
+        return None
+
+
+def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spec, ...]:
+    """Return the sensors of the robot file; log which are left out."""
+    specs, findings = sensors_of(m, given.description, period_ns=period_ns)
+    for finding in findings:
+        node.get_logger().warning(str(finding))
+    if specs:
+        names = ", ".join(spec.name for spec in specs)
+        node.get_logger().info(f"sensors of the robot file: {names}")
+    return specs
 
 
 def _compile(node: Node, m: Model, specialize: bool, finished: Callable[[], object]) -> None:

@@ -11,8 +11,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.scene_files.scene import parts_of
-from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.simulator.services.world_files import read_world
@@ -28,7 +28,7 @@ FILE = WorldFile("shelf", "", "rbdyn_scene: 1\nobstacles:\n  shelf: {sphere: {ra
 
 @pytest.fixture(scope="module")
 def begin():
-    arm = urdf.read("config/robots/seven_dof_arm.urdf", contact=True)
+    arm = robot_files.read("config/robots/seven_dof_arm.urdf", contact=True)
     m = complete(arm)
     return changes.begun(Source(arm, ""), False, m, np.array(m.qpos0), True)
 

@@ -8,16 +8,19 @@ from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.urdf_files.unused import Unused
+from rbdyn_ros.description.xml_files.unused import Unused
 
-_ENGINE = "it is for another physics engine"
+ENGINE = "it is for another physics engine"
 _STOPS = "limits of joints are rigid stops"
 _WORLD = "the simulator has no such surroundings"
+_FRAME_IDS = ("gz_frame_id", "ignition_frame_id", "frame_id", "optical_frame_id", "frameName")
 _LOOKS = "the view has its own lights and sky"
 #: Why a tag is not used, and what is instead.
 WHY = {
     "plugin": "it is a program for Gazebo",
-    "sensor": "sensors of the simulator are in a sensors file",
+    "sensor": "the simulator has no sensor of this type",
+    "topic": "its topics have the name of the sensor",
+    **dict.fromkeys(_FRAME_IDS, "readings are in the frame of the sensor"),
     "light": _LOOKS,
     "scene": _LOOKS,
     "physics": "timestep and integrator are parameters of the simulator",
@@ -28,13 +31,13 @@ WHY = {
     **dict.fromkeys(("atmosphere", "magnetic_field", "spherical_coordinates"), _WORLD),
     **dict.fromkeys(("wind", "enable_wind", "audio", "road", "projector"), _WORLD),
     **dict.fromkeys(("audio_sink", "audio_source", "battery", "particle_emitter"), _WORLD),
-    **dict.fromkeys(("ode", "bullet", "dart", "simbody", "soft_contact"), _ENGINE),
+    **dict.fromkeys(("ode", "bullet", "dart", "simbody", "soft_contact"), ENGINE),
     **dict.fromkeys(("stiffness", "dissipation"), _STOPS),
     "axis": "a joint of this type has no axis",
     "axis2": "a joint of this type has one axis",
     "max_contacts": "contacts are not limited in number",
     "allow_auto_disable": "bodies at rest stay active",
-    "must_be_base_link": _ENGINE,
+    "must_be_base_link": ENGINE,
     "gripper": "an object is held by friction, or by the service ~/attach",
     "laser_retro": "rays of the simulator see no reflectance",
     "mu2": "friction is the same in all directions; <mu> counts",
@@ -74,6 +77,14 @@ def report_unused(
         audit: receives the notes.
     """
     unused = Unused(WHY, _OTHER, WARNED)
+    count_unused(root, used, silent, unused)
+    unused.report("", audit)
+
+
+def count_unused(
+    root: Element, used: Collection[object], silent: Collection[str], unused: Unused
+) -> None:
+    """Count each element and attribute that was not read; arguments as for report_unused."""
     waiting: list[tuple[ET.Element, str]] = [(root, "sdf")]
     while waiting:
         element, where = waiting.pop()
@@ -88,7 +99,12 @@ def report_unused(
             if id(child) in used:
                 continue
             if child.tag not in silent and ":" not in child.tag:
-                kind = child.get("type", "") if child.tag == "sensor" else ""
-                named = f' type="{kind}"' if kind else ""
-                unused.count(f"<{where}> <{child.tag}{named}>", child.line, child.tag)
-    unused.report("", audit)
+                word = child.get("name", "") if child.tag == "param" else child.tag
+                unused.count(f"<{where}> <{_named(child)}>", child.line, word)
+
+
+def _named(element: Element) -> str:
+    """Return the tag of an element, with the attribute that says which one it is."""
+    key = "name" if element.tag in ("param", "gpio") else "type"
+    kind = element.get(key, "") if element.tag in ("param", "gpio", "sensor") else ""
+    return f'{element.tag} {key}="{kind}"' if kind else element.tag

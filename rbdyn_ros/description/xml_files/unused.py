@@ -14,52 +14,21 @@ MOST_KINDS = 60
 #: Longest kind in a note [characters].
 LONGEST_KIND = 100
 
-_SENSORS = "sensors of the simulator are in a sensors file"
-_HARDWARE = "it is for the hardware of a real robot"
-#: Why a word is not used, and what is instead.
-WHY = {
-    "gazebo": "friction and stiffness of surfaces, gravity, initial poses and sensors are in a "
-    "scene file, in parameters and in a sensors file",
-    "transmission": "a reduction has no effect without the inertia of a rotor; an actuators file "
-    "has both",
-    "sensor": _SENSORS,
-    "gpio": "the simulator has no digital inputs and outputs",
-    "hardware": _HARDWARE,
-    "min": "commands are limited by the <limit> of the joint",
-    "max": "commands are limited by the <limit> of the joint",
-    "mimic": "the <mimic> of the joint counts",
-    "multiplier": "the <mimic> of the joint counts",
-    "initial_value": "only positions of state interfaces have a start",
-    "safety_controller": "soft limits belong to a controller; the arm controller has parameters "
-    "for them",
-    "calibration": "positions of the simulator need no reference",
-    "position_based_velocity_limits": "velocity limits do not depend on the position; "
-    "<limit velocity> counts",
-    "verbose": "it is for logs of other programs",
-    "constraint": "it is not part of URDF yet; close the loop by <loop_joint>",
-    "coupling": "couplings are in a mechanism file",
-    "type": "it has no meaning for dynamics",
-    **dict.fromkeys(("D", "K", "mu_coulomb", "mu_viscous"), "damping and friction count"),
-}
-_OTHER = "it is not part of URDF"
-#: Without these the robot moves otherwise than meant.
-_WARNED = ("constraint",)
-
 
 class Unused:
     """Counts what nothing reads, by kind.
 
     Args:
-        reasons: by the name of an element or attribute; by default those of URDF.
+        reasons: by the name of an element or attribute.
         other: the reason of all other names.
         warned: names whose kinds are warnings.
     """
 
     def __init__(
         self,
-        reasons: Mapping[str, str] = WHY,
-        other: str = _OTHER,
-        warned: Collection[str] = _WARNED,
+        reasons: Mapping[str, str],
+        other: str,
+        warned: Collection[str],
     ) -> None:
         self._reasons, self._other, self._warned = reasons, other, warned
         self._counts: Counter[str] = Counter()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Divide the polygons of an OBJ into triangles as MuJoCo does, which reads it by tinyobjloader.
+
+The corners of a polygon may leave its plane, so the choice of its triangles changes the volume.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+_POLYGON = re.compile(rb"^f(?:[ \t]+[^\s#\\]+){4,}[ \t\r]*$", re.MULTILINE)
+_VERTEX = re.compile(rb"^v[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
+#: Longer polygons are left to the reader of meshes; clipping ears takes the cube of their size.
+LARGEST = 400
+
+
+def triangulated(data: bytes) -> bytes:
+    """Return an OBJ whose faces of four and more corners are triangles.
+
+    Relative numbers of vertices count the vertices above the face. A document that is no sound
+    OBJ is returned unchanged, for its reader to refuse.
+    """
+    if _POLYGON.search(data) is None:
+        return data
+    try:
+        found = list(_VERTEX.finditer(data))
+        points = np.array([[float(x) for x in row.groups()] for row in found])
+        starts = np.array([row.start() for row in found])
+        return _POLYGON.sub(lambda face: _triangles(face, points, starts), data)
+    except (ValueError, IndexError):
+        return data
+
+
+def _triangles(face: re.Match[bytes], points: Array, starts: Array) -> bytes:
+    words = face[0].split()[1:]
+    if len(words) > LARGEST:
+        return face[0]
+    above = int(np.searchsorted(starts, face.start()))
+    numbers = [int(word.split(b"/")[0]) for word in words]
+    corners = points[[n - 1 if n > 0 else above + n for n in numbers]]
+    of_polygon = _of_quad if len(words) == 4 else _ears
+    lines = (b"f " + b" ".join(words[k] for k in three) for three in of_polygon(corners))
+    return b"\n".join(lines)
+
+
+def _of_quad(corners: Array) -> Sequence[Sequence[int]]:
+    """Return two triangles at the shorter diagonal."""
+    first, second = corners[2] - corners[0], corners[3] - corners[1]
+    return ((0, 1, 2), (0, 2, 3)) if first @ first < second @ second else ((0, 1, 3), (1, 2, 3))
+
+
+def _ears(corners: Array) -> Iterator[Sequence[int]]:
+    """Yield the triangles of a polygon: ears are clipped in the plane that shows it largest."""
+    flat = corners[:, _axes(corners)]
+    left, guess, tries = list(range(len(corners))), 0, len(corners)
+    while len(left) > 3 and tries > 0:
+        guess %= len(left)
+        ear = [left[(guess + k) % len(left)] for k in range(3)]
+        others = [left[(guess + k) % len(left)] for k in range(3, len(left))]
+        tries -= 1
+        if _is_ear(flat[ear], flat[others]):
+            yield ear
+            del left[(guess + 1) % len(left)]
+            tries = len(left)
+        else:
+            guess += 1
+    if len(left) == 3:
+        yield left
+
+
+def _axes(corners: Array) -> list[int]:
+    """Return the axes of the plane, by the first corner that is not straight."""
+    sides = np.roll(corners, -1, axis=0) - corners
+    for normal in np.abs(np.cross(sides, np.roll(sides, -1, axis=0))):
+        if (normal > np.finfo(np.float32).eps).any():
+            x, y, z = normal
+            return [1, 2] if x > y and x > z else [0, 1 if z > x and z > y else 2]
+    return [1, 2]
+
+
+def _is_ear(ear: Array, others: Array) -> bool:
+    """Return whether a triangle turns as its first side does about the origin, and is empty."""
+    (ax, ay), (bx, by), (cx, cy) = ear
+    turn = (bx - ax) * (cy - by) - (by - ay) * (cx - bx)
+    if turn * (ax * by - ay * bx) < 0.0:
+        return False
+    return not any(_is_inside(ear, x, y) for x, y in others)
+
+
+def _is_inside(triangle: Array, x: float, y: float) -> bool:
+    """Return whether a ray from a point crosses the sides of a triangle an odd number of times."""
+    inside = False
+    for k in range(3):
+        (ax, ay), (bx, by) = triangle[k], triangle[k - 1]
+        if (ay > y) != (by > y) and x < (bx - ax) * (y - ay) / (by - ay) + ax:
+            inside = not inside
+    return inside

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the joint_limits.yaml of MoveIt beside a robot: limits of planned motions.
+
+    joint_limits:
+      joint_1: {has_velocity_limits: true, max_velocity: 2.0,
+                has_acceleration_limits: true, max_acceleration: 5.0}
+
+It narrows limits of velocity, and sets those of acceleration, deceleration and jerk that the robot
+lacks. Positions end at the stops of the robot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.parts.types import Joint
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable, parse
+from rbdyn_ros.errors import DescriptionError, quote
+
+_NAME, _KEY = "joint_limits.yaml", "joint_limits"
+_FIELDS = ("velocity", "acceleration", "deceleration", "jerk")
+_CODE = "joint-limits"
+
+
+def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> tuple[Joint, ...]:
+    """Return joints with the limits of a file beside the robot, if there is one.
+
+    Args:
+        joints: of the robot.
+        robot: path of its file; None: it is a text.
+        audit: receives a note, and warnings of what cannot be used.
+    """
+    folder = Path() if robot is None else robot.parent
+    places = () if robot is None else (folder, folder / "config", folder.parent / "config")
+    path = next((at / _NAME for at in places if kind_of(at / _NAME) == "file"), None)
+    if path is None:
+        return joints
+    owner = f"file {quote(path.name)}"
+    try:
+        top = parse(read_bytes(path, "a .yaml file", "its path"), path.name, Audit(), "a file")
+    except DescriptionError as error:
+        audit.add("warning", _CODE, owner, None, f"it is not used: {error}")
+        return joints
+    tables = top.nodes.get(_KEY)
+    named = tables.nodes if isinstance(tables, YamlTable) else {}
+    changed = []
+    for joint in joints:
+        table = named.get(joint.name)
+        found = dict(_limits(table, joint, audit)) if isinstance(table, YamlTable) else {}
+        changed.append(_narrowed(joint, found))
+    if changed != list(joints):
+        count = sum(new != old for new, old in zip(changed, joints, strict=True))
+        text = f"MoveIt's limits of planned motions are those of {count} joints"
+        audit.add("note", _CODE, owner, None, text)
+    return tuple(changed)
+
+
+def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str, float]]:
+    for name in _FIELDS:
+        has, most = (
+            getattr(table.nodes.get(key), "text", "")
+            for key in (f"has_{name}_limits", f"max_{name}")
+        )
+        if has.lower() != "true":
+            continue
+        try:
+            value = float(most)
+        except ValueError:
+            value = math.nan
+        if value > 0.0:
+            yield name, value
+        else:
+            node = table.nodes.get(f"max_{name}")
+            where = f", line {node.line}" if isinstance(node, Scalar) else ""
+            text = f"max_{name} of {_NAME}{where} is {quote(most)}; allowed is a number above 0"
+            audit.add("warning", _CODE, f"joint {quote(joint.name)}", joint.line, text, found=most)
+
+
+def _narrowed(joint: Joint, found: dict[str, float]) -> Joint:
+    if joint.limit is None or not found:
+        return joint
+    narrow = {name: min(getattr(joint.limit, name), value) for name, value in found.items()}
+    return replace(joint, limit=replace(joint.limit, **narrow))

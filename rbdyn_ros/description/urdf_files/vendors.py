@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read what vendors write beside a robot: <ros2_control>, <transmission> and <gazebo>.
+
+The functions below read what has a meaning here. A note names each kind of all other elements and
+attributes once, with its reason in words.WHY: what no function asks for, and
+what one puts back because it says more than the simulator can do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.geometries import audit_surface
+from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, Surface
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Description, Joint, Mimic
+from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.description.urdf_files.schema import VENDORS
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
+from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
+from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded, stiffness
+from rbdyn_ros.description.xml_files.sdf_words import count_unused
+from rbdyn_ros.description.xml_files.unused import Unused
+from rbdyn_ros.errors import Severity, quote
+
+_NEWEST = (1, 12)
+#: Of links that <selfCollide> keeps apart.
+_MOST_PAIRS = 100_000
+#: The interfaces of the sensors of ros2_control that exist here.
+_IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
+_WRENCH = frozenset(("force", "torque"))
+_REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
+_DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
+#: Changes a joint by a text; a text: why it cannot; None: WHY says why not.
+_Rule = Callable[[Joint, str], Joint | str | None]
+
+
+def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
+    """Remove what vendors add from a tree, and return it."""
+    root = Element("robot", {})
+    root.line = robot.line
+    for part in [part for part in robot if part.tag in VENDORS]:
+        robot.remove(part)
+        root.append(part)
+        for old in part.iterfind("*[@value]") if part.tag == "gazebo" else ():
+            old.text = old.attrib.pop("value")  # <mu1 value="9"/> of the first Gazebo
+    return VendorParts(SdfFile(Path(source), _Lenient(audit), root, _NEWEST))
+
+
+class _Lenient(Audit):
+    """The audit of what no other reader of URDF reads: its errors are warnings."""
+
+    def __init__(self, whole: Audit) -> None:
+        super().__init__(strict=whole.strict)
+        self._whole = whole
+
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        element: str,
+        line: int | None,
+        message: str,
+        **of: str,
+    ) -> None:
+        """Add a finding to the whole audit."""
+        mild: Severity = "warning" if severity == "error" else severity
+        self._whole.add(mild, code, element, line, message, **of)
+
+
+class VendorParts:
+    """What vendors add to a robot."""
+
+    def __init__(self, file: SdfFile) -> None:
+        self._file = file
+        self._joints: dict[str, Joint] = {}
+        self._surfaces: dict[str, Surface] = {}
+        self._apart: dict[str, int] = {}
+        self._collides = True
+
+    def applied(self, robot: Description, found: Unused) -> Description:
+        """Return a robot with its starts, limits, springs, rotors and sensors.
+
+        Args:
+            robot: not checked yet.
+            found: gets the kinds of elements and attributes that nothing reads.
+        """
+        first = {joint.name: joint for joint in robot.joints}
+        self._joints = {**first}
+        self._links = {link.name for link in robot.links}
+        self._entries = SensorEntries((*self._links, *self._joints))
+        for tag, read in zip(
+            VENDORS, (self._control, self._transmission, self._gazebo), strict=True
+        ):
+            for part in self._file.top.children(tag):
+                part.attribute("name")
+                read(part)
+        count_unused(self._file.root, self._file.used, (), found)
+        joints = [
+            self._joints[joint.name] if first[joint.name] is joint else joint
+            for joint in robot.joints
+        ]
+        return replace(
+            robot,
+            links=(*robot.links, *self._entries.links),
+            joints=(*joints, *self._entries.joints),
+            sensors=tuple(self._entries.sensors),
+            self_collision=self._collides,
+        )
+
+    def touched(self, robot: Description) -> Description:
+        """Return a robot with geometries, with the surfaces and the pairs of <gazebo>."""
+        links = dict.fromkeys(geometry.link for geometry in robot.geometries)
+        if self._apart.keys() >= links.keys():
+            robot = replace(robot, self_collision=False)
+            self._apart = {}
+        elif len(links) * len(self._apart) > _MOST_PAIRS:
+            text = f"has more than {_MOST_PAIRS} pairs of links that do not touch; they touch here"
+            self._file.audit.add("warning", "not-used", f"robot {quote(robot.name)}", None, text)
+            self._apart = {}
+        pairs = [
+            Exclusion(one, other, self._apart.get(one) or self._apart[other], links=True)
+            for one, other in combinations(links, 2)
+            if one in self._apart or other in self._apart
+        ]
+        return replace(
+            robot,
+            geometries=tuple(self._dressed(geometry) for geometry in robot.geometries),
+            exclusions=(*robot.exclusions, *pairs),
+        )
+
+    def _dressed(self, geometry: Geometry) -> Geometry:
+        surface = self._surfaces.get(geometry.link)
+        return geometry if surface is None else replace(geometry, surface=surface)
+
+    def _control(self, part: SdfElement) -> None:
+        part.attribute("type")
+        for joint in part.children("joint"):
+            self._controlled(joint, joint.name)
+        for child in list(part.children("sensor")):
+            self._control_sensor(child)
+        for child in part.children("transmission"):
+            child.attribute("name")
+            self._transmission(child)
+
+    def _controlled(self, joint: SdfElement, name: str) -> None:
+        own = {param.name: param for param in joint.children("param")}
+        _put_back(x for key, x in own.items() if key not in ("mimic", "multiplier", "offset"))
+        if "mimic" in own:
+            numbers = [_number(own[key].text) if key in own else usual for key, usual in _MIMIC]
+            self._change(own["mimic"], name, lambda j, leader: self._follow(j, leader, *numbers))
+        for interface in joint.children("command_interface", "state_interface"):
+            for param in interface.children("param"):
+                rule = _RULES.get(f"{interface.tag} {interface.name} {param.name}", _unread)
+                self._change(param, name, rule)
+
+    def _follow(
+        self, joint: Joint, leader: str, ratio: float, offset: float
+    ) -> Joint | str | None:
+        wanted = Mimic(leader, ratio, offset)
+        if joint.mimic is not None:
+            return joint if joint.mimic == wanted else None
+        if leader not in self._joints or not (math.isfinite(ratio) and math.isfinite(offset)):
+            return "the robot has no such leader, or its numbers are none"
+        return replace(joint, mimic=wanted)
+
+    def _control_sensor(self, part: SdfElement) -> None:
+        words = {state.name.split(".")[0] for state in part.children("state_interface")}
+        params = {param.name: param.text for param in part.children("param")}
+        link = params.get("frame_id", "")
+        above = [joint.name for joint in self._joints.values() if joint.child == link]
+        if link in self._links and words and words <= _IMU:
+            self._entries.add(part.name, "imu", link, {}, part.line)
+        elif above and words and words <= _WRENCH:
+            self._entries.across(part.name, above[0], link, {}, part.line)
+        else:
+            part.put_back()
+
+    def _transmission(self, part: SdfElement) -> None:
+        """Read a reduction; one without the inertia of a rotor changes no motion."""
+        part.word("type"), part.word("plugin")
+        joints, actuators = list(part.children("joint")), list(part.children("actuator"))
+        for end in (*joints, *actuators):
+            end.attribute("name"), end.attribute("role")
+            list(end.children("hardwareInterface"))
+            for tag in _REDUCTIONS:
+                _put_back(x for x in end.children(tag) if _number(x.text) != 1.0)
+            _put_back(x for x in end.children("offset") if _number(x.text) != 0.0)
+        if len(joints) > 1:
+            text = f"it connects {len(joints)} joints, which move each by itself here"
+            part.note("not-used", text, "warning", found="<transmission>")
+        rotor, ratio = (
+            next((x for actuator in actuators for x in actuator.children(tag)), None)
+            for tag in (_DRAKE_ROTOR, _DRAKE_RATIO)
+        )
+        if rotor is not None and len(joints) == 1:
+            turns = 1.0 if ratio is None else _number(ratio.attribute("value", "1"))
+            inertia = _number(rotor.attribute("value")) * turns * turns
+            if inertia >= 0.0 and math.isfinite(inertia):
+                self._change(rotor, joints[0].name, lambda j, _: replace(j, armature=inertia))
+            else:
+                rotor.put_back()
+
+    def _gazebo(self, part: SdfElement) -> None:
+        name = part.attribute("reference")
+        if not name:
+            self._collides &= part.flag("self_collide", default=True)
+        elif name in self._links:
+            self._entries.of_link(part, name)
+            if not part.flag("selfCollide", default=True):
+                self._apart[name] = part.line
+            self._touch(part, name)
+            if part.flag("turnGravityOff"):
+                text = f"link {quote(name)} has no gravity; gravity acts on all links alike here"
+                part.note("not-used", text, "warning", found="turnGravityOff")
+        elif name in self._joints:
+            joint = self._joints[name]
+            self._entries.of_joint(part, name, joint.child, joint.parent)
+            for tag in ("springStiffness", "springReference"):
+                for word in part.children(tag):
+                    self._change(word, name, _RULES[tag])
+        else:
+            hint = part.audit.hint(name, (*self._links, *self._joints))
+            text = f"<gazebo> names {quote(name)}, which is no link and no joint{hint}"
+            part.note("not-used", text, "warning", found=name)
+
+    def _touch(self, part: SdfElement, link: str) -> None:
+        """Read the surface of a link."""
+        given = [*part.children("mu", "mu1")]
+        mu = given[0].number(default=FRICTION) if given else FRICTION
+        _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
+        law: dict[str, Any] = {**stiffness(part)}
+        if given or law:
+            surface = Surface(friction=bounded(mu, part), **law)
+            found = Audit()
+            audit_surface(surface, f"link {quote(link)}", part.line, found)
+            for finding in found.findings:
+                part.note("not-used", finding.message, "warning", found=finding.found)
+            if not found.findings:
+                self._surfaces[link] = surface
+
+    def _change(self, part: SdfElement, name: str, rule: _Rule) -> None:
+        """Change a joint by the text of an element, or say why not."""
+        if (joint := self._joints.get(name)) is None:
+            hint = part.audit.hint(name, self._joints)
+            result: Joint | str | None = f"the robot has no joint of this name{hint}"
+        else:
+            result = rule(joint, part.text)
+        if isinstance(result, Joint):
+            self._joints[name] = result
+        elif result is None:
+            part.put_back()
+        else:
+            what = part.name or part.tag
+            text = f"the {what} {quote(part.text)} is not used: {result}"
+            owner = f"joint {quote(name)}"
+            part.audit.add("warning", "not-used", owner, part.line, text, found=part.text[:60])
+
+
+def _put_back(parts: Iterator[SdfElement]) -> None:
+    """Count elements as not read: they say more than the simulator does."""
+    for part in parts:
+        part.put_back()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _unread(joint: Joint, text: str) -> None:
+    del joint, text
+
+
+def _started(joint: Joint, text: str) -> Joint | str:
+    value, limit = _number(text), joint.limit
+    spec = JOINT_SPECS.get(joint.type)
+    if not math.isfinite(value):
+        return "it is not a finite number"
+    if value == 0.0:
+        return joint
+    if spec is None or len(spec.coordinates) != 1 or joint.mimic is not None:
+        return f"a {'mimic' if joint.mimic else joint.type} joint has no start of its own"
+    if limit is not None and not limit.lower <= value <= limit.upper:
+        return f"it is outside the limits {limit.lower:g} to {limit.upper:g}"
+    return replace(joint, start=(value,))
+
+
+def _narrowed(field: str) -> _Rule:
+    """Return the rule of the largest command of a joint: its limit becomes no larger."""
+
+    def rule(joint: Joint, text: str) -> Joint | str | None:
+        value = abs(_number(text))
+        if joint.limit is None or not value > 0.0:
+            return "its joint has no such limit" if joint.limit is None else "it is not above 0"
+        narrow = min(getattr(joint.limit, field), value)
+        return replace(joint, limit=replace(joint.limit, **{field: narrow}))
+
+    return rule
+
+
+def _within(joint: Joint, text: str) -> Joint | None:
+    """Commands of positions end at the stops; a range around them says nothing new."""
+    value, limit = _number(text), joint.limit
+    inside = limit is None or limit.lower < value < limit.upper
+    return None if inside or math.isnan(value) else joint
+
+
+def _sprung(joint: Joint, text: str) -> Joint | str:
+    value = _number(text)
+    sound = math.isfinite(value) and value >= 0.0
+    return replace(joint, stiffness=value) if sound else "it is no stiffness"
+
+
+def _rested(joint: Joint, text: str) -> Joint | str:
+    value = _number(text)
+    return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
+
+
+_MIMIC = (("multiplier", 1.0), ("offset", 0.0))
+#: What changes a joint.
+_RULES: dict[str, _Rule] = {
+    "state_interface position initial_value": _started,
+    **{
+        f"command_interface {field} {end}": _narrowed(field)
+        for field in ("velocity", "effort")
+        for end in ("min", "max")
+    },
+    "command_interface position min": _within,
+    "command_interface position max": _within,
+    "springStiffness": _sprung,
+    "springReference": _rested,
+}

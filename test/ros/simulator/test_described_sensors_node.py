@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rbdyn sim world.sdf: its gravity, and the topics of the sensors that it describes."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from sensor_msgs.msg import Imu
+
+LINK = """<link name="{}"><inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz>
+<ixy>0</ixy><ixz>0</ixz><iyz>0</iyz></inertia></inertial>{}</link>"""
+IMU = '<sensor name="imu" type="imu"><pose>0 0 0 0 3.141592653589793 0</pose></sensor>'
+BAD = (
+    '<sensor name="bad" type="camera"><camera><horizontal_fov>9</horizontal_fov></camera></sensor>'
+)
+WORLD = f"""<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="post">
+{LINK.format("base", IMU + BAD)}{LINK.format("arm", "")}
+<joint name="fix" type="fixed"><parent>world</parent><child>base</child></joint>
+<joint name="j" type="revolute"><parent>base</parent><child>arm</child>
+<axis><xyz>0 0 1</xyz></axis></joint></model></world></sdf>"""
+
+
+@pytest.mark.parametrize(
+    ("more", "gravity"), [((), 3.7), (("-p", "gravity:=[0.0,0.0,-5.0]"), 5.0)]
+)
+def test_an_imu_of_a_world_feels_its_gravity(simulate, peer, tmp_path, more, gravity):
+    (tmp_path / "world.sdf").write_text(WORLD)
+    simulator = simulate(
+        "--scene", tmp_path / "world.sdf", *(("--ros-args", *more) if more else ())
+    )
+    reading = peer.hear(Imu, "post_imu/data")[0]
+    assert reading.header.frame_id == "post/imu_frame"
+    assert reading.linear_acceleration.z == pytest.approx(-gravity, abs=1e-9)
+    assert "sensor 'post_bad'" in simulator.text()
+    simulator.end_well()
