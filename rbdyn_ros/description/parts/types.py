@@ -126,7 +126,8 @@ class Joint:
         stiffness: of a spring in the joint [N m/rad or N/m].
         rest: rest position of the spring, one number per coordinate; empty: the zero position.
         armature: rotor inertia reflected to the joint [kg m^2 or kg].
-        closes_loop: never a joint of the spanning tree.
+        closes_loop: no joint of the spanning tree, unless it has a property that needs a
+            coordinate; checks/loops.py marks the joints that do.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
             the name of a function registered with register_motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a

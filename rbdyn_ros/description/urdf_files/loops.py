@@ -11,6 +11,8 @@ Two extensions of URDF describe them beside the tree of its joints:
       <predecessor link="a"><origin xyz="0 0 1"/></predecessor>
       <successor link="b"><origin xyz="0 0 0"/></successor><axis xyz="0 0 1"/>
     </loop>
+
+Both may have the <limit>, <dynamics> and <mimic> of a joint.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.description.parts.types import Joint
+from rbdyn_ros.description.parts.types import Joint, Limit, Mimic
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import LOOPS
@@ -38,7 +40,8 @@ def take_loops(robot: Element) -> tuple[Joint, ...]:
 def _loops(parts: list[Element]) -> Iterator[Joint]:
     for part in parts:
         ends = [end for tag in LOOPS[part.tag] for end in part.iterfind(tag)]
-        axis = part.find("axis")
+        axis, dynamics = part.find("axis"), part.find("dynamics")
+        forces = {} if dynamics is None else {n: float(x) for n, x in dynamics.attrib.items()}
         yield Joint(
             name=part.attrib["name"],
             type=part.attrib["type"],
@@ -47,9 +50,30 @@ def _loops(parts: list[Element]) -> Iterator[Joint]:
             origin=_frame(ends[0]),
             child_origin=_frame(ends[1]),
             axis=_X_AXIS if axis is None else vector(axis, "xyz", _X_AXIS),
+            limit=_limit(part),
+            mimic=_mimic(part),
             line=part.line,
             closes_loop=True,
+            **forces,
         )
+
+
+def _limit(part: Element) -> Limit | None:
+    limit = part.find("limit")
+    if limit is None:
+        return None
+    given = {name: float(text) for name, text in limit.attrib.items()}
+    if part.attrib["type"] in ("revolute", "prismatic"):  # the defaults of URDF
+        given = {"lower": 0.0, "upper": 0.0} | given
+    return Limit(**given)
+
+
+def _mimic(part: Element) -> Mimic | None:
+    mimic = part.find("mimic")
+    if mimic is None:
+        return None
+    ratio, offset = mimic.attrib.get("multiplier", "1"), mimic.attrib.get("offset", "0")
+    return Mimic(mimic.attrib["joint"], float(ratio), float(offset))
 
 
 def _frame(end: ET.Element) -> Pose:

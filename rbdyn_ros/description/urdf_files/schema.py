@@ -114,7 +114,8 @@ SCHEMA = {
     "dynamics": Tag(numbers=("damping", "friction")),
     "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
     **{
-        tag: Tag(names=("name", "type"), needed=ends, one=("axis",)) for tag, ends in LOOPS.items()
+        tag: Tag(names=("name", "type"), needed=ends, one=("axis", "limit", "dynamics", "mimic"))
+        for tag, ends in LOOPS.items()
     },
     **{end: Tag(names=("link",), **_PLACED) for end in LOOPS["loop_joint"]},
     **{end: Tag(names=("link",), one=("origin",)) for end in LOOPS["loop"]},
