@@ -307,7 +307,8 @@ class Description:
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
-            robot alone has no entry.
+            robot alone has no entry. Furniture that is fixed to a robot's base has one, so that
+            it is no part of that robot.
         servos: drives that follow control signals, from an MJCF.
     """
 
