@@ -173,8 +173,10 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
     taken = {part.name for part in (*description.joints, *description.constraints)}
     line, called = body.joint.line, free_name(f"{name}_weld", taken)
     weld = Joint(called, "fixed", body.link, name, line=line, closes_loop=True)
-    end = "parent" if body.joint.parent in body.frames else "child"
-    far = body.joint.child if end == "parent" else body.joint.parent
+    if body.joint.parent in body.frames:
+        joint, far = replace(body.joint, parent=name), body.joint.child
+    else:
+        joint, far = replace(body.joint, child=name), body.joint.parent
     links = tuple(
         replace(link, inertial=half(link.inertial))
         if link.name in body.frames and link.inertial is not None
@@ -182,7 +184,7 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
         for link in description.links
     )
     own = half(body.inertial) if body.inertial is not None else None
-    split = _with(description, replace(body.joint, **{end: name}), weld)
+    split = _with(description, joint, weld)
     others = listing([joint.name for joint in cycle])
     message = (
         f"closes the loop of {others}, which all have properties: the link {quote(body.link)} is "

@@ -41,7 +41,7 @@ def _loops(parts: list[Element]) -> Iterator[Joint]:
     for part in parts:
         ends = [end for tag in LOOPS[part.tag] for end in part.iterfind(tag)]
         axis, dynamics = part.find("axis"), part.find("dynamics")
-        forces = {} if dynamics is None else {n: float(x) for n, x in dynamics.attrib.items()}
+        forces = {} if dynamics is None else dynamics.attrib
         yield Joint(
             name=part.attrib["name"],
             type=part.attrib["type"],
@@ -54,7 +54,8 @@ def _loops(parts: list[Element]) -> Iterator[Joint]:
             mimic=_mimic(part),
             line=part.line,
             closes_loop=True,
-            **forces,
+            damping=float(forces.get("damping", "0")),
+            friction=float(forces.get("friction", "0")),
         )
 
 
