@@ -205,3 +205,22 @@ def test_every_loop_of_a_net_is_cut():
     assert len(cuts(checked)) == 2
     assert "F" in loops_of(checked)
     assert len(loops_of(checked)) == 2
+
+
+def test_a_loop_in_the_graph_of_an_sdf_is_cut(tmp_path):
+    """Its joints have limits, and a link has two parents."""
+    limit = "<axis><xyz>0 1 0</xyz><limit><lower>-2</lower><upper>2</upper></limit></axis>"
+    joints = (
+        f'<joint name="{name}" type="revolute"><parent>{ends[0]}</parent><child>{ends[1]}</child>'
+        f"{limit}</joint>"
+        for name, ends in (ENDS | {"D": "gc"}).items()
+    )
+    links = (f'<link name="{name}"/>' for name in "gabc")
+    world = '<joint name="w" type="fixed"><parent>world</parent><child>g</child></joint>'
+    path = tmp_path / "ring.sdf"
+    parts = "".join((*links, world, *joints))
+    path.write_text(f'<sdf version="1.9"><model name="ring">{parts}</model></sdf>')
+    m = rb.load(path)
+    (note,) = cuts(m)
+    assert m.loop_names == (f"{note.found}_weld",)
+    assert m.jnt_range.tolist() == [[-2.0, 2.0]] * 4
