@@ -2,7 +2,6 @@
 """Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
 
 import copy
-import itertools
 
 import numpy as np
 import pytest
@@ -457,20 +456,6 @@ def ring(**fields):
     return Description("r", links, (*near, Joint(**far)), base="a")
 
 
-def test_properties_of_an_implicit_loop_joint_are_ignored():
-    system = ring(damping=1.0, rest=(0.5,), stiffness=2.0)
-    (lost,) = rb.build(system, strict=False).findings
-    assert (lost.code, lost.element) == ("lost-properties", "joint 'far'")
-    assert (lost.severity, lost.found) == ("warning", "damping, stiffness, rest")
-    with refused(rb.DescriptionError, "lost-properties", "joint 'far'") as caught:
-        rb.build(system)
-    assert "closes a loop with 'k', 'j'" in str(caught.value)
-    with refused(rb.DescriptionError, "motion-loop-joint", "joint 'far'"):
-        rb.build(ring(motion=Trajectory((0, 1), (0, 1))))
-    with refused(rb.DescriptionError, "mimic-loop-joint", "joint 'far'"):
-        rb.build(ring(mimic=Mimic("j")))
-
-
 def test_a_mimic_holds_in_a_built_description():
     """In Python too, not only in a URDF; mimic=False takes it away."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
@@ -479,22 +464,3 @@ def test_a_mimic_holds_in_a_built_description():
     m, free = rb.build(described), rb.build(described, mimic=False)
     assert (m.nv, free.nv) == (1, 2)
     assert m.findings == free.findings == ()
-
-
-def test_no_order_of_the_joints_loses_a_property_unseen():
-    """The same ring in every order: it has its damping, or it is refused."""
-    ends = {"A": ("g", "a"), "B": ("a", "b"), "C": ("b", "c"), "D": ("c", "g")}
-    inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-    damped = set()
-    for order in itertools.permutations(ends):
-        system = rb.SystemBuilder("ring", base="g")
-        for body in "abc":
-            system.body(body, inertial)
-        for joint in order:
-            damping = {"damping": 3.0} if joint == "B" else {}
-            system.joint(joint, "revolute", *ends[joint], axis=(0, 0, 1), **damping)
-        try:
-            damped.add(rb.build(system).dof_damping.sum())
-        except rb.DescriptionError as error:
-            damped.add(error.code)
-    assert damped == {3.0, "lost-properties"}

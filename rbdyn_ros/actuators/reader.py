@@ -86,6 +86,13 @@ def read_table(top: YamlTable, m: Model, audit: Audit) -> tuple[ActuatorSpec, ..
 def _check_joint(name: str, table: Given, m: Model) -> None:
     """Add an error unless a joint can have an actuator."""
     owner, audit = f"actuator {quote(name)}", table.audit
+    if name in m.loop_names:
+        message = (
+            f"the joint {quote(name)} closes a loop and has no coordinate; with a property that "
+            "needs one, such as an effort limit, its loop is cut elsewhere"
+        )
+        audit.error("loop-joint", owner, table.lines[name], message, found=name)
+        return
     if name not in m.jnt_names:
         message = f"the robot has no moving joint {quote(name)}{audit.hint(name, m.jnt_names)}"
         audit.error("unknown-joint", owner, table.lines[name], message, found=name)

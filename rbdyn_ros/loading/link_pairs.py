@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
+from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.geom_pairs import FREE_DOFS, listed, masks_match
-from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 

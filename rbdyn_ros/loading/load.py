@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.checks.constraints import audit_beside_loops
-from rbdyn_ros.description.checks.mimics import audit_mimics
-from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
 from rbdyn_ros.description.parts.geometries import Contact
-from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.parts.joint_types import check_floating_base
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
@@ -223,8 +220,7 @@ def complete(
             did, even if they overlap, and the options stay. None: there is no such Model.
 
     Raises:
-        DescriptionError: a joint moves no inertia, no spline interpolates a trajectory, or a joint
-            that closes a loop has a prescribed motion or a mimic.
+        DescriptionError: a joint moves no inertia, or no spline interpolates a trajectory.
         ModelError: a function of the user is not registered, or its derivatives are wrong.
         ParameterError: the type of the floating base is not allowed.
     """
@@ -234,7 +230,7 @@ def complete(
         description = replace(description, joints=joints)
     model = compile_model(description, base_joint)
     check_user_functions(model)
-    findings = [*description.findings, *_audit_loops(model, description, strict)]
+    findings = [*description.findings]
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
     if before is None:
@@ -282,39 +278,6 @@ def _check_description(description: object) -> None:
             "files and URDF text"
         )
         raise ParameterError(Finding("not-a-description", text))
-
-
-def _audit_loops(model: Model, description: Description, strict: bool) -> list[Finding]:
-    """Return findings on properties without effect of joints that close loops.
-
-    checks/check.py audits the joints that the file marks as loops; here are also the joints that
-    the spanning tree left out.
-
-    Raises:
-        DescriptionError: one has a prescribed motion, a mimic, or a mimic joint; or, if strict,
-            the spanning tree left out a joint with properties.
-    """
-    if not model.loop_names:
-        return []
-    loops = set(model.loop_names)
-    marked = [replace(joint, closes_loop=joint.name in loops) for joint in description.joints]
-    own = {joint.name for joint in description.joints if joint.closes_loop}
-    audit = Audit(strict=strict)
-    for joint in marked:
-        if joint.name in own:
-            audit_loop_joint(joint, audit)
-        elif joint.closes_loop:
-            audit_chord(joint, _others(model, joint.name), audit)
-    audit_mimics(marked, JOINT_SPECS, audit)
-    audit_beside_loops(description.constraints, marked, audit)
-    audit.raise_errors(description.source)
-    return list(audit.findings)
-
-
-def _others(model: Model, chord: str) -> list[str]:
-    """Return the names of the other joints of a loop."""
-    cycle = model.graph.cycle(model.loop_names.index(chord) + 1)
-    return [model.jnt_names[i - 1] for i in cycle[1:]]
 
 
 def _too_large(model: Model) -> Finding:

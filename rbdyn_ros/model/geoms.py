@@ -32,8 +32,8 @@ from rbdyn_ros.description.parts.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.parts.poses import rotate
+from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.lumping import Placement
 from rbdyn_ros.model.rotation import quat_to_mat
 

@@ -10,8 +10,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.spanning import Edge, span
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Inertial, Joint
-from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.model.rotation import cross_matrix, quat_to_mat
 
 IDENTITY = Pose()

@@ -58,9 +58,7 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     Raises:
         ModelError: m was loaded from another description.
     """
-    # the same joints close loops, wherever the robot is cut
-    marked = [replace(j, closes_loop=j.name in m.loop_names) for j in description.joints]
-    joints = tuple(_open(joint) if joint.name in cuts else joint for joint in marked)
+    joints = tuple(_open(joint) if joint.name in cuts else joint for joint in description.joints)
     if m.nmimic == 0:
         joints = tuple(replace(joint, mimic=None) for joint in joints)
     parts = compile_model(

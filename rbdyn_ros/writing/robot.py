@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from rbdyn_ros.description.appearance.shapes import LinkShape
 from rbdyn_ros.description.parts.geometries import Geometry
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, inverse
+from rbdyn_ros.description.parts.spanning import Edge, span
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.writing.left_out import refuse_joint
 
 #: Joints of these types move in the same way if they are turned round, along the other axis.

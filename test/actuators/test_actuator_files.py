@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.mechanisms import four_bar
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -295,3 +296,9 @@ def test_the_head_is_a_list_of_lines():
     assert actuators_text((), head=["a", "b"]).startswith("# a\n# b\n")
     with refused(rb.ParameterError, "bad-argument", "head"):
         actuators_text((), head="ab")
+
+
+def test_a_joint_that_closes_a_loop_has_no_actuator():
+    m = rb.build(four_bar(0.1, 0.25, 0.2, 0.3))
+    with refused(DescriptionError, "loop-joint", "actuator 'C'", line=2):
+        read_actuators_text("rbdyn_actuators: 1\nactuators: {C: {}}", m)

@@ -108,10 +108,6 @@ def test_refused(given, refusal):
             ("fixed-joint", "transmission"),
         ),
         (
-            joint(closes_loop=True, transmission=(PUSH,), damping=1.0),
-            ("loop-joint", "damping, transmission"),
-        ),
-        (
             joint(motion=MOTION, actuated=False, damping=1.0),
             ("driven", "damping, actuated"),
         ),

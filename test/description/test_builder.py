@@ -45,11 +45,6 @@ def crank_slider():
     )
 
 
-def test_a_joint_that_closes_a_loop_cannot_be_driven():
-    with refused(DescriptionError, "motion-loop-joint", "joint 'J4'"):
-        crank_slider().drive("J4", "wave").description()
-
-
 def test_the_description_has_all_parts():
     built = crank_slider().description()
     assert built == Description(

@@ -27,10 +27,10 @@ def system(links, *joints, base="a", springs=()):
 @pytest.mark.parametrize(
     "joints",
     [
-        (joint("j", "ab"), joint("k", "bc"), joint("m", "cd"), joint("n", "da")),
+        (joint("j", "ab"), joint("k", "bc"), loop("m", "cd"), joint("n", "da")),
         (joint("j", "ba"), joint("k", "cb"), joint("m", "dc")),
         (joint("m", "cd"), joint("k", "bc"), joint("j", "ab")),
-        (joint("j", "ab"), joint("k", "ab"), joint("m", "bc"), joint("n", "bd")),
+        (joint("j", "ab"), loop("k", "ab"), joint("m", "bc"), joint("n", "bd")),
         (joint("j", "ab", "fixed"), joint("k", "bc"), joint("m", "cd"), loop("n", "da", "fixed")),
     ],
     ids=["a ring", "all reversed", "any order", "two parallel joints", "a weld closes the loop"],

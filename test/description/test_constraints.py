@@ -122,10 +122,6 @@ def terms(*given):
         (terms(), ("bad-terms", "constraint 'gear'")),
         (terms(("ja",)), ("bad-terms", "constraint 'gear'")),
         (terms(("ja",), ("glu",)), ("unknown-joint", "constraint 'gear'")),
-        (
-            terms(("ja",), ("chord",)),
-            ("bad-terms", "constraint 'gear'"),
-        ),
         (terms(("ja",), ("glue",)), ("bad-terms", "constraint 'gear'")),
         (
             terms(("ja",), ("jc",)),

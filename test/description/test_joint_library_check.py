@@ -326,18 +326,6 @@ def test_a_driven_joint_has_no_passive_forces():
     assert note.found == "limit, damping, friction, armature"
 
 
-def test_a_joint_that_closes_a_loop_has_no_passive_forces():
-    tree = joint("revolute"), Joint("k", "revolute", "b", "c")
-    bare = Joint("m", "prismatic", "c", "a", closes_loop=True)
-    given = replace(bare, limit=Limit(-1, 1), stiffness=2.0, rest=(0.5,), damping=-1.0)
-    assert check(system(*tree, given)).joints[2] == bare
-    (note,) = check(system(*tree, given)).findings
-    assert (note.code, note.element) == ("loop-joint", "joint 'm'")
-    assert note.found == "limit, damping, stiffness, rest"
-    with refused(DescriptionError, "motion-loop-joint", "joint 'm'"):
-        check(system(*tree, replace(bare, motion=MOTION)))
-
-
 def test_mimic_joints_of_the_library():
     follower = joint("helical", mimic=Mimic("k", 2.0))
     assert found(follower, Joint("k", "prismatic", "b", "c")) == []
@@ -347,9 +335,3 @@ def test_mimic_joints_of_other_types_are_refused():
     ball = Joint("k", "spherical", "b", "c")
     with refused(DescriptionError, "mimic-type", "joint 'j'"):
         check(system(joint("helical", mimic=Mimic("k")), ball))
-    loop = Joint("k", "revolute", "b", "a", closes_loop=True)
-    codes = ["mimic-loop-joint", "disconnected"]
-    with refused(DescriptionError, codes, "joint 'j'"):
-        check(system(joint("revolute", mimic=Mimic("k")), loop))
-    with refused(DescriptionError, codes, "joint 'k'"):
-        check(system(joint("revolute"), replace(loop, mimic=Mimic("j"))))

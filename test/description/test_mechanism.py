@@ -126,12 +126,6 @@ def test_types_parameters_and_motions():
     assert only_joint(small(more="drives: {j: {function: wave}}")).motion == "wave"
 
 
-def test_a_joint_that_closes_a_loop_cannot_be_driven():
-    loop = "loops: {k: {type: revolute, predecessor: b, successor: a}}\n"
-    with refused(DescriptionError, "motion-loop-joint", "joint 'k'", line=5):
-        mechanism.read_text(small(more=f"{loop}drives: {{k: {{function: wave}}}}"))
-
-
 def test_couplings():
     text = (
         "rbdyn_mechanism: 1\nbase: a\nlinks: {b: , c: }\n"

@@ -7,6 +7,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import pose
+from rbdyn_ros.description.parts.types import Mimic
 from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import DescriptionError
 
@@ -106,3 +107,18 @@ def test_a_loop_without_an_end_is_refused():
 def test_a_coupling_of_urdf_plus_is_told_to_be_unused():
     (finding,) = read_text(four_bar("<coupling name='c'/>")).findings
     assert (finding.code, finding.found, finding.line) == ("not-used", "<coupling>", 7)
+
+
+def test_a_loop_may_have_the_properties_of_a_joint():
+    more = (
+        '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
+        '<dynamics damping="0.5" friction="0.25"/></loop>'
+    )
+    checked = read_text(four_bar(PLUS.format("revolute").replace("</loop>", more)))
+    (loop,) = (joint for joint in checked.joints if joint.name == "l")
+    assert (loop.limit, loop.damping, loop.friction) == (rb.Limit(-1, 2, 3, 4), 0.5, 0.25)
+    assert not loop.closes_loop
+    assert [joint.name for joint in checked.joints if joint.closes_loop] == ["k"]
+    follows = '<mimic joint="i" multiplier="-2" offset="0.5"/></loop>'
+    checked = read_text(four_bar(PLUS.format("revolute").replace("</loop>", follows)))
+    assert checked.joints[-1].mimic == Mimic("i", -2.0, 0.5)

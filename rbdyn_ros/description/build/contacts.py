@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.connectivity import links_on_base
 from rbdyn_ros.description.checks.geometries import (
     audit_exclusions,
     audit_filter,
@@ -86,7 +87,25 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
     )
     if not audit_exclusions(dressed, excluded, audit):
         return dressed
+    dressed = with_furniture(dressed, _fixed(contact.furniture, description, audit))
     return replace(dressed, exclusions=(*description.exclusions, *excluded))
+
+
+def with_furniture(description: Description, names: Iterable[str]) -> Description:
+    """Return the description in which these links, fixed to the base, are no part of the robot."""
+    return replace(description, robots=tuple(dict.fromkeys((*description.robots, *names))))
+
+
+def _fixed(names: Collection[str], description: Description, audit: Audit) -> list[str]:
+    """Return the links that are fixed to the base; add an error for others."""
+    known = {geometry.link: None for geometry in description.geometries}
+    _audit_known(names, "no link with a geometry is called", known, audit)
+    still = links_on_base(description)
+    for name in names:
+        if name in known and name not in still:
+            message = f"the link {quote(name)} moves; furniture is fixed to the base of the robot"
+            audit.error("bad-furniture", _WHAT, None, message, found=name)
+    return [name for name in names if name in still]
 
 
 def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:

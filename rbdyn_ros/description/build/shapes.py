@@ -17,7 +17,8 @@ from rbdyn_ros.description.build.arguments import frame, positive, vector
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
 from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Shape, Sphere
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
+from rbdyn_ros.description.parts.inertials import total
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 
@@ -212,29 +213,7 @@ def combine(*inertials: Inertial) -> Inertial:
     """
     if not inertials:
         raise not_allowed("the argument of combine", inertials, "at least one Inertial")
-    if len(inertials) == 1:
-        return inertials[0]
-    mass = sum(part.mass for part in inertials)
-    centres = np.array([part.origin.pos for part in inertials])
-    shares = np.array([part.mass for part in inertials])
-    com = shares @ centres / mass if mass > 0.0 else np.zeros(3)
-    total = np.zeros((3, 3))
-    for part, arm in zip(inertials, centres - com, strict=True):
-        # Steiner: I + m (r^2 1 - r r^T)
-        total += _about_com(part) + part.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = total.tolist()
-    return Inertial(mass, Pose(tuple(com.tolist())), (xx, yy, zz, xy, xz, yz))
-
-
-def _about_com(part: Inertial) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the 3x3 inertia about the centre of mass, in the axes of the link."""
-    xx, yy, zz, xy, xz, yz = part.inertia
-    units: tuple[Vec3, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    R = np.array([rotate(part.origin.quat, unit) for unit in units]).T
-    rotated: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = (
-        R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-    )
-    return rotated
+    return total(inertials)
 
 
 def _mass(volume: float, density: float | None, mass: float | None) -> float:

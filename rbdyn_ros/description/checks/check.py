@@ -7,11 +7,16 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.checks.constraints import audit_constraints, audit_springs
+from rbdyn_ros.description.checks.constraints import (
+    audit_constraints,
+    audit_loop_names,
+    audit_springs,
+)
 from rbdyn_ros.description.checks.geometries import audit_geometries
 from rbdyn_ros.description.checks.inertials import audit_inertials
 from rbdyn_ros.description.checks.joints import audit_joint, audit_joint_numbers
 from rbdyn_ros.description.checks.kinds import audit_kinds
+from rbdyn_ros.description.checks.loops import cut_loops
 from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.topology import audit_references, audit_topology
@@ -26,6 +31,7 @@ def check(description: Description, *, strict: bool = True) -> Description:
 
     Axes become unit vectors, two of them exactly perpendicular. Properties that a joint cannot
     use, such as the limits of a fixed joint, are left out, each with a note in ``findings``.
+    Loops are cut where no joint loses a property; a note says where.
 
     Args:
         description: from a reader or built in Python.
@@ -115,4 +121,8 @@ def audit_description(
     audit_springs(description, bodies, audit)
     audit_geometries(description, bodies, audit)
     constraints = audit_constraints(description, joints, bodies, audit)
-    return replace(description, joints=tuple(joints), constraints=constraints)
+    checked = replace(description, joints=tuple(joints), constraints=constraints)
+    if not audit.partial and not audit.errors:
+        checked = cut_loops(checked, audit)
+    audit_loop_names(checked, audit)
+    return checked

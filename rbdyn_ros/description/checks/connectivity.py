@@ -90,6 +90,14 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
     audit.error("disconnected", owner, line, message, found=listing(missed))
 
 
+def links_on_base(description: Description) -> set[str]:
+    """Return the base and the links that fixed joints connect to it; also of broken graphs."""
+    children = {joint.child for joint in description.joints}
+    roots = (link.name for link in description.links if link.name not in children)
+    base = description.base or next(roots, "")
+    return _reached(base, [joint for joint in description.joints if joint.type == "fixed"])
+
+
 def _reached(base: str, joints: Sequence[Joint]) -> set[str]:
     """Return the links connected to the base by joints of the tree, in either direction."""
     neighbours: dict[str, list[str]] = defaultdict(list)

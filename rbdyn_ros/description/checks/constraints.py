@@ -76,32 +76,23 @@ def audit_constraints(
     for constraint in description.constraints:
         if isinstance(constraint, Length):
             _audit_length(constraint, bodies, audit)
-    audit_beside_loops(description.constraints, joints, audit)
+    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
+    for gear in (one for one in description.constraints if isinstance(one, Gear)):
+        _audit_gear(gear, by_name, audit)
     return tuple(
         _audit_roll(constraint, bodies, audit) if isinstance(constraint, Roll) else constraint
         for constraint in description.constraints
     )
 
 
-def audit_beside_loops(
-    constraints: Sequence[Constraint], joints: Sequence[Joint], audit: Audit
-) -> None:
-    """Audit what depends on the loop joints: the names of constraints, and gears.
-
-    Args:
-        constraints: their fields have the right types.
-        joints: the joints without errors.
-        audit: receives the errors.
-    """
-    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
-    for constraint in constraints:
-        joint = by_name.get(constraint.name)
-        if joint is not None and joint.closes_loop:
+def audit_loop_names(description: Description, audit: Audit) -> None:
+    """Add an error for every constraint with the name of a joint that closes a loop."""
+    loops = {joint.name for joint in description.joints if joint.closes_loop}
+    for constraint in description.constraints:
+        if constraint.name in loops:
             message = "a joint that closes a loop has the same name; names must be unique"
             owner, name = _owner(constraint), constraint.name
             audit.error("duplicate-name", owner, constraint.line, message, found=name)
-        if isinstance(constraint, Gear):
-            _audit_gear(constraint, by_name, audit)
 
 
 def _owner(constraint: Constraint) -> str:
@@ -176,9 +167,7 @@ def _audit_term(
             audit.error("unknown-joint", owner, line, message, found=term.joint, allowed=known)
         return
     count = len(JOINT_SPECS[joint.type].coordinates)
-    if joint.closes_loop:
-        message = f"the joint {named} closes a loop and has no coordinate of its own"
-    elif joint.type == "fixed":
+    if joint.type == "fixed":
         message = f"the joint {named} is fixed and does not move"
     elif count == 0:
         message = f"the joint {named} is {joint.type} and has coordinates that cannot be added"

@@ -14,7 +14,6 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.axes import DEFAULT_AXIS, audit_axes
 from rbdyn_ros.description.checks.limits import audit_limits, limits_are_numbers
 from rbdyn_ros.description.checks.motions import audit_motion
-from rbdyn_ros.description.checks.passive import audit_loop_joint
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_sign
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
@@ -111,8 +110,6 @@ def audit_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:
     owner = f"joint {quote(joint.name)}"
     if joint.parameters or spec.parameters:
         _audit_parameters(joint, spec, owner, audit)
-    if joint.closes_loop:
-        joint = audit_loop_joint(joint, audit)
     if joint.motion is not None:
         joint = audit_motion(joint, spec, owner, audit)
     if joint.type == "fixed":

@@ -199,6 +199,9 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     if len(audit.findings) > before:
         return False
     audit_exclude(contact.exclude, audit)
+    names: object = contact.furniture
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        _wrong("furniture", names, "a tuple of names of links", "contact", None, audit)
     _audit_by_name("surface", contact.surfaces, Surface, audit)
     _audit_by_name("filter", contact.filters, Filter, audit)
     return len(audit.findings) == before

@@ -60,10 +60,6 @@ def _audit_mimic(
         message = f"a {joint.type} joint cannot mimic another"
         audit.error("mimic-type", owner, line, message, found=joint.type, allowed=allowed)
         return without
-    if joint.closes_loop:
-        message = "a loop joint has no coordinate of its own and cannot mimic another"
-        audit.error("mimic-loop-joint", owner, line, message, found=target)
-        return without
     if target == joint.name:
         audit.error("mimic-self", owner, line, "mimics itself", found=target)
         return without
@@ -80,10 +76,6 @@ def _audit_mimic(
         what = f"mimics the joint {quote(target)}, which is {leader.type}"
         message = f"{what}; it must be one of {allowed}"
         audit.error(code, owner, line, message, found=target, allowed=allowed)
-        return without
-    if leader.closes_loop:
-        message = f"mimics the joint {quote(target)}, which closes a loop and has no coordinate"
-        audit.error("mimic-loop-joint", owner, line, message, found=target)
         return without
     return joint
 

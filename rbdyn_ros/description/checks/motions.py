@@ -7,13 +7,26 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.passive import without_forces
 from rbdyn_ros.description.parts.bounds import audit_range
 from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import apart, quote, shown
+
+#: Fields of Joint that change no prescribed motion, and their default values. The transmission
+#: stays: the motion needs a force.
+_WITHOUT_EFFECT: dict[str, Any] = {
+    "limit": None,
+    "limits": (),
+    "damping": 0.0,
+    "friction": 0.0,
+    "stiffness": 0.0,
+    "rest": (),
+    "armature": 0.0,
+    "actuated": True,
+}
 
 CLOSURE = 1e-9  # of the largest position: rounding at the end of a period
 
@@ -40,9 +53,17 @@ def audit_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
     if joint.mimic is not None:
         message = f"has a prescribed motion and cannot mimic {quote(joint.mimic.joint)}"
         audit.error("motion-mimic", owner, joint.line, message, found=joint.mimic.joint)
-    # forces do not change a prescribed motion
     joint = replace(joint, motion=motion, mimic=None)
-    return without_forces(joint, owner, audit)
+    ignored = [
+        name
+        for name, default in _WITHOUT_EFFECT.items()
+        if bool(getattr(joint, name)) != bool(default)
+    ]
+    if ignored:
+        found = ", ".join(ignored)
+        message = f"has a prescribed motion; ignored: {found}"
+        audit.add("note", "driven", owner, joint.line, message, found=found)
+    return replace(joint, **{name: _WITHOUT_EFFECT[name] for name in ignored})
 
 
 def _audit_trajectory(

@@ -231,6 +231,9 @@ class Contact:
             touches.
         decompose: whether a mesh that is not convex becomes several convex geometries (needs the
             package coacd) instead of its convex hull. Parts are numbered after the first one.
+        furniture: links that are fixed to the world and no part of the robot, such as a table:
+            links that a joint connects to the world touch them, too. An SRDF names such links by
+            `<enable_collisions>`.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)
@@ -240,3 +243,4 @@ class Contact:
     self_collision: bool = True
     filters: Mapping[str, Filter] = field(default_factory=dict)
     decompose: bool = False
+    furniture: tuple[str, ...] = ()

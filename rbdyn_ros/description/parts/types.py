@@ -127,7 +127,8 @@ class Joint:
         stiffness: of a spring in the joint [N m/rad or N/m].
         rest: rest position of the spring, one number per coordinate; empty: the zero position.
         armature: rotor inertia reflected to the joint [kg m^2 or kg].
-        closes_loop: never a joint of the spanning tree.
+        closes_loop: no joint of the spanning tree, unless it has a property that needs a
+            coordinate; checks/loops.py marks the joints that do.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
             the name of a function registered with register_motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
@@ -307,7 +308,8 @@ class Description:
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
-            robot alone has no entry.
+            robot alone has no entry. Furniture that is fixed to a robot's base has one, so that
+            it is no part of that robot.
         servos: drives that follow control signals, from an MJCF.
         sensors: of the robot file.
         gravity: of the world of the file [m/s^2]; None: that of a Model.

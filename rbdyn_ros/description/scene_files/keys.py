@@ -32,6 +32,12 @@ ROBOT_TABLE = Table(
         _SURFACE,
         Key("surfaces", ByName(Name("the name of a surface"), "surface"), "by link"),
         Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
+        Key(
+            "furniture",
+            List(Name(), "name"),
+            "links fixed to its base that are no part of it: the first moving links touch them",
+            default=(),
+        ),
         Key("self_collision", Flag(), "its links push each other", default=True),
         Key("filters", ByName(FILTER.kind, "filter"), "by link"),
         _DECOMPOSE,

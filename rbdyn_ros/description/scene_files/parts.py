@@ -91,8 +91,8 @@ def _contact(given: Given, surfaces: Surfaces) -> Contact:
     by_name = {part: surface for part, surface in found.items() if surface is not None}
     filters, pushes = section(given, "filters"), given.get("self_collision", True)
     divides = given.get("decompose", False)
-    exclude = tuple(given.get("exclude", ()))
-    return Contact((), surface, by_name, exclude, pushes, {**filters}, divides)
+    exclude, stands = (tuple(given.get(key, ())) for key in ("exclude", "furniture"))
+    return Contact((), surface, by_name, exclude, pushes, {**filters}, divides, stands)
 
 
 class ObjectReader:

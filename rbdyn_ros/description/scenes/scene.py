@@ -238,7 +238,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         joined,
         links=(*joined.links, *links),
         joints=(*joined.joints, *own),
-        robots=(*joined.robots, root),
+        robots=(*joined.robots, root, *robot.robots),
     )
     if root == base:  # its root may have mass
         root_link = next(link for link in robot.links if link.name == base)

@@ -16,6 +16,8 @@ Three extensions of URDF describe them beside the tree of its joints:
       <parent link="a"/><parent_origin xyz="0 0 1"/><parent_axis xyz="0 0 1"/>
       <child link="b"/><child_origin xyz="0 0 0"/><child_axis xyz="0 0 1"/>
     </constraint>
+
+All may have the <limit>, <dynamics> and <mimic> of a joint.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.description.parts.poses import Pose, Vec3, compose, inverse, turn_of_z
-from rbdyn_ros.description.parts.types import Joint
+from rbdyn_ros.description.parts.types import Joint, Limit, Mimic
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import LOOPS
@@ -44,13 +46,19 @@ def take_loops(robot: Element) -> tuple[Joint, ...]:
 def _loops(parts: list[Element]) -> Iterator[Joint]:
     for part in parts:
         ends = [end for tag in LOOPS[part.tag] for end in part.iterfind(tag)]
+        dynamics = part.find("dynamics")
+        forces = {} if dynamics is None else dynamics.attrib
         joint = Joint(
             name=part.attrib["name"],
             type=part.attrib["type"],
             parent=ends[0].attrib["link"],
             child=ends[1].attrib["link"],
+            limit=_limit(part),
+            mimic=_mimic(part),
             line=part.line,
             closes_loop=True,
+            damping=float(forces.get("damping", "0")),
+            friction=float(forces.get("friction", "0")),
         )
         if part.tag == "constraint":
             yield _constrained(joint, part)
@@ -80,6 +88,24 @@ def _constrained(joint: Joint, part: Element) -> Joint:
 def _axis(part: Element, tag: str, usual: Vec3) -> Vec3:
     found = part.find(tag)
     return usual if found is None else vector(found, "xyz", usual)
+
+
+def _limit(part: Element) -> Limit | None:
+    limit = part.find("limit")
+    if limit is None:
+        return None
+    given = {name: float(text) for name, text in limit.attrib.items()}
+    if part.attrib["type"] in ("revolute", "prismatic"):  # the defaults of URDF
+        given = {"lower": 0.0, "upper": 0.0} | given
+    return Limit(**given)
+
+
+def _mimic(part: Element) -> Mimic | None:
+    mimic = part.find("mimic")
+    if mimic is None:
+        return None
+    ratio, offset = mimic.attrib.get("multiplier", "1"), mimic.attrib.get("offset", "0")
+    return Mimic(mimic.attrib["joint"], float(ratio), float(offset))
 
 
 def _frame(end: ET.Element) -> Pose:

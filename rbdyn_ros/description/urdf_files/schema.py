@@ -77,6 +77,7 @@ LOOPS = {
     "loop": ("predecessor", "successor"),
     "constraint": ("parent", "child"),
 }
+_OF_LOOPS = ("limit", "dynamics", "mimic")
 _PLACED: dict[str, Any] = {
     "vectors": ("xyz", "rpy"),
     "quaternions": (QUATERNION,),
@@ -119,12 +120,13 @@ SCHEMA = {
     "dynamics": Tag(numbers=("damping", "friction")),
     "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
     **{
-        tag: Tag(names=("name", "type"), needed=ends, one=("axis",)) for tag, ends in LOOPS.items()
+        tag: Tag(names=("name", "type"), needed=ends, one=("axis", *_OF_LOOPS))
+        for tag, ends in LOOPS.items()
     },
     "constraint": Tag(
         names=("name", "type"),
         needed=LOOPS["constraint"],
-        one=("parent_origin", "parent_axis", "child_origin", "child_axis"),
+        one=(*_OF_LOOPS, "parent_origin", "parent_axis", "child_origin", "child_axis"),
     ),
     **dict.fromkeys(("parent_origin", "child_origin"), Tag(**_PLACED)),
     **dict.fromkeys(("parent_axis", "child_axis"), Tag(vectors=("xyz",), required=("xyz",))),

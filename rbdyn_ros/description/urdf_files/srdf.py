@@ -41,11 +41,13 @@ class Semantics:
 
     Attributes:
         exclusions: pairs that the SRDF disables.
+        enabled: pairs that it enables.
         states: poses of the robot; links that overlap in one may do so.
     """
 
     exclusions: tuple[Exclusion, ...] = ()
     states: tuple[GroupState, ...] = ()
+    enabled: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
     robot = guard.parse(data, source, "robot", _WANTED)
     reader = _Reader(source, links, audit)
     disabled: dict[frozenset[str], int] = {}
+    enabled: list[frozenset[str]] = []
     for element in robot:
         assert isinstance(element, guard.Element)
         if element.tag == _DISABLE_ALL:
@@ -128,6 +131,7 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
                 disabled[frozenset(pair)] = element.line
             elif len(pair) == 2:
                 disabled.pop(frozenset(pair), None)
+                enabled.append(frozenset(pair))
     found = [
         Exclusion(min(pair), max(pair), line, links=True)
         for pair, line in disabled.items()
@@ -138,7 +142,8 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
         f"{count} pairs of links may overlap" if count != 1 else "1 pair of links may overlap"
     )
     audit.add("note", "srdf", f"srdf {quote(source)}", None, message, found=str(count))
-    return Semantics(tuple(found), tuple(reader.states(robot)))
+    enabled = [pair for pair in enabled if pair not in disabled]
+    return Semantics(tuple(found), tuple(reader.states(robot)), tuple(enabled))
 
 
 class _Reader:

@@ -14,8 +14,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.build.contacts import check_contact, with_contact, with_furniture
 from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.checks.connectivity import links_on_base
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import Contact
@@ -149,8 +150,11 @@ def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> D
     described = vendors.touched(replace(described, geometries=geometries))
     links = [link.name for link in described.links]
     found = beside.srdf.read(described.name, links, audit)
+    still = links_on_base(described)
+    stands = [min(pair & still) for pair in found.enabled if len(pair & still) == 1]
     excluded = (*described.exclusions, *found.exclusions)
     described = replace(described, exclusions=excluded, states=found.states)
+    described = with_furniture(described, stands)
     return with_contact(described, beside.contact, audit)
 
 

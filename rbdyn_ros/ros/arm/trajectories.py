@@ -15,10 +15,10 @@ from rbdyn_ros.control.motion.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.motion.handover import way_into
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
+from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import apart, listing, quote, refusal
-from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser

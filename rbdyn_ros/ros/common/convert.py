@@ -15,8 +15,8 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import XYZW, mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
