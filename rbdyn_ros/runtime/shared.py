@@ -84,6 +84,7 @@ FIELDS = (
     Field("edit_qpos_given", ("nq",), "1 where edit_qpos counts", "int"),
     Field("edit_qvel_given", ("nv",), "1 where edit_qvel counts", "int"),
     Field("edit_moved", ("nbody",), "1 for the bodies of all trees that the edit moves", "int"),
+    Field("edit_arrival", ("nv",), "commands to release [ns]; 0: none", "int"),
     Field("edit_models", (3,), "as models", "int"),
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),
     Field("edit_fault_words", (NFAULT_WORDS,), "as fault_words", "int"),

@@ -154,6 +154,59 @@ def test_hold_stays_under_a_push(start):
     assert np.abs(q[-1] - UR5).max() < 1e-9
 
 
+#: Parts of the effort limit.
+LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("friction", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("share", LOADS)
+def test_a_joint_meets_each_load_below_its_effort_limit(start, law, friction, share):
+    """It gives way by less than 1 mm and comes back, unless friction takes all the effort left."""
+    limit = 20.0
+    m = rail(limit=rb.Limit(effort=limit, velocity=2.0), friction=friction)
+    loop = start(
+        m, **PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}, on_timeout="hold"
+    )
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (share * limit, 0.0, 0.0), 1.5)
+    loaded, unloaded = walk(loop, 1500), walk(loop, 1000)
+    stays = 1e-9 if friction == 0.0 else 2e-5 if share * limit + friction < limit else 1e-3
+    for states in (loaded, unloaded):
+        q = np.array([state.qpos[0] for state in states])
+        assert np.abs(q).max() < 1e-3
+        assert np.abs(q[-500:]).max() < stays
+    assert loaded[-1].effort[0] == pytest.approx(-share * limit, abs=1e-6 + friction)
+    assert np.abs([state.effort[0] for state in unloaded[-500:]]).max() < 1e-6 + friction
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("share", LOADS)
+def test_an_arm_meets_each_load_below_its_effort_limits(start, law, share):
+    m = load(find("ur5_robot.urdf"))
+    d = placed(m, UR5)
+    hand, down = m.nbody - 1, np.array([0.0, 0.0, -1.0])
+    weight, pushed = (
+        rb.gravity_term(m, d),
+        rb.frame_jacobian(m, d, m.body_names[hand])[3:].T @ down,
+    )
+    force = share * np.min((m.jnt_effort - np.abs(weight)) / np.maximum(np.abs(pushed), 1e-9))
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(m, UR5, **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(np.arange(6), POSITION, UR5))
+    walk(loop, 100)
+    push(loop, hand, force * down, 1.5)
+    loaded, unloaded = walk(loop, 1500), walk(loop, 1000)
+    for states in (loaded, unloaded):
+        q = np.array([state.qpos for state in states])
+        assert np.abs(q - UR5).max() < 5e-3
+        assert np.abs(q[-500:] - UR5).max() < 1e-9
+    assert loaded[-1].effort == pytest.approx(weight - force * pushed, abs=1e-6)
+
+
 def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
     """The brake is q'' = -q' / 0.1 s; a push of half the weight does not change its end."""
     ends = []
