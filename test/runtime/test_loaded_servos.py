@@ -15,6 +15,7 @@ from rbdyn_ros.engine.compiler import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
+from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
 #: A pause of commands begins after 50 ms.
@@ -262,6 +263,58 @@ def test_hold_stays_where_it_is_behind_a_gear_with_play(start):
     assert np.abs(held).max() < play
     assert np.ptp(held[500:900]) < 1e-6
     assert np.ptp(held[1500:]) < play
+
+
+def elastic(damping, play=0.0):
+    """Return the rail behind a gear whose rotor weighs 0.01 kg; it rings with 700 rad/s."""
+    gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0, "gear_damping": damping}
+    return rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear, backlash=play)])
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("play", [0.0, 0.01])
+@pytest.mark.parametrize(("damping", "way"), [(20.0, 4e-4), (3.0, 8e-4), (1.0, 6e-3), (0.3, 0.1)])
+def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping, way, play, law):
+    """With 1 N s/m the servo of 10 ms went to infinity within a second."""
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(elastic(damping, play), **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (10.0, 0.0, 0.0), 5.0)
+    q = np.array([state.qpos[0] for state in walk(loop, 5000)])
+    assert np.abs(q).max() < way
+    assert np.abs(q[-500:]).max() < max(0.01 * way, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"gear_damping": 20.0}, 0.01),
+        ({"gear_damping": 1.0}, 2.0 / (0.5 * (100.0 + 0.5))),
+        ({"gear_damping": 0.0}, 1.0),
+        ({"stiffness": 0.0, "delay": 0.02}, 0.08),
+        ({"stiffness": 0.0, "inductance": 0.01, "resistance": 2.0}, 0.02),
+    ],
+)
+def test_the_time_constant_of_a_servo_follows_from_its_drive(spec, expected):
+    gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0}
+    m = rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear | spec)])
+    assert servo_times(m, 0.01, 1e-3) == pytest.approx([expected])
+
+
+def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start):
+    """The elbow of the example chattered with 10 ms, also where only its own servo was slow."""
+    m = rb.with_actuators(bundled_arm(), "config/actuators.yaml")
+    times = servo_times(m, 0.01, 1e-3)
+    assert 0.03 < times[0] < 0.1
+    assert len(set(times)) == 1
+    loop = start(m, np.full(7, 0.3), **WALKING)
+    loop.orders.command(commanded(np.arange(7), POSITION, 0.6))
+    elbow = m.jnt_names.index("elbow_pitch")
+    states = walk(loop, 3000)[-300:]
+    assert np.abs([state.qvel[elbow] for state in states]).max() < 1e-3
+    assert np.abs([state.qpos[elbow] - 0.6 for state in states]).max() < 1e-3
 
 
 def test_a_grip_survives_a_pause_of_commands(start):

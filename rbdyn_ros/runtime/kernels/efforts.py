@@ -23,7 +23,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.channel import drop_commands
-from rbdyn_ros.runtime.kernels.loads import forget_load, invert, servo_time
+from rbdyn_ros.runtime.kernels.loads import forget_load, invert
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, STANDS, ZERO
@@ -183,7 +183,7 @@ def _held_mode(s, k):
 @kernel
 def _servo_acceleration(s, k, servo):
     """Return the acceleration of a servo; write its reference position and speed."""
-    rate = 1.0 / servo_time(s)
+    rate = 1.0 / s.dof_time[k]
     q, v, top = s.measured[0, k], s.measured[1, k], s.dof_speed[k]
     if servo == _OF_HOLD:
         return _brake(s, k, rate)
@@ -340,7 +340,7 @@ def _effort(m, still, s, k):
         # friction at the reference speed is fed forward; at rest it is zero
         speed = s.speed[k]
         if s.servo[k] == _OF_HOLD:
-            speed += 0.5 / servo_time(s) * (s.aim[k] - s.measured[0, k])
+            speed += 0.5 / s.dof_time[k] * (s.aim[k] - s.measured[0, k])
         passive = m.dof_damping[k] * speed
         passive += m.dof_frictionloss[k] * min(max(speed / STICTION_SPEED, -1.0), 1.0)
         ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
