@@ -102,7 +102,8 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
     group = connected_trees(m)[m.dof_bodyid]
     slowest = np.zeros(m.nbody)
     np.maximum.at(slowest, group, times)
-    return slowest[group]
+    shared: Array = slowest[group]
+    return shared
 
 
 def noise_streams(m: Model, first: Model) -> Words:
