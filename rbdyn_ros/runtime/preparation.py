@@ -78,8 +78,8 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M the one of the joint. The servo measures the joint, so it must be slower than that. The
-    joints of connected trees have one time constant, because they shake each other.
+    and M the one of the joint. The servo measures the joint, so it must be slower than this decay.
+    So must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.
@@ -90,20 +90,19 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
     """
     times = np.full(m.nv, max(wanted, TICKS_OF_SERVO * period))
     k, (stiffness, damping) = m.actuator_dofid, m.actuator_spring.T
-    lag = m.actuator_delay * m.opt.timestep
-    resists = m.actuator_resistance > 0.0
-    lag[resists] += m.actuator_inductance[resists] / m.actuator_resistance[resists]
-    times[k] = np.maximum(times[k], LAGS_OF_SERVO * lag)
     rotor = m.actuator_armature * m.actuator_gear**2
     soft = (stiffness > 0.0) & (rotor > 0.0)
     lightness = 1.0 / rotor[soft] + 1.0 / m.dof_inertia0[k[soft]]
     rate = np.maximum(0.5 * damping[soft] * lightness, GEARS_OF_SERVO / SLOWEST_SERVO)
     times[k[soft]] = np.maximum(times[k[soft]], GEARS_OF_SERVO / rate)
-    group = connected_trees(m)[m.dof_bodyid]
-    slowest = np.zeros(m.nbody)
+    group, slowest = connected_trees(m)[m.dof_bodyid], np.zeros(m.nbody)
     np.maximum.at(slowest, group, times)
-    shared: Array = slowest[group]
-    return shared
+    times[:] = slowest[group]
+    lag = m.actuator_delay * m.opt.timestep
+    resists = m.actuator_resistance > 0.0
+    lag[resists] += m.actuator_inductance[resists] / m.actuator_resistance[resists]
+    times[k] = np.maximum(times[k], LAGS_OF_SERVO * lag)
+    return times
 
 
 def noise_streams(m: Model, first: Model) -> Words:

@@ -287,6 +287,21 @@ def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping,
     assert np.abs(q[-500:]).max() < max(0.01 * way, 1e-6)
 
 
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("lag", [{"delay": 0.02}, {"inductance": 0.04, "resistance": 2.0}])
+def test_a_servo_with_a_slow_drive_is_slow_too(start, lag, law):
+    spec = rb.ActuatorSpec("x", gear=10.0, armature=1e-4, **lag)
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(rb.with_actuators(rail(), [spec]), **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (10.0, 0.0, 0.0), 4.0)
+    q = np.array([state.qpos[0] for state in walk(loop, 4000)])
+    assert np.abs(q).max() < 0.04
+    assert np.abs(q[-500:]).max() < 1e-4
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
