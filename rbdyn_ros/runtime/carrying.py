@@ -32,7 +32,7 @@ OWN = (
         "before",
     ),
     *("dof_acts", "dof_drive", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
-    "dof_required",
+    *("dof_required", "dof_time"),
     *("body_group", "noise_stream"),
 )
 

@@ -56,6 +56,7 @@ class Orders:
         self._lockstep = s.time_mode == LOCKSTEP
         self._pushes = PushList(s)
         self._words, self._numbers = _no_commands(nv)
+        self._lent = np.zeros(nv, np.int64)  # arrivals of the commands that `release` ends
         self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
 
@@ -70,11 +71,17 @@ class Orders:
         old, new = match.places["nv"]
         words[:, new], numbers[:, new] = self._words[:, old], self._numbers[:, old]
         self._words, self._numbers = words, numbers
+        lent, self._lent = self._lent, np.zeros(match.new.nv, np.int64)
+        self._lent[new] = lent[old]
         self._post()
         self._pushes.move(dict(zip(*(x.tolist() for x in match.places["nbody"]), strict=True)))
 
     def command(
-        self, command: Command, tick: int | None = None, arrival_ns: int | None = None
+        self,
+        command: Command,
+        tick: int | None = None,
+        arrival_ns: int | None = None,
+        lent: bool = False,
     ) -> None:
         """Command some dofs; the commands of the others stay in force.
 
@@ -82,6 +89,7 @@ class Orders:
             command: finite numbers for actuated dofs; the caller checks them.
             tick: in lock-step, the tick of the command.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
+            lent: `release` ends the command.
         """
         k, words = command.dofs, self._words
         with self._lock:
@@ -90,6 +98,8 @@ class Orders:
             words[0, k] = np.where(words[0, k] == arrival, arrival + 1, arrival)
             words[1, k] = command.mode
             words[2, k] = -1 if tick is None else tick
+            if lent:
+                self._lent[k] = words[0, k]
             for row, name in enumerate(NUMBERS):
                 self._numbers[row, k] = getattr(command, name)
             self._post()
@@ -126,14 +136,31 @@ class Orders:
             self._requests.edit(edits.TRAJECTORY, fill, keep)
             self._trajectory = keep
 
-    def hold_again(self) -> None:
-        """Expire the commands of the dofs that LoopSettings.held names, and hold them again.
+    def release(self, hold: bool) -> None:
+        """End the lent commands that no other command or trajectory has replaced.
+
+        Args:
+            hold: dofs that LoopSettings.held names wait for a first command again.
 
         Raises:
             RbdynError: the loop does not answer.
         """
+
+        def fill(s: Shared) -> None:
+            s.edit_arrival[:] = self._lent
+            s.edit[edits.SCOPE] = edits.HELD if hold else 0
+
         with self._lock:
-            self._requests.edit(edits.HOLD, lambda _: None)
+            self._requests.edit(edits.RELEASE, fill)
+            self._lent[:] = 0
+
+    def let_go(self) -> None:
+        """Hold no dof any more that waits for its first command.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        self._requests.edit(edits.LET_GO, lambda _: None)
 
     @contextmanager
     def held(self) -> Iterator[None]:

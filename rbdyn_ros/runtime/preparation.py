@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rbdyn_ros.arrays import Bools
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
@@ -18,6 +18,15 @@ from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, LoopSettings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
+
+#: Shortest time constant of a servo [ticks]; a faster one would ring.
+TICKS_OF_SERVO = 5.0
+
+#: The same of a joint with an actuator, in delays of its efforts and in limits of its gear.
+LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
+
+#: Longest time constant that a gear asks for [s].
+SLOWEST_SERVO = 1.0
 
 #: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
 STUCK = 1e9
@@ -41,7 +50,6 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.lockstep_timeout[()] = round(given.lockstep_timeout * NANOSECONDS)
     s.locked[()] = given.locked and s.time_mode == LOCKSTEP
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
-    s.servo_time[()] = given.servo_time_constant
     s.report_current[()] = given.report_current
     s.seed[()] = given.seed
     # until the loop begins, readers see the state in which it will
@@ -50,6 +58,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     j = m.dof_jntid
     s.dof_acts[:] = actuated(m)
     s.dof_drive[m.actuator_dofid] = 1
+    s.dof_time[:] = servo_times(m, given.servo_time_constant, period_ns / NANOSECONDS)
     s.dof_effort[:], s.dof_speed[:] = m.jnt_effort[j], m.jnt_velocity[j]
     single = m.jnt_dofnum[j] == 1
     s.dof_qposadr[:] = np.where(single, m.jnt_qposadr[j], -1)
@@ -62,6 +71,38 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.dof_required[:] = required
     s.body_group[:] = connected_trees(m)
     s.noise_stream[:] = noise_streams(m, first)
+
+
+def servo_times(m: Model, wanted: float, period: float) -> Array:
+    """Return the time constant of the servo of each dof (nv,): the wanted one, or a stable one.
+
+    Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
+    c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
+    and M the one of the joint. The servo measures the joint, so it must be slower than this decay.
+    So must the servos of connected trees, which shake the gear.
+
+    Args:
+        m: the robot.
+        wanted: [s].
+        period: of a tick [s].
+
+    Source: Spong, Modeling and control of elastic joint robots, 1987 (the model).
+    """
+    times = np.full(m.nv, max(wanted, TICKS_OF_SERVO * period))
+    k, (stiffness, damping) = m.actuator_dofid, m.actuator_spring.T
+    rotor = m.actuator_armature * m.actuator_gear**2
+    soft = (stiffness > 0.0) & (rotor > 0.0)
+    lightness = 1.0 / rotor[soft] + 1.0 / m.dof_inertia0[k[soft]]
+    rate = np.maximum(0.5 * damping[soft] * lightness, GEARS_OF_SERVO / SLOWEST_SERVO)
+    times[k[soft]] = np.maximum(times[k[soft]], GEARS_OF_SERVO / rate)
+    group, slowest = connected_trees(m)[m.dof_bodyid], np.zeros(m.nbody)
+    np.maximum.at(slowest, group, times)
+    times[:] = slowest[group]
+    lag = m.actuator_delay * m.opt.timestep
+    resists = m.actuator_resistance > 0.0
+    lag[resists] += m.actuator_inductance[resists] / m.actuator_resistance[resists]
+    times[k] = np.maximum(times[k], LAGS_OF_SERVO * lag)
+    return times
 
 
 def noise_streams(m: Model, first: Model) -> Words:

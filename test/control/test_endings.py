@@ -149,6 +149,19 @@ def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_
     assert see(end, Q, ZERO, 0.001) is not None
 
 
+def test_a_pause_of_minutes_ends_a_blind_arm():
+    """As of a stopped process: nothing is predicted through it, and silence follows."""
+    arm, end = ending()
+    blindly = Blindly(end, np.full(6, 0.5))
+    assert blindly() is not None
+    assert end.phase == "blind"
+    blindly.now += 300_000 * MS
+    g = arm.twin().gravity_effort(end.s.blind_qpos + 0.05, np.empty(6))
+    np.testing.assert_allclose(blindly(), g, atol=1e-6)  # braked from 0.5 rad/s with 10 1/s
+    assert end.phase == "silent"
+    assert blindly() is None
+
+
 def test_a_valid_state_ends_blind_holding_but_its_time_adds_up():
     _, end = ending()
     blindly = Blindly(end)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots that are held until their first command: carried, on brakes, or at their root."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from running import WALKING, bundled_arm, commanded, walk
@@ -22,7 +24,7 @@ from rbdyn_ros.ros.simulator.robot.start import (
     start_position,
 )
 from rbdyn_ros.runtime.settings import FLOATS, STANDS
-from rbdyn_ros.runtime.types import EFFORT, Wrench
+from rbdyn_ros.runtime.types import EFFORT, Faults, TrajectoryOrder, Wrench
 
 POSE = np.array([0.3, 0.9, -0.2, 0.4, 0.1, -0.5, 0.2])
 
@@ -70,6 +72,31 @@ def test_each_joint_is_held_until_its_own_first_command(start):
     loop.plant.reset()
     assert loop.holding
     assert np.abs(walk(loop, 500)[-1].qpos - POSE).max() < 1e-9
+
+
+@pytest.mark.parametrize("delay", [0, 20])
+def test_a_release_ends_lent_commands_also_under_way(start, delay):
+    """Another command came later for joint 2, a trajectory for joint 4: they stay."""
+    loop = held(start, bundled_arm(), POSE)
+    loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))
+    loop.orders.command(commanded([1, 2, 4], EFFORT, effort=0.1), lent=True)
+    walk(loop, 30)
+    loop.orders.command(commanded([1, 2, 4], EFFORT, effort=0.3), lent=True)
+    loop.orders.command(commanded(2, EFFORT, effort=0.2))
+    there = np.full((2, 1), POSE[4])
+    loop.orders.track(
+        TrajectoryOrder(np.array([4]), np.array([0.0, 9.0]), there, 0 * there, 0 * there, 1)
+    )
+    walk(loop, 1)
+    loop.orders.release(hold=True)
+    states = walk(loop, 60)
+    assert not {0.1, 0.3} & {state.effort[1] for state in states}
+    assert (states[-1].effort[2], states[-1].tracking, states[-1].stale) == (0.2, True, 5)
+    assert loop.holding
+    loop.orders.let_go()
+    states = walk(loop, 30)
+    assert not loop.holding
+    assert (states[-1].effort[1], states[-1].effort[2], states[-1].tracking) == (0.0, 0.2, True)
 
 
 @pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])

@@ -15,6 +15,7 @@ from rbdyn_ros.engine.compiler import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
+from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
 #: A pause of commands begins after 50 ms.
@@ -154,6 +155,59 @@ def test_hold_stays_under_a_push(start):
     assert np.abs(q[-1] - UR5).max() < 1e-9
 
 
+#: Parts of the effort limit.
+LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("friction", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("share", LOADS)
+def test_a_joint_meets_each_load_below_its_effort_limit(start, law, friction, share):
+    """It gives way by less than 1 mm and comes back, unless friction takes all the effort left."""
+    limit = 20.0
+    m = rail(limit=rb.Limit(effort=limit, velocity=2.0), friction=friction)
+    loop = start(
+        m, **PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}, on_timeout="hold"
+    )
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (share * limit, 0.0, 0.0), 1.5)
+    loaded, unloaded = walk(loop, 1500), walk(loop, 1000)
+    stays = 1e-9 if friction == 0.0 else 2e-5 if share * limit + friction < limit else 1e-3
+    for states in (loaded, unloaded):
+        q = np.array([state.qpos[0] for state in states])
+        assert np.abs(q).max() < 1e-3
+        assert np.abs(q[-500:]).max() < stays
+    assert loaded[-1].effort[0] == pytest.approx(-share * limit, abs=1e-6 + friction)
+    assert np.abs([state.effort[0] for state in unloaded[-500:]]).max() < 1e-6 + friction
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("share", LOADS)
+def test_an_arm_meets_each_load_below_its_effort_limits(start, law, share):
+    m = load(find("ur5_robot.urdf"))
+    d = placed(m, UR5)
+    hand, down = m.nbody - 1, np.array([0.0, 0.0, -1.0])
+    weight, pushed = (
+        rb.gravity_term(m, d),
+        rb.frame_jacobian(m, d, m.body_names[hand])[3:].T @ down,
+    )
+    force = share * np.min((m.jnt_effort - np.abs(weight)) / np.maximum(np.abs(pushed), 1e-9))
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(m, UR5, **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(np.arange(6), POSITION, UR5))
+    walk(loop, 100)
+    push(loop, hand, force * down, 1.5)
+    loaded, unloaded = walk(loop, 1500), walk(loop, 1000)
+    for states in (loaded, unloaded):
+        q = np.array([state.qpos for state in states])
+        assert np.abs(q - UR5).max() < 5e-3
+        assert np.abs(q[-500:] - UR5).max() < 1e-9
+    assert loaded[-1].effort == pytest.approx(weight - force * pushed, abs=1e-6)
+
+
 def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
     """The brake is q'' = -q' / 0.1 s; a push of half the weight does not change its end."""
     ends = []
@@ -209,6 +263,73 @@ def test_hold_stays_where_it_is_behind_a_gear_with_play(start):
     assert np.abs(held).max() < play
     assert np.ptp(held[500:900]) < 1e-6
     assert np.ptp(held[1500:]) < play
+
+
+def elastic(damping, play=0.0):
+    """Return the rail behind a gear whose rotor weighs 0.01 kg; it rings with 700 rad/s."""
+    gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0, "gear_damping": damping}
+    return rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear, backlash=play)])
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("play", [0.0, 0.01])
+@pytest.mark.parametrize(("damping", "way"), [(20.0, 4e-4), (3.0, 8e-4), (1.0, 6e-3), (0.3, 0.1)])
+def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping, way, play, law):
+    """With 1 N s/m the servo of 10 ms went to infinity within a second."""
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(elastic(damping, play), **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (10.0, 0.0, 0.0), 5.0)
+    q = np.array([state.qpos[0] for state in walk(loop, 5000)])
+    assert np.abs(q).max() < way
+    assert np.abs(q[-500:]).max() < max(0.01 * way, 1e-6)
+
+
+@pytest.mark.parametrize("law", ["hold", "position"])
+@pytest.mark.parametrize("lag", [{"delay": 0.02}, {"inductance": 0.04, "resistance": 2.0}])
+def test_a_servo_with_a_slow_drive_is_slow_too(start, lag, law):
+    spec = rb.ActuatorSpec("x", gear=10.0, armature=1e-4, **lag)
+    settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
+    loop = start(rb.with_actuators(rail(), [spec]), **settings, on_timeout="hold")
+    if law == "position":
+        loop.orders.command(commanded(0, POSITION, 0.0))
+    walk(loop, 100)
+    push(loop, 1, (10.0, 0.0, 0.0), 4.0)
+    q = np.array([state.qpos[0] for state in walk(loop, 4000)])
+    assert np.abs(q).max() < 0.04
+    assert np.abs(q[-500:]).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"gear_damping": 20.0}, 0.01),
+        ({"gear_damping": 1.0}, 2.0 / (0.5 * (100.0 + 0.5))),
+        ({"gear_damping": 0.0}, 1.0),
+        ({"stiffness": 0.0, "delay": 0.02}, 0.08),
+        ({"stiffness": 0.0, "inductance": 0.01, "resistance": 2.0}, 0.02),
+    ],
+)
+def test_the_time_constant_of_a_servo_follows_from_its_drive(spec, expected):
+    gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0}
+    m = rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear | spec)])
+    assert servo_times(m, 0.01, 1e-3) == pytest.approx([expected])
+
+
+def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start):
+    """The elbow of the example chattered with 10 ms, also where only its own servo was slow."""
+    m = rb.with_actuators(bundled_arm(), "config/actuators.yaml")
+    times = servo_times(m, 0.01, 1e-3)
+    assert 0.03 < times[0] < 0.1
+    assert len(set(times)) == 1
+    loop = start(m, np.full(7, 0.3), **WALKING)
+    loop.orders.command(commanded(np.arange(7), POSITION, 0.6))
+    elbow = m.jnt_names.index("elbow_pitch")
+    states = walk(loop, 3000)[-300:]
+    assert np.abs([state.qvel[elbow] for state in states]).max() < 1e-3
+    assert np.abs([state.qpos[elbow] - 0.6 for state in states]).max() < 1e-3
 
 
 def test_a_grip_survives_a_pause_of_commands(start):

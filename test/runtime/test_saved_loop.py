@@ -34,11 +34,11 @@ NOISY = dataclasses.replace(
 #: Fields that are not part of the state: settings, requests, the Models, mailboxes, statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
-    *("lockstep_timeout", "every", "servo_time", "report_current"),
+    *("lockstep_timeout", "every", "report_current"),
     *("states_wakeup", "orders_wakeup"),
     *("models", "plant", "nominal", "braked_plant", "row_address", "still_address", "start_qpos"),
     *("dof_acts", "dof_drive", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
-    *("body_group", "noise_stream", "part", "nheld", "dof_held", "push_now"),
+    *("dof_time", "body_group", "noise_stream", "part", "nheld", "dof_held", "push_now"),
     *("dof_required", "fault_words", "fault_floats", "push_inbox_words", "push_inbox_floats"),
     *("command_version", "command_words", "command_floats", "push_version", "push_words"),
     *("push_floats", "state_version", "state_slots", "state_float_slots", "push_newest"),

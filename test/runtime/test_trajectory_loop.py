@@ -143,6 +143,15 @@ def test_a_command_ends_a_trajectory_for_its_dof(start):
     assert states[-1].qpos[4] == pytest.approx(0.5, abs=1e-3)
 
 
+def test_a_command_sent_before_a_trajectory_does_not_end_it(start):
+    loop = start(rail(), **WALKING)
+    loop.orders.command(commanded(0, EFFORT, effort=0.25))
+    loop.orders.track(smooth(0, 0.3))
+    states = walk(loop, 500)
+    assert states[0].tracking
+    assert states[-1].qpos[0] == pytest.approx(0.3, abs=1e-6)
+
+
 def test_the_end_of_a_trajectory_is_held_without_expiry(start):
     loop = start(rail(), **WALKING | {"command_timeout": 0.01})
     loop.orders.track(smooth(0, 0.3))

@@ -197,7 +197,8 @@ PARAMETERS = (
         Parameter(
             "servo_time_constant",
             0.01,
-            "time constant of the servos that follow position and velocity commands",
+            "least time constant of the servos that follow position and velocity commands; five "
+            "ticks or slow drives may ask for a longer one",
             "s",
             1e-3,
             10.0,

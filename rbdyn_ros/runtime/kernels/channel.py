@@ -117,6 +117,14 @@ def _enter_line(s):
 
 
 @kernel
+def drop_commands(s: Shared, k: int) -> None:
+    """Drop the commands of a dof that are under way; the one in force stays."""
+    s.inbox_new[k] = 0
+    for slot in range(len(s.line_words)):
+        s.line_words[slot, 0, k] = s.arrival[k]
+
+
+@kernel
 def _copy_record(words, floats, to_words, to_floats):
     for k in range(words.shape[1]):
         to_words[0, k] = words[0, k]

@@ -14,7 +14,7 @@ from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.model.contact_arrays import FEATURES
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
-from rbdyn_ros.runtime.kernels.efforts import forget_commands, hold_again
+from rbdyn_ros.runtime.kernels.efforts import forget_commands, let_go, release
 from rbdyn_ros.runtime.kernels.pushes import forget_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
 from rbdyn_ros.runtime.kernels.waiting import read_commands
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.runtime.shared import Shared
 
-#: Kinds of edits, and the words of `edit`: kind, scope of a reset, whether a seed is given, seed.
-RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD, HOLD = range(1, 9)
+#: Kinds of edits.
+RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD, RELEASE, LET_GO = range(1, 10)
+#: Words of `edit`: kind, scope of a reset or release, whether a seed is given, seed.
 KIND, SCOPE, RESEED, SEED = range(4)
 #: Bits of the scope of a reset.
 TIME, STATE = 1, 2
+#: Scope of a release: the dofs are held again.
+HELD = 1
 
 
 @kernel
@@ -40,6 +43,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == SET_STATE:
         return _set_state(m, d, still, s)
     elif kind == TRAJECTORY:
+        read_commands(s)
         begin_trajectory(s)
     elif kind == FAULTS:
         _set_faults(s)
@@ -49,9 +53,11 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
         _save(s)
     elif kind == LOAD:
         _load(s)
-    elif kind == HOLD:
+    elif kind == RELEASE:
         read_commands(s)  # the commands that were sent before this edit end, too
-        hold_again(s)
+        release(s, s.edit[SCOPE] == HELD)
+    elif kind == LET_GO:
+        let_go(s)
     return kind == RESET or kind == LOAD
 
 

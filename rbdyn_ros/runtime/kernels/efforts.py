@@ -22,7 +22,8 @@ from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
-from rbdyn_ros.runtime.kernels.loads import forget_load, invert, servo_time
+from rbdyn_ros.runtime.kernels.channel import drop_commands
+from rbdyn_ros.runtime.kernels.loads import forget_load, invert
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, STANDS, ZERO
@@ -182,7 +183,7 @@ def _held_mode(s, k):
 @kernel
 def _servo_acceleration(s, k, servo):
     """Return the acceleration of a servo; write its reference position and speed."""
-    rate = 1.0 / servo_time(s)
+    rate = 1.0 / s.dof_time[k]
     q, v, top = s.measured[0, k], s.measured[1, k], s.dof_speed[k]
     if servo == _OF_HOLD:
         return _brake(s, k, rate)
@@ -339,7 +340,7 @@ def _effort(m, still, s, k):
         # friction at the reference speed is fed forward; at rest it is zero
         speed = s.speed[k]
         if s.servo[k] == _OF_HOLD:
-            speed += 0.5 / servo_time(s) * (s.aim[k] - s.measured[0, k])
+            speed += 0.5 / s.dof_time[k] * (s.aim[k] - s.measured[0, k])
         passive = m.dof_damping[k] * speed
         passive += m.dof_frictionloss[k] * min(max(speed / STICTION_SPEED, -1.0), 1.0)
         ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
@@ -358,21 +359,27 @@ def _effort(m, still, s, k):
 
 
 @kernel
-def hold_again(s: Shared) -> None:
-    """Expire the commands of dofs that are held before their first one, and hold them again."""
-    for k in range(len(s.dof_held)):
-        if s.dof_held[k] != 0:
-            _expire(s, k)
+def release(s: Shared, held: bool) -> None:
+    """End the commands of edit_arrival that no other command or trajectory has replaced.
+
+    `held`: their dofs wait for a first command again. A root does so, unless its tree has others.
+    """
+    for k in range(len(s.arrival)):
+        if held and s.dof_acts[k] == 0.0:
+            s.commanded[k] = 0
+        if s.edit_arrival[k] == 0 or s.edit_arrival[k] != s.inbox_arrival[k]:
+            continue
+        drop_commands(s, k)
+        if s.traj_column[k] < 0 and s.held[k] == 0:
+            s.since[k] = s.watch - s.timeout - 1
+            s.commanded[k] = 0 if held else 1
 
 
 @kernel
-def _expire(s, k):
-    """Expire the commands of a dof, which waits for its first one again."""
-    s.since[k] = s.watch - s.timeout - 1
-    s.held[k] = 0
-    s.commanded[k] = 0
-    s.inbox_new[k] = 0
-    s.due[k] = -1
+def let_go(s: Shared) -> None:
+    """Wait for no first commands any more: the timeout policy moves the dofs without one."""
+    for k in range(len(s.commanded)):
+        s.commanded[k] = 1
 
 
 @kernel
@@ -380,7 +387,11 @@ def forget_commands(s: Shared) -> None:
     """Expire commands, end trajectories, and hold the dofs that wait for their first command."""
     s.braked = s.nheld > 0
     for k in range(len(s.arrival)):
-        _expire(s, k)
+        s.since[k] = s.watch - s.timeout - 1
+        s.held[k] = 0
+        s.commanded[k] = 0
+        s.inbox_new[k] = 0
+        s.due[k] = -1
         s.mode[k] = 0
         s.traj_column[k] = -1
         s.servo[k] = 0

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.runtime.shared import Shared
 
-#: Shortest time constant of a servo [ticks]; a faster one would ring.
-TICKS_OF_SERVO = 5.0
-
 #: Rows of load_memory: the last effort and the effort that its motion needs; sums over the last
 #: ticks of products of their changes.
 EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
@@ -47,12 +44,6 @@ LEAST_RATIO, MOST_RATIO = 0.25, 1e4
 
 #: Changes of effort that are rounding errors [N m or N].
 ROUNDING = 1e-9
-
-
-@kernel
-def servo_time(s: Shared) -> float:
-    """Return the time constant of servos [s]."""
-    return max(s.servo_time, TICKS_OF_SERVO * s.period / NANOSECONDS)
 
 
 @kernel
@@ -82,10 +73,9 @@ def learn_loads(d: Data, nominal: Model, still: Data, s: Shared) -> None:
     if not serving:
         return
     invert(nominal, still)
-    share = s.period / NANOSECONDS / servo_time(s)
     for k in range(nominal.nv):
         if s.servo[k] > 0 and s.dof_acts[k] != 0.0:
-            _learn_load(d, nominal, still, s, k, share)
+            _learn_load(d, nominal, still, s, k, s.period / NANOSECONDS / s.dof_time[k])
 
 
 @kernel

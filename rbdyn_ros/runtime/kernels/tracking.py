@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.algebra.hermite import hermite
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel, number_at, set_number_at, word_at
+from rbdyn_ros.runtime.kernels.channel import drop_commands
 from rbdyn_ros.runtime.types import POSITION
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 def begin_trajectory(s: Shared) -> None:
     """Track edit_trajectory from this tick on; without points it ends the present trajectory.
 
-    The joints of the present trajectory hold their references.
+    The joints of the present trajectory hold their references. Commands that were sent before the
+    trajectory do not end it.
     """
     track_trajectory(s)  # the new one starts with the motion of the present one
     for k in range(len(s.traj_column)):
@@ -34,6 +36,7 @@ def begin_trajectory(s: Shared) -> None:
     s.tracking = s.traj_points > 0
     for column in range(s.traj_dofs if s.tracking else 0):
         k = word_at(s.traj_dof, column)
+        drop_commands(s, k)
         s.traj_column[k] = column
         s.commanded[k] = 1
         s.begun = 1

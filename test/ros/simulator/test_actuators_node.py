@@ -27,6 +27,7 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
     flags += ("-p", "command_timeout:=1e6")
     arguments = ("--actuators", tmp_path / "motor.yaml", "--ros-args", *flags)
     simulator = simulate(tmp_path / "cart.urdf", *arguments)
+    assert "servos have time constants of up to 0.092 s instead of 0.01 s" in simulator.text()
     states, motors = (peer.hear(JointState, f"{x}_states", 100) for x in ("joint", "motor"))
     peer.send(JointState, "joint_commands", JointState(name=["x"], effort=[10.0]))
     m = rb.with_actuators(rb.load_urdf(CART), tmp_path / "motor.yaml")

@@ -18,6 +18,7 @@ from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import FLOATS, LoopSettings
+from rbdyn_ros.runtime.types import Command, TrajectoryOrder
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live.clock import FASTER, SLOWER
 
@@ -396,6 +397,42 @@ def test_a_release_gives_a_held_robot_back_to_what_held_it():
         assert simulated.drive(0, {}, goals) == ""
         assert simulated.release(0) == ""
         wait_until(lambda: not loop.readout.latest().effort.any(), "no effort")
+    finally:
+        loop.stop()
+
+
+@pytest.mark.parametrize("was_held", [True, False])
+def test_a_release_ends_no_commands_of_others(was_held):
+    """A topic commands one joint and a trajectory another one; the last command of each counts."""
+    robot = DrivenRobot(**({"held": np.full(7, FLOATS)} if was_held else {"on_timeout": "hold"}))
+    simulated, loop = viewed(robot), robot.loop
+    names = robot.commands.joints.names
+    mine, topic, path, both = (robot.commands.dofs[names[j]] for j in (0, 2, 4, 6))
+
+    def effort(k, value):
+        one, zero = np.array([k]), np.zeros(1)
+        loop.orders.command(Command(one, zero.astype(int), zero, zero, zero + value, zero, zero))
+
+    loop.start()
+    try:
+        assert simulated.drive(0, {names[0]: 1.5, names[4]: 2.0, names[6]: 0.1}, {}) == ""
+        effort(topic, -0.3)
+        effort(both, 0.2)
+        there = np.zeros((2, 1))
+        way = TrajectoryOrder(np.array([path]), np.array([0.0, 1e3]), there, there, there, 1)
+        loop.orders.track(way)
+        wait_until(lambda: loop.readout.latest().effort[mine] == 1.5, "the effort")
+        assert simulated.release(0) == ""
+        wait_until(lambda: loop.readout.latest().effort[mine] != 1.5, "the release")
+        state = loop.readout.latest()
+        assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)
+        assert state.stale == 4
+        if was_held:
+            assert loop.holding
+            assert simulated.release(0) == ""  # lets the others go
+            assert not loop.holding
+            state = loop.readout.latest()
+            assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)
     finally:
         loop.stop()
 

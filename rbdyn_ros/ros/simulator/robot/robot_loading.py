@@ -43,7 +43,7 @@ from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.topics.topic_based import TopicBasedParser
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import warm
-from rbdyn_ros.runtime.preparation import actuated
+from rbdyn_ros.runtime.preparation import TICKS_OF_SERVO, actuated, servo_times
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import Faults
@@ -159,6 +159,7 @@ def _prepare(
     if wanted and values.time_mode == "realtime" and values.on_timeout == "zero":
         stands = values.floating_base and values.contact and not given.is_scene
         start, held = _held(node, m, on_floor(m, start) if stands else start)
+    _note_slow_servos(node, m, values.servo_time_constant, period_ns)
     _declare_facts(node, m, commands, start)
     faults = make_faults(m, vars(values))
     sensors = _open_sensors(node, values, m, given, period_ns)
@@ -197,6 +198,16 @@ def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
     text = f"{held.text}, until the first command; the parameter start:=falling lets it fall"
     node.get_logger().info(text)
     return start, held
+
+
+def _note_slow_servos(node: Node, m: Model, wanted: float, period_ns: int) -> None:
+    """Log the time constants of servos where drives need longer ones than wanted [s]."""
+    period = period_ns / NANOSECONDS
+    slowest = float(servo_times(m, wanted, period).max(initial=0.0))
+    if slowest > max(wanted, TICKS_OF_SERVO * period):
+        why = "actuators answer late, or their gears ring"
+        text = f"servos have time constants of up to {slowest:.3g} s instead of {wanted:.3g} s"
+        node.get_logger().info(f"{text}, because {why}")
 
 
 def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) -> None:

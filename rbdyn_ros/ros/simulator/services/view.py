@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -17,7 +16,6 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ParameterError, refusal
-from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot.robot import Robot
@@ -80,8 +78,7 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, frozenset[str]] = {}
-        self._carried = set[int]()  # robots that were held when the view began to drive them
+        self._driven: dict[int, bool] = {}  # robot: whether it was held when it was first driven
 
     def begin(self, simulation: Simulation) -> None:
         """Show and control the simulation of the robots, which are open now."""
@@ -183,40 +180,32 @@ class ViewedSimulation:
         shown = self._simulation.robots[robot]
         was_held = shown.loop.holding
         _command(shown, efforts, positions)
-        if robot not in self._driven and was_held:
-            self._carried.add(robot)
-        self._driven[robot] = self._driven.get(robot, frozenset()) | {*efforts, *positions}
+        self._driven.setdefault(robot, was_held)
 
     @_refusable
     def release(self, robot: int) -> None:
         """End the view's commands at once, or without any let a held robot go.
 
         What held the robot before these commands holds it again, else on_timeout takes over.
+        Commands and trajectories of others go on.
         """
         shown = self._simulation.robots[robot]
-        driven = self._driven.get(robot, frozenset())
-        if robot in self._carried:
-            shown.loop.orders.hold_again()
-            self._carried.discard(robot)
-            self._driven.pop(robot, None)
-            return
-        self._driven.pop(robot, None)
-        if shown.loop.holding:
-            driven = frozenset(shown.commands.joints.names)
-        if driven:
-            expired = shown.values.command_timeout + 1.0
-            arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
-            _command(shown, dict.fromkeys(driven, 0.0), {}, arrival_ns)
+        _check_time(shown)
+        orders = shown.loop.orders
+        if robot in self._driven:
+            orders.release(hold=self._driven.pop(robot))
+        else:
+            orders.let_go()
 
 
-def _command(
-    robot: Robot,
-    efforts: Mapping[str, float],
-    positions: Mapping[str, float],
-    arrival_ns: int | None = None,
-) -> None:
+def _check_time(robot: Robot) -> None:
+    """Refuse orders to a robot in lock-step."""
     if robot.values.time_mode == "lockstep":
         raise refusal(LOCKSTEP)
+
+
+def _command(robot: Robot, efforts: Mapping[str, float], positions: Mapping[str, float]) -> None:
+    _check_time(robot)
     parser = robot.commands
     if parser.partial == "reject":  # the other joints get zero, as without a command
         rest = [name for name in parser.joints.names if name not in positions]
@@ -229,7 +218,7 @@ def _command(
         position=[0.0] * len(efforts) + list(positions.values()),
         effort=list(efforts.values()) + [0.0] * len(positions),
     )
-    robot.loop.orders.command(command, arrival_ns=arrival_ns)
+    robot.loop.orders.command(command, lent=True)
 
 
 def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
