@@ -106,12 +106,16 @@ def add_identify(commands: Commands) -> None:
         default=True,
         help="identify friction (default), or take it from the URDF",
     )
-    command.add_argument(
-        "--offset", action="store_true", help="identify a constant effort of each joint"
-    )
-    command.add_argument(
-        "--armature", action="store_true", help="identify the rotor inertia of each joint"
-    )
+    for term, meaning in (
+        ("armature", "the rotor inertia of each joint"),
+        ("stribeck", "additional friction near standstill"),
+        ("offset", "a constant effort of each joint"),
+    ):
+        command.add_argument(
+            f"--{term}",
+            action=argparse.BooleanOptionalAction,
+            help=f"identify {meaning} (default: if held-out parts of the motion show it)",
+        )
     command.set_defaults(run=_identify)
 
 
@@ -146,7 +150,7 @@ def _usage(options: argparse.Namespace) -> str:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
-    arm_only = ("patch", "validate", "offset", "armature")
+    arm_only = ("patch", "validate", "offset", "armature", "stribeck")
     if options.payload is not None and any(getattr(options, name) for name in arm_only):
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
             f"--{name}" for name in arm_only
@@ -187,6 +191,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
             friction=None if options.friction else Friction.of_model(m),
             offset=options.offset,
             armature=options.armature,
+            stribeck=options.stribeck,
             progress=tell,
         )
     checked = None if other is None else _checked(found, *other)

@@ -47,6 +47,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
         unknown_places,
     )
     from rbdyn_ros.identification.data.recordings import read_recording
+    from rbdyn_ros.identification.data.signals import without_repeats
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
     check_identifiable(m)
@@ -61,9 +62,9 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
         if error.code == "no-recording":
             raise not_there(error, path) from error
         raise
-    samples = plausible(m, samples)
+    samples, note = without_repeats(plausible(m, samples))
     rest = at_rest(m, samples)
-    warnings = stamp_warnings(samples)
+    warnings = [*stamp_warnings(samples), *([note] if note else [])]
     lost = unknown_places(m, samples)
     if lost:
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.errors import apart, quote
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.base import BaseParameters
@@ -17,8 +17,6 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Largest standard deviation of a base parameter, relative to its prior.
-DOUBTFUL = 0.3
 #: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
@@ -76,25 +74,60 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
     return found
 
 
+def spread(base: BaseParameters, prior: Prior) -> Array:
+    """Return the standard deviations of base parameters (b,) before the motion."""
+    size = prior.bodies.size
+    return np.asarray(
+        np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1), np.float64
+    )
+
+
 def parameter_warnings(
-    base: BaseParameters, std: Array, prior: Prior, condition: float
+    base: BaseParameters,
+    std: Array,
+    prior: Prior,
+    condition: float,
+    heard: Array,
+    after: Residuals,
 ) -> list[str]:
-    """Return warnings about weakly excited base parameters with standard deviations std (b,)."""
+    """Return warnings about base parameters that stay near the prior.
+
+    Args:
+        base: the base parameters.
+        std: (b,) their standard deviations from the motion alone.
+        prior: the prior.
+        condition: condition number of the motion.
+        heard: (b,) effort that the prior spread of a parameter makes, relative to the noise.
+        after: residuals of the result, which are the noise.
+    """
     found = []
     if POOR < condition <= TOO_POOR:
         found.append(
             f"the condition number of the motion is {condition:.3g}; up to {POOR:g} is good. A "
             "better motion moves all joints at once, far and in both directions"
         )
-    size = prior.bodies.size
-    spread = np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1)
-    weak = [name for name, doubt in zip(base.names, std > DOUBTFUL * spread, strict=True) if doubt]
-    if weak:
+    hidden = std > spread(base, prior)
+    small, mixed = hidden & (heard < 1.0), hidden & (heard >= 1.0)
+    if small.any():
+        noise = ", ".join(
+            f"{name} {rms:.2g}" for name, rms in zip(after.names, after.rms, strict=True)
+        )
         found.append(
-            f"the motion hardly excites {len(weak)} of {base.rank} base parameters, which stay "
-            f"near the prior: {_listed([name.split(' ')[0] for name in weak])}"
+            f"{small.sum()} of {base.rank} base parameters change the efforts by less than their "
+            f"noise (RMS {noise}), so they stay near the prior and matter little in this motion: "
+            f"{_listed(_leaders(base, small))}"
+        )
+    if mixed.any():
+        found.append(
+            f"the motion does not separate {mixed.sum()} of {base.rank} base parameters from "
+            "others, so they stay near the prior; move their joints farther and faster, and in "
+            f"other combinations: {_listed(_leaders(base, mixed))}"
         )
     return found
+
+
+def _leaders(base: BaseParameters, marks: Bools) -> list[str]:
+    return [base.names[k].split(" ")[0] for k in np.flatnonzero(marks)]
 
 
 def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:

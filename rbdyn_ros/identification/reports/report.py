@@ -17,6 +17,11 @@ from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
 
 #: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
 LONGEST = 200
+TERM_NAMES = {
+    "armature": "rotor inertia",
+    "stribeck": "Stribeck friction",
+    "offset": "offset, or friction that depends on the direction",
+}
 
 
 def report_text(found: Identification, checked: tuple[Residuals, Residuals] | None = None) -> str:
@@ -32,7 +37,8 @@ def report_text(found: Identification, checked: tuple[Residuals, Residuals] | No
     if found.held is not None:
         title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
         parts.append(_residual_table(title, found.before, found.held))
-    parts += [_friction_table(found), *_rotor_table(found), _body_table(found)]
+    parts += [*_term_table(found), _friction_table(found), *_rotor_table(found)]
+    parts += [_body_table(found)]
     parts += [_base_lines(found), *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -47,6 +53,10 @@ def report_dict(
         report["validation"] = _residuals(*checked)
     if found.held is not None:
         report["residuals_of_urdf"] = _residuals(found.before, found.held)
+    report["terms"] = [
+        {"kind": t.kind, "without": t.without, "with": t.error, "kept": t.kept}
+        for t in found.terms
+    ]
     report["joints"] = [
         {
             "name": name,
@@ -54,6 +64,7 @@ def report_dict(
             "viscous_std": finite_or_none(found.friction_std[0, k]),
             "coulomb": float(found.friction.coulomb[k]),
             "coulomb_std": finite_or_none(found.friction_std[1, k]),
+            "stribeck": float(found.friction.stribeck[k]),
             "offset": float(found.offset[k]),
             "armature": float(m.dof_armature[k]),
         }
@@ -123,6 +134,21 @@ def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str
         known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
         rows.append((cut(name), *known))
     return [f"{title} [N m or N]", *aligned(rows)]
+
+
+_TERM_HEAD = ("term", "error without", "with", "")
+
+
+def _term_table(found: Identification) -> list[list[str]]:
+    """Return the table of the terms that were tried; empty if there are none."""
+    if not found.terms:
+        return []
+    rows: list[Row] = [_TERM_HEAD]
+    for term in found.terms:
+        kept = "kept" if term.kept else "left out"
+        rows.append((TERM_NAMES[term.kind], f"{term.without:.2%}", f"{term.error:.2%}", kept))
+    title = "terms tried on held-out parts of the motion (RMS error of the largest efforts)"
+    return [[title, *aligned(rows)]]
 
 
 _FRICTION_HEAD = ("joint", "viscous before", "after", "Coulomb before", "after")
