@@ -14,6 +14,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data.motion import Motion, dofs_of
 from rbdyn_ros.identification.equations.base import BaseParameters, base_parameters
+from rbdyn_ros.identification.equations.black_box import BlackBox, named, plain_solution
 from rbdyn_ros.identification.equations.inertia import consistent_prior, with_parameters
 from rbdyn_ros.identification.equations.iterations import Progress, deviations, silent, solved
 from rbdyn_ros.identification.equations.reduced import Equations, equations
@@ -176,7 +177,8 @@ class _Fit:
         m, friction, offset = self.robot(x)
         u, size = self.unknowns, self.prior.bodies.size
         base = base_parameters(u.m, u.dofs, rest=u.rest)
-        A = self.eqs.weighted(sigma)[0]
+        A, b = self.eqs.weighted(sigma)
+        known, armature_known, _ = u.found(np.zeros(len(u.extras)))
         seen = np.concatenate([base.regressor(A[:, :size]), A[:, size:]], axis=1)
         std, number = deviations(seen, base.rank)
         after = self.residuals(x)
@@ -193,6 +195,9 @@ class _Fit:
             before=self.before,
             after=after,
             held=self.held(x),
+            black_box=BlackBox(
+                u.m, plain_solution(A, b), named(u.extras, u.motion.names), known, armature_known
+            ),
             warnings=tuple(
                 parameter_warnings(
                     base, std[: base.rank], self.prior, number, self._heard(base, after), after

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -108,5 +109,5 @@ def equations(
             for i in range(n):
                 rows = block[unknowns.kept[part, i], i]
                 R[k, i] = np.linalg.qr(np.concatenate([R[k, i], rows]), mode="r")
-    count = [unknowns.kept[a:b].sum(axis=0) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    count = [unknowns.kept[a:b].sum(axis=0) for a, b in pairwise(ends)]
     return Equations(R, np.array(count, np.int64))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.black_box import BlackBox
 from rbdyn_ros.identification.equations.residuals import Residuals
 from rbdyn_ros.identification.equations.terms import Term
 from rbdyn_ros.model.model import Model
@@ -37,6 +38,7 @@ class Identification:
         warnings: messages about the recording and the result.
         grave: warnings because of which the robot description should not be patched.
         terms: terms that were tried on held-out parts of the motion.
+        black_box: least squares without physical constraints, to compare with.
     """
 
     prior: Model
@@ -54,3 +56,4 @@ class Identification:
     warnings: tuple[str, ...] = ()
     grave: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
+    black_box: BlackBox | None = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,17 @@ TERM_NAMES = {
 }
 
 
-def report_text(found: Identification, checked: tuple[Residuals, Residuals] | None = None) -> str:
+def report_text(found: Identification, checked: Sequence[Residuals] | None = None) -> str:
     """Return tables of residuals, friction and bodies.
 
     Args:
         found: result of identify.
-        checked: residuals of another motion, by the prior and by the identified Model.
+        checked: residuals of another motion by the prior, by the identified Model, and by
+            `black_box`.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:
-        parts.append(_residual_table("efforts of the validation motion", *checked))
+        parts.append(_validation_table(*checked))
     if found.held is not None:
         title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
         parts.append(_residual_table(title, found.before, found.held))
@@ -44,13 +46,17 @@ def report_text(found: Identification, checked: tuple[Residuals, Residuals] | No
 
 
 def report_dict(
-    found: Identification, checked: tuple[Residuals, Residuals] | None = None
+    found: Identification, checked: Sequence[Residuals] | None = None
 ) -> dict[str, Any]:
     """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
     m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
-        report["validation"] = _residuals(*checked)
+        report["validation"] = _residuals(*checked[:2])
+        for row, explained, plain in zip(
+            report["validation"], checked[1].explained, checked[2].rms, strict=True
+        ):
+            row |= {"explained": finite_or_none(explained), "black_box": finite_or_none(plain)}
     if found.held is not None:
         report["residuals_of_urdf"] = _residuals(found.before, found.held)
     report["terms"] = [
@@ -134,6 +140,18 @@ def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str
         known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
         rows.append((cut(name), *known))
     return [f"{title} [N m or N]", *aligned(rows)]
+
+
+_VALIDATION_HEAD = ("joint", "as described", "identified", "black box", "variance explained")
+
+
+def _validation_table(before: Residuals, after: Residuals, plain: Residuals) -> list[str]:
+    """Return the RMS on another motion; the black box is fitted without physical constraints."""
+    rows: list[Row] = [_VALIDATION_HEAD]
+    for i, name in enumerate(after.names):
+        errors = (f"{one.rms[i]:.4g}" for one in (before, after, plain))
+        rows.append((cut(name), *errors, f"{after.explained[i]:.2%}".replace("nan%", "-")))
+    return ["RMS on the validation motion [N m or N]", *aligned(rows)]
 
 
 _TERM_HEAD = ("term", "error without", "with", "")
