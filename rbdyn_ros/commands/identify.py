@@ -259,7 +259,7 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
     if path is None:
         return DONE
     try:
-        draw_efforts(*residuals, path=path)
+        draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
     except ParameterError as error:
         return report_error("identify --figure", error, USAGE)
     return DONE

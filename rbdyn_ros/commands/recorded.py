@@ -31,11 +31,16 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     """
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.signals import to_motion
+    from rbdyn_ros.identification.equations.delay import without_delay
 
     rest, samples = read_samples(m, options, path)
     dofs = [dof_names(m).index(name) for name in samples.names]
     limits = m.jnt_effort[m.dof_jntid[dofs]]
-    return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+    motion = to_motion(samples, options.cutoff, effort_limits=limits)
+    motion, note = without_delay(m, motion, rest=rest)
+    if note:
+        print(f"rbdyn identify: {path}: {note}", file=sys.stderr)
+    return rest, motion
 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:

@@ -16,7 +16,13 @@ from rbdyn_ros.identification.data.motion import Motion, dofs_of
 from rbdyn_ros.identification.equations.base import BaseParameters, base_parameters
 from rbdyn_ros.identification.equations.black_box import BlackBox, named, plain_solution
 from rbdyn_ros.identification.equations.inertia import consistent_prior, with_parameters
-from rbdyn_ros.identification.equations.iterations import Progress, deviations, silent, solved
+from rbdyn_ros.identification.equations.iterations import (
+    FLOOR,
+    Progress,
+    deviations,
+    silent,
+    solved,
+)
 from rbdyn_ros.identification.equations.reduced import Equations, equations
 from rbdyn_ros.identification.equations.residuals import Residuals, validate
 from rbdyn_ros.identification.equations.result import Identification
@@ -169,7 +175,9 @@ class _Fit:
         It is the largest ratio of the RMS effort at a joint to the noise of that joint.
         """
         effects = self.eqs.effects()[:, base.columns] * spread(base, self.prior)
-        ratios: Array = (effects / after.rms[:, None]).max(axis=0)
+        ratios: Array = (
+            effects / np.maximum(after.rms, FLOOR * self.unknowns.largest)[:, None]
+        ).max(axis=0)
         return ratios
 
     def result(self, x: Array, sigma: Array) -> Identification:

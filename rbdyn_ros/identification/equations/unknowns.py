@@ -164,6 +164,7 @@ def _check_samples(motion: Motion, kept: Bools) -> None:
         name = motion.names[short[0]]
         text = (
             f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; it needs "
-            f"at least {LEAST_KEPT}, better some seconds of motion"
+            f"at least {LEAST_KEPT}, better some seconds of motion. Its largest effort is "
+            f"{np.abs(motion.effort[:, short[0]]).max():.4g}: is this in N m or N?"
         )
         raise ParameterError(Finding("too-few-samples", text, "error", name))

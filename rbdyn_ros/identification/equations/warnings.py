@@ -23,6 +23,10 @@ POOR, TOO_POOR = 100.0, 1e4
 MASS_RATIO = 2.0
 #: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
 UNEXPLAINED = 0.15
+#: Correlation of efforts with the description's beyond which their sign and unit can be judged.
+ALIKE = 0.8
+#: Efforts this many times larger or smaller than the description's are in another unit.
+OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3
 #: Residuals are friction if it explains this fraction of their power, ...
@@ -134,6 +138,8 @@ def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
     """Return the reasons for which a result must not patch a URDF."""
     reasons = (
         too_poor(found.condition),
+        _of_signs(found.before),
+        _of_units(found.before),
         _of_mass(found),
         _unexplained(found.after),
         _of_friction(unknowns, found),
@@ -219,14 +225,55 @@ def _explained(columns: Array, rest: Array) -> float:
     return float(np.sum(explained**2)) / power if power > 0.0 else 0.0
 
 
+def _of_signs(before: Residuals) -> str:
+    """Return a warning about efforts that are the opposite of the description's, or ""."""
+    _, alike = _compared(before)
+    wrong = np.flatnonzero(alike < -ALIKE)
+    if not len(wrong):
+        return ""
+    names = [f"{quote(before.names[i])} (correlation {alike[i]:.2f})" for i in wrong]
+    return (
+        f"the efforts of {_listed(names)} are the opposite of what the robot description needs: "
+        "the effort or the encoder of the joint has the other sign. Set effort_signs or "
+        "position_signs in a columns file, or correct the joint's axis"
+    )
+
+
+def _of_units(before: Residuals) -> str:
+    """Return a warning about efforts of another size than the description's, or ""."""
+    slopes, alike = _compared(before)
+    size = np.maximum(slopes, 1.0 / np.where(slopes > 0.0, slopes, np.inf))
+    wrong = np.flatnonzero((alike > ALIKE) & (size > OTHER_UNIT))
+    if not len(wrong):
+        return ""
+    names = [f"{quote(before.names[i])} (by {slopes[i]:.3g})" for i in wrong]
+    return (
+        f"the efforts are a multiple of what the robot description needs, at {_listed(names)}: "
+        "are they in mN m, or currents? Set effort_unit or drive_gains in a columns file"
+    )
+
+
+def _compared(before: Residuals) -> tuple[Array, Array]:
+    """Return ratio and correlation (n,) of measured efforts and those of the description."""
+    slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
+    for i, kept in enumerate(before.kept.T):
+        measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))
+        a, b = measured - measured.mean(), predicted - predicted.mean()
+        power = float(np.linalg.norm(a) * np.linalg.norm(b))
+        if power > 0.0:
+            alike[i] = float(a @ b) / power
+            slopes[i] = float(np.linalg.norm(a) / np.linalg.norm(b))
+    return slopes, alike
+
+
 def _of_mass(found: Identification) -> str:
     before, after = (float(m.body_mass[1:].sum()) for m in (found.prior, found.m))
     if before <= 0.0 or before / MASS_RATIO <= after <= before * MASS_RATIO:
         return ""
     return (
-        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg. "
-        f"A change by more than a factor of {MASS_RATIO:g} suggests efforts or positions in other "
-        "units, a wrong sign, or efforts that the drives cut off"
+        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg, "
+        f"a change by more than a factor of {MASS_RATIO:g}. The recording and the robot "
+        "description do not fit: compare units and signs, or correct the masses by hand first"
     )
 
 

@@ -17,15 +17,15 @@ DPI = 110.0
 
 
 def draw_efforts(
-    before: Residuals, after: Residuals, black_box: Residuals | None = None, *, path: str | Path
+    before: Residuals, after: Residuals, path: str | Path, black_box: Residuals | None = None
 ) -> None:
     """Draw the efforts of a motion to a .svg, .png or .pdf file, one row per joint.
 
     Args:
         before: residuals of the prior.
         after: residuals of the identified Model in the same motion.
-        black_box: residuals of least squares without physical constraints.
         path: file to write.
+        black_box: residuals of least squares without physical constraints.
 
     Raises:
         ParameterError: the motions differ, the suffix is unknown, the file cannot be written,
