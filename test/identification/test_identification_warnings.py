@@ -9,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.identification.data.motion import Motion
 from rbdyn_ros.identification.equations.fit import identify
 from rbdyn_ros.identification.equations.payload import identify_payload
@@ -49,7 +50,7 @@ def assert_refused(found, *messages):
 
 def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=-good.effort))
-    assert_refused(found, "the efforts of 'shoulder_lift_joint' (correlation -", "other sign")
+    assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "other sign")
 
 
 def test_the_effort_of_one_joint_has_the_wrong_sign(truth, good):

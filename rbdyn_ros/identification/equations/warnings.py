@@ -282,8 +282,10 @@ def _unexplained(after: Residuals) -> str:
     share = float(np.linalg.norm(after.rms) / np.linalg.norm(largest))
     if share <= UNEXPLAINED:
         return ""
+    worst = int(np.nanargmax(after.share_of_peak))
     return (
-        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained; "
+        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained, most at "
+        f"{quote(after.names[worst])} with {100.0 * after.share_of_peak[worst]:.3g}; "
         f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
         "signs, end stops, collisions, missing friction"
     )
