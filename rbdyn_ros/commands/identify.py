@@ -28,7 +28,7 @@ from rbdyn_ros.commands.identify_actuators import (
     identify_actuators_of,
     wrong_actuator_options,
 )
-from rbdyn_ros.commands.recorded import recorded
+from rbdyn_ros.commands.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.identification.equations.residuals import Residuals
     from rbdyn_ros.identification.equations.result import Identification
     from rbdyn_ros.model.model import Model
+
+    Checked = tuple[Residuals, Residuals, Residuals]
 
 
 def add_identify(commands: Commands) -> None:
@@ -57,7 +59,7 @@ def add_identify(commands: Commands) -> None:
     command.add_argument(
         "recording",
         type=RECORDING_FILE,
-        help="rosbag2 folder, .mcap or .csv file with joint states",
+        help="rosbag2 folder, .mcap or .csv file with joint states; others with --columns",
     )
     command.add_argument(
         "--validate",
@@ -80,6 +82,7 @@ def add_identify(commands: Commands) -> None:
     )
     command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
     add_actuator_options(command)
+    add_reading_options(command)
     command.add_argument(
         "--joints", nargs="+", metavar="NAME", help="joints that moved (default: all)"
     )
@@ -106,12 +109,16 @@ def add_identify(commands: Commands) -> None:
         default=True,
         help="identify friction (default), or take it from the URDF",
     )
-    command.add_argument(
-        "--offset", action="store_true", help="identify a constant effort of each joint"
-    )
-    command.add_argument(
-        "--armature", action="store_true", help="identify the rotor inertia of each joint"
-    )
+    for term, meaning in (
+        ("armature", "the rotor inertia of each joint"),
+        ("stribeck", "additional friction near standstill"),
+        ("offset", "a constant effort of each joint"),
+    ):
+        command.add_argument(
+            f"--{term}",
+            action=argparse.BooleanOptionalAction,
+            help=f"identify {meaning} (default: if held-out parts of the motion show it)",
+        )
     command.set_defaults(run=_identify)
 
 
@@ -146,7 +153,7 @@ def _usage(options: argparse.Namespace) -> str:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
-    arm_only = ("patch", "validate", "offset", "armature")
+    arm_only = ("patch", "validate", "offset", "armature", "stribeck")
     if options.payload is not None and any(getattr(options, name) for name in arm_only):
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
             f"--{name}" for name in arm_only
@@ -187,6 +194,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
             friction=None if options.friction else Friction.of_model(m),
             offset=options.offset,
             armature=options.armature,
+            stribeck=options.stribeck,
             progress=tell,
         )
     checked = None if other is None else _checked(found, *other)
@@ -194,8 +202,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
         print(json.dumps(report_dict(found, checked), indent=2, allow_nan=False))
     else:
         print(report_text(found, checked), end="")
-    before, after = checked or (found.before, found.after)
-    status = _drawn(before, after, options.figure)
+    status = _drawn(*(checked or (found.before, found.after)), path=options.figure)
     why = why_no_patch(found)
     if why:
         print(f"rbdyn identify: {why}", file=sys.stderr)
@@ -203,13 +210,15 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     return max(status, _patched(document, found, options.patch))
 
 
-def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residuals, Residuals]:
+def _checked(found: Identification, rest: Array, motion: Motion) -> Checked:
     from rbdyn_ros.control.base.friction import Friction
     from rbdyn_ros.identification.equations.residuals import validate
 
+    assert found.black_box is not None  # identify sets it
     return (
         validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
         validate(found.m, found.friction, motion, found.offset, rest=rest),
+        found.black_box.validate(motion, rest),
     )
 
 
@@ -225,7 +234,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
         print(json.dumps(payload_dict(found), indent=2, allow_nan=False))
     else:
         print(payload_text(found), end="")
-    return _drawn(found.before, found.after, options.figure)
+    return _drawn(found.before, found.after, path=options.figure)
 
 
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:
@@ -243,14 +252,14 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     return DONE
 
 
-def _drawn(before: Residuals, after: Residuals, path: Path | None) -> int:
+def _drawn(*residuals: Residuals, path: Path | None) -> int:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import draw_efforts
 
     if path is None:
         return DONE
     try:
-        draw_efforts(before, after, path)
+        draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
     except ParameterError as error:
         return report_error("identify --figure", error, USAGE)
     return DONE

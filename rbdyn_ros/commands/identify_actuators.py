@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 YAML_FILE = FileOf((".yaml", ".yml"))
 #: Options of another result.
-OTHERS = ("payload", "patch", "validate", "figure", "offset", "armature")
+OTHERS = ("payload", "patch", "validate", "figure", "offset", "armature", "stribeck")
 #: Options that need --actuators.
 OWN = ("known", "motor_topic", "current")
 

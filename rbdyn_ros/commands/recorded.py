@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import nearest_file
+from rbdyn_ros.commands.common import FileOf, nearest_file
 from rbdyn_ros.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,15 +31,21 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     """
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.signals import to_motion
+    from rbdyn_ros.identification.equations.delay import without_delay
 
     rest, samples = read_samples(m, options, path)
     dofs = [dof_names(m).index(name) for name in samples.names]
     limits = m.jnt_effort[m.dof_jntid[dofs]]
-    return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+    motion = to_motion(samples, options.cutoff, effort_limits=limits)
+    motion, note = without_delay(m, motion, rest=rest)
+    if note:
+        print(f"rbdyn identify: {path}: {note}", file=sys.stderr)
+    return rest, motion
 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
     """Return the positions (nv,) of joints at rest, and checked samples; as for recorded."""
+    from rbdyn_ros.identification.data.columns import read_by_columns
     from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
     from rbdyn_ros.identification.data.plausible import (
         at_rest,
@@ -47,29 +54,82 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
         unknown_places,
     )
     from rbdyn_ros.identification.data.recordings import read_recording
+    from rbdyn_ros.identification.data.signals import without_repeats
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
     check_identifiable(m)
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]
+    renamed = {name: _mapped(name, options.map or ()) for name in dof_names(m)}
+    back = {there: here for here, there in renamed.items()}
+    there = [renamed[name] for name in names]
     try:
-        samples = read_recording(
-            path, names, options.topic, options.effort_topic, others, options.motor_topic
+        if options.columns is not None:
+            samples = read_by_columns(path, options.columns, there, raw=options.current)
+        else:
+            samples = read_recording(
+                path,
+                there,
+                options.topic,
+                options.effort_topic,
+                [renamed[name] for name in others],
+                options.motor_topic,
+                partly=options.joints is None,
+            )
+        samples = replace(
+            samples,
+            names=tuple(back[name] for name in samples.names),
+            others={back[name]: rows for name, rows in samples.others.items()},
+            motors={back[name]: rows for name, rows in samples.motors.items()},
         )
     except ParameterError as error:
         if error.code == "no-recording":
             raise not_there(error, path) from error
         raise
-    samples = plausible(m, samples)
+    samples, note = without_repeats(plausible(m, samples))
     rest = at_rest(m, samples)
-    warnings = stamp_warnings(samples)
+    warnings = [*stamp_warnings(samples), *([note] if note else [])]
     lost = unknown_places(m, samples)
     if lost:
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
     for warning in warnings:
         print(f"rbdyn identify: {path}: {warning}", file=sys.stderr)
     return rest, samples
+
+
+def add_reading_options(command: argparse.ArgumentParser) -> None:
+    """Add the options that say how a recording is read."""
+    command.add_argument(
+        "--columns",
+        type=FileOf((".yaml", ".yml")),
+        metavar="COLUMNS.yaml",
+        help="where a table without names, an .npz or a .mat file has its columns",
+    )
+    command.add_argument(
+        "--map",
+        action="append",
+        type=_pair,
+        metavar="ROBOT:RECORDING",
+        help="how joint names begin in the robot and in the recording, such as panda_:fer_",
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    robot, mark, recording = text.partition(":")
+    if not mark or not (robot or recording):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not ROBOT:RECORDING, two beginnings of joint names"
+        )
+    return robot, recording
+
+
+def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the name of a joint in the recording."""
+    for robot, recording in pairs:
+        if name.startswith(robot):
+            return recording + name.removeprefix(robot)
+    return name
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:

@@ -284,7 +284,7 @@ def test_a_resting_robot_determines_only_its_weight():
         wrong(truth), Motion(motion.names, motion.time, motion.qpos, still, still, effort)
     )
     assert found.after.rms.max() < 1e-6 * np.abs(effort).max()
-    assert "hardly excites" in " ".join(found.warnings)
+    assert "stay near the prior" in " ".join(found.warnings)
     assert np.isinf(found.base_std).any()
 
 

@@ -32,6 +32,8 @@ def test_no_change_decreases_the_sum(prior):
             J, P = (pseudo(y[10 * k : 10 * k + 10]) for y in (x, prior.start))
             ratio = np.linalg.solve(P, J)
             value += strength * (np.trace(ratio) - np.log(np.linalg.det(ratio)) - 4.0)
+            mass = x[10 * k] / prior.start[10 * k]
+            value += strength * 25.0 * (mass - np.log(mass) - 1.0)
         c = x[20:22] / prior.positive
         value += strength * np.sum(c - np.log(c) - 1.0)
         return value + strength * 0.5 * (x[22] / 3.0) ** 2

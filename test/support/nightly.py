@@ -5,6 +5,8 @@ import pytest
 
 #: Of the cases of a test one in so many runs.
 ONE_IN = {
+    # random arms, the same statement of each
+    "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
     # robots of others, which mostly have the same tree
     "specialization/test_traced_robots.py::test_functions": 4,
     "specialization/test_traced_robots.py::test_inverse_derivatives": 4,

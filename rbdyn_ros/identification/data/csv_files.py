@@ -29,18 +29,24 @@ LONGEST_LINE = 1_000_000
 SHOWN = 12
 
 
-def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Samples:
+def read_csv(
+    path: Path, names: Sequence[str], others: Sequence[str] = (), *, partly: bool = False
+) -> Samples:
     """Read a recording of some joints, and positions of others; other columns are ignored.
 
     A column <joint>.motor has the angle of the motor of a joint.
 
-    An incomplete last line is skipped.
+    An incomplete last line is skipped. With `partly`, joints without columns are left out.
 
     Raises:
         ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
             numbers, or is not a usable recording.
     """
-    n, header = len(names), _header(path)
+    header = _header(path)
+    if partly:
+        there = [name for name in names if _places(header, f"{name}.position")]
+        names = there or names
+    n = len(names)
     wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]
     speeds = [f"{name}.velocity" for name in names]
     speeds = speeds if all(_places(header, speed) for speed in speeds) else []

@@ -31,6 +31,8 @@ def read_recording(
     effort_topic: str | None = None,
     others: Sequence[str] = (),
     motor_topic: str | None = None,
+    *,
+    partly: bool = False,
 ) -> Samples:
     """Read the motion of some joints.
 
@@ -49,6 +51,7 @@ def read_recording(
         motor_topic: in a bag, a topic of sensor_msgs/JointState whose positions are the angles of
             the motors of joints, before their gears; they are interpolated. In a CSV file the
             columns <joint>.motor have these angles.
+        partly: leave out joints, such as fingers, that the recording does not have.
 
     Raises:
         ParameterError: the recording cannot be used; the message says why.
@@ -63,12 +66,12 @@ def read_recording(
             raise recording_error(
                 "no-topics", f"a CSV file has no topics, so no {given}", str(source)
             )
-        return read_csv(source, names, others)
+        return read_csv(source, names, others, partly=partly)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
         text = f"a recording is a rosbag2 folder, a .mcap, .db3 or .csv file{hint}"
         raise recording_error("unknown-suffix", text, str(source))
-    return _read_bag(source, names, topic, effort_topic, others, motor_topic)
+    return _read_bag(source, names, topic, effort_topic, others, motor_topic, partly=partly)
 
 
 def _read_bag(
@@ -78,6 +81,8 @@ def _read_bag(
     effort_topic: str | None,
     others: Sequence[str],
     motor_topic: str | None,
+    *,
+    partly: bool,
 ) -> Samples:
     beside: dict[str, list[float]] = {name: [] for name in others}
     stamps, rows = _rows(path, names, topic, beside)
@@ -104,7 +109,9 @@ def _read_bag(
     # subtract first: nanoseconds since 1970 exceed the precision of a double
     time = seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
-    columns = rows[:, 0], rows[:, 1], rows[:, 2]
+    there = np.isfinite(rows[:, [0, 2]]).any(axis=(0, 1)) if partly else np.ones(len(names), bool)
+    columns = rows[:, 0, there], rows[:, 1, there], rows[:, 2, there]
+    names = np.array(names)[there].tolist()
     return checked_samples(str(path), names, time, *columns, places, motors)
 
 

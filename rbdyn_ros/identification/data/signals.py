@@ -13,13 +13,15 @@ Modeling, Identification and Control of Robots, ch. 12.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 
-from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import apart
 from rbdyn_ros.identification.data.motion import SATURATED, Motion
@@ -31,6 +33,8 @@ ORDER = 4
 #: Default cutoff as a multiple of the highest frequency of the motion. That frequency bounds all
 #: but the fraction REST_OF_POWER of the power of the velocities.
 CUTOFF_RATIO, REST_OF_POWER = 10.0, 0.01
+#: Part of the peak density of a position below which there is no motion, only noise.
+PART_OF_PEAK = 1e-6
 #: Least default cutoff, as gravity and friction vary faster than the joints [Hz].
 LEAST_CUTOFF = 5.0
 #: Largest cutoff as a fraction of the Nyquist frequency.
@@ -127,6 +131,52 @@ def to_motion(
         thin=lambda rows: smooth(rows)[kept],
         kept=None if usable.all() else ~maximum_filter1d(~usable, wide, axis=0)[kept],
     )
+
+
+def without_repeats(samples: Samples) -> tuple[Samples, str]:
+    """Return samples without rows that repeat the previous one, and a note about them.
+
+    A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
+    moving arm never repeat exactly. Positions then seem to stop for one period, which looks like
+    a jerk. If the next step is as long as the steps beside it, the recorder's clock went on while
+    the motion did not, so the period is taken out of the time too.
+    """
+    parts = np.column_stack([samples.qpos, samples.effort])
+    moved = np.diff(samples.qpos, axis=0).any(axis=1)
+    again = np.append(False, ~np.diff(parts, axis=0).any(axis=1))
+    again[1:] &= maximum_filter1d(moved, 5)
+    if not again.any():
+        return samples, ""
+    kept, period = ~again, float(np.median(np.diff(samples.time)))
+    motors = {name: angles[kept] for name, angles in samples.motors.items()}
+    qvel = None if samples.qvel is None else samples.qvel[kept]
+    time = samples.time[kept]
+    short = (samples.time - period * np.cumsum(again))[kept]
+    late = np.flatnonzero(np.diff(np.cumsum(again)[kept])) + 1
+    stopped = _bend(short, samples.qpos[kept], late) < _bend(time, samples.qpos[kept], late)
+    chosen = short if stopped else time
+    text = f"{again.sum()} of {len(again)} samples repeat the previous one and are left out"
+    if stopped:
+        text += f"; their period of {period:.3g} s too, as the motion stands still there"
+    found = replace(
+        samples,
+        time=chosen - chosen[0],
+        qpos=samples.qpos[kept],
+        qvel=qvel,
+        effort=samples.effort[kept],
+        motors=motors,
+    )
+    return found, text
+
+
+def _bend(time: Array, qpos: Array, places: Ints) -> float:
+    """Return the mean change of speed around some samples."""
+    if not (np.diff(time) > 0.0).all():
+        return float("inf")
+    speed = np.diff(qpos, axis=0) / np.diff(time)[:, np.newaxis]
+    inner = places[(places > 1) & (places < len(speed))]
+    before, at, after = (speed[inner + k] for k in (-2, -1, 0))
+    return float(np.mean(np.abs(at - 0.5 * (before + after)))) if len(inner) else 0.0
 
 
 def motor_angles(samples: Samples, motion: Motion) -> dict[str, Array]:
@@ -241,11 +291,13 @@ def _regular(
 def _highest_frequency(qpos: Array, period: float) -> float:
     """Return the frequency below which nearly all power of the velocities lies.
 
-    Differentiation amplifies noise with frequency, so the noise floor is subtracted first.
+    Differentiation amplifies noise with frequency, so the noise floor is subtracted first. Coarse
+    positions and irregular stamps make noise that is not white; it is far below the peak.
     """
     length = min(len(qpos), round(20.0 / period))
     frequency, density = welch(qpos, 1.0 / period, "hann", length, detrend="linear", axis=0)
-    density = np.clip(density - 3.0 * np.median(density, axis=0), 0.0, None)
+    floor = np.maximum(3.0 * np.median(density, axis=0), PART_OF_PEAK * density.max(axis=0))
+    density = np.clip(density - floor, 0.0, None)
     power = np.cumsum(frequency[:, np.newaxis] ** 2 * density, axis=0)
     moving = power[-1] > 0.0
     if not moving.any():

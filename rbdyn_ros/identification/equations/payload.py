@@ -95,7 +95,7 @@ def identify_payload(
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
     own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
     eqs = equations(m, unknowns, unknowns.effort() - own, _at_link(m, f))
-    if not eqs.R[:, :10, :10].any():
+    if not eqs.effects()[:, :10].any():
         raise _not_carried(m.frame_names[f])
 
     def residuals(x: Array) -> Residuals:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least-squares equations of a motion, reduced to one row per unknown and joint."""
+"""Least-squares equations of a motion, reduced to one row per unknown, joint and part in time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.identification.data.motion import check_calculable, of_dofs
 from rbdyn_ros.identification.equations.regressor import extra_columns, torque_regressor
 from rbdyn_ros.identification.equations.unknowns import Unknowns
@@ -15,6 +17,8 @@ from rbdyn_ros.model.model import Model
 
 #: Samples in memory at once.
 CHUNK = 400
+#: Number of consecutive parts of a motion; each is held out once to judge a term of the model.
+PARTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,23 +26,45 @@ class Equations:
     """Reduced least-squares equations of a motion.
 
     Attributes:
-        R: (n, N + 1, N + 1) triangular factor of each joint's rows [A b]:
+        R: (PARTS, n, N + 1, N + 1) factor of the rows [A b] of each part and joint:
             |A x - b| = |R [x; -1]|.
+        count: (PARTS, n) number of rows.
     """
 
     R: Array
+    count: Ints
 
-    def weighted(self, sigma: Array) -> tuple[Array, Array]:
+    def weighted(self, sigma: Array, without: int | None = None) -> tuple[Array, Array]:
         """Return A (N + 1, N) and b (N + 1,), scaled by standard deviations sigma (n,).
+
+        Args:
+            sigma: (n,) standard deviation of the samples of each joint.
+            without: part to hold out; None: all parts count.
 
         Raises:
             ParameterError: they, or their squares, are not finite.
         """
+        R = self.R if without is None else np.delete(self.R, without, axis=0)
         with np.errstate(all="ignore"):
-            stacked = (self.R / sigma[:, None, None]).reshape(-1, self.R.shape[2])
+            stacked = (R / sigma[:, None, None]).reshape(-1, R.shape[3])
         check_calculable(stacked)
         factor = np.asarray(np.linalg.qr(stacked, mode="r"))
         return factor[:, :-1], factor[:, -1]
+
+    def squares(self, x: Array) -> Array:
+        """Return the sum of squared residuals of a solution, (PARTS, n)."""
+        squares: Array = np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=2)
+        return squares
+
+    def effects(self) -> Array:
+        """Return the RMS effort at each joint that one unit of an unknown makes, (n, N)."""
+        squares = np.sum(self.R[..., :-1] ** 2, axis=(0, 2))
+        effects: Array = np.sqrt(squares / self.count.sum(axis=0)[:, None])
+        return effects
+
+    def only(self, columns: Sequence[int]) -> Equations:
+        """Return the equations of some unknowns; the others are 0."""
+        return replace(self, R=self.R[..., [*columns, self.R.shape[3] - 1]])
 
 
 def equations(
@@ -63,18 +89,25 @@ def equations(
     columns = {kind: extra_columns(kind, motion, smoothing) for kind in {e.kind for e in extras}}
     qpos = of_dofs(m, dofs, motion.qpos, unknowns.rest)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
-    R = np.zeros((n, N + 1, N + 1))
+    R = np.zeros((PARTS, n, N + 1, N + 1))
+    ends = np.linspace(0, len(motion.time), PARTS + 1).astype(int)
+    spans = [
+        (k, b, min(b + CHUNK, ends[k + 1]))
+        for k in range(PARTS)
+        for b in range(ends[k], ends[k + 1], CHUNK)
+    ]
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
-        for begin in range(0, len(motion.time), CHUNK):
-            part = slice(begin, begin + CHUNK)
+        for k, begin, end in spans:
+            part = slice(begin, end)
             Y = torque_regressor(m, qpos[part], qvel[part], qacc[part])[:, dofs]
             block = np.zeros((len(Y), n, N + 1))
             block[:, :, :inertial] = Y if bodies is None else Y @ bodies
-            for k, extra in enumerate(extras):
-                block[:, extra.column, inertial + k] = columns[extra.kind][part, extra.column]
+            for u, extra in enumerate(extras, start=inertial):
+                block[:, extra.column, u] = columns[extra.kind][part, extra.column]
             block[:, :, N] = effort[part]
             check_calculable(block)
             for i in range(n):
                 rows = block[unknowns.kept[part, i], i]
-                R[i] = np.linalg.qr(np.concatenate([R[i], rows]), mode="r")
-    return Equations(R)
+                R[k, i] = np.linalg.qr(np.concatenate([R[k, i], rows]), mode="r")
+    count = [unknowns.kept[a:b].sum(axis=0) for a, b in pairwise(ends)]
+    return Equations(R, np.array(count, np.int64))

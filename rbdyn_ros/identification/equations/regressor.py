@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.friction import STRIBECK_VELOCITY
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
 from rbdyn_ros.identification.data.motion import Motion, check_identifiable
@@ -37,7 +38,7 @@ class Extra:
     """An unknown of one joint.
 
     Attributes:
-        kind: "viscous", "coulomb", "armature" or "offset".
+        kind: "viscous", "coulomb", "stribeck", "armature" or "offset".
         column: column of the joint in the motion.
     """
 
@@ -58,6 +59,10 @@ def extra_columns(kind: str, motion: Motion, smoothing: Array) -> Array:
     if kind == "coulomb":
         with np.errstate(over="ignore"):  # tanh is 1 then
             return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
+    if kind == "stribeck":
+        return motion.of_velocity(
+            lambda v: np.tanh(v / smoothing) * np.exp(-((v / STRIBECK_VELOCITY) ** 2))
+        )
     if kind == "armature":
         return motion.qacc
     return np.ones(motion.qvel.shape)

@@ -60,6 +60,14 @@ class Residuals:
         peak = np.abs(self.measured).max(axis=0)
         return self.rms / np.where(peak > 0.0, peak, np.nan)
 
+    @property
+    def explained(self) -> Array:
+        """Share of the variance of the efforts that is explained (n,); NaN without variance."""
+        variance = np.array(
+            [column[kept].var() for column, kept in zip(self.measured.T, self.kept.T, strict=True)]
+        )
+        return 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
+
 
 def validate(
     m: Model,

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.black_box import BlackBox
 from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.identification.equations.terms import Term
 from rbdyn_ros.model.model import Model
 
 
@@ -26,8 +28,8 @@ class Identification:
         base: the combinations of inertial parameters that the efforts depend on.
         base_values: (b,) identified values of the base parameters [SI].
         base_std: (b,) their standard deviations [SI].
-        friction_std: (2, nv) standard deviations of viscous and Coulomb friction; NaN where not
-            identified.
+        friction_std: (3, nv) standard deviations of viscous, Coulomb and Stribeck friction; NaN
+            where not identified.
         condition: condition number of the base regressor, with columns scaled to length 1.
         before: efforts of the motion predicted by the prior.
         after: efforts predicted by the identified Model.
@@ -35,6 +37,8 @@ class Identification:
             hold; None if none were identified.
         warnings: messages about the recording and the result.
         grave: warnings because of which the robot description should not be patched.
+        terms: terms that were tried on held-out parts of the motion.
+        black_box: least squares without physical constraints, to compare with.
     """
 
     prior: Model
@@ -51,3 +55,5 @@ class Identification:
     held: Residuals | None = None
     warnings: tuple[str, ...] = ()
     grave: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    black_box: BlackBox | None = None

@@ -3,12 +3,14 @@
 
 It minimises over x = [parameters of bodies, positive coefficients c, free coefficients o]
 
-    |A x - b|^2 / 2 + g sum_k D(J_k, P_k) + g sum_c (c/p - log(c/p) - 1) + g sum_o (o/s)^2 / 2
+    |A x - b|^2 / 2 + g sum_k [D(J_k, P_k) + w d(m_k, M_k)] + g sum_c d(c, p) + g sum_o (o/s)^2 / 2
 
-with pseudo-inertias J, prior pseudo-inertias P, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D
-is zero for J = P, infinite at the boundary of consistent bodies, convex, and independent of frames
-and units. So it keeps every body consistent and determines the directions that the data do not
-excite. In the limit g -> 0 the data are fitted exactly.
+with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, p) = c/p -
+log(c/p) - 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the
+boundary of consistent bodies, convex, and independent of frames and units. So it keeps every body
+consistent and determines the directions that the data do not excite. In the limit g -> 0 the data
+are fitted exactly. The term of the mass is there because CAD knows masses better than centres of
+mass and inertias: with D alone a small body would rather multiply its mass than move its centre.
 Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming
 approach, 2020.
 """
@@ -24,6 +26,9 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.data.motion import beyond_calculation, check_calculable
 from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
+#: Standard deviation of a prior mass, relative to it, and the weight w of its term.
+MASS_SPREAD = 0.2
+MASS_WEIGHT = MASS_SPREAD**-2
 #: Factor by which g decreases until it has the wanted value.
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
@@ -191,6 +196,10 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
     relative = np.swapaxes(half, 1, 2) @ inverse @ half
     slopes = [(relative - np.eye(4)).ravel(), positive / prior.positive - 1.0, free / prior.scale]
     curve = block_diag(*curves, np.diag(1.0 / positive), np.diag(1.0 / prior.scale))
+    w, ratio = np.sqrt(MASS_WEIGHT), bodies[:, 0] / prior.bodies[:, 0]
+    masses = np.zeros((len(bodies), len(x)))
+    masses[np.arange(len(bodies)), 10 * np.arange(len(bodies))] = w / bodies[:, 0]
+    slopes, curve = [*slopes, w * (ratio - 1.0)], np.concatenate([curve, masses])
     return _value(x, prior), np.concatenate(slopes), curve
 
 
@@ -205,9 +214,14 @@ def _value(x: Array, prior: Prior) -> float:
         return float("inf")
     over = np.linalg.solve(np.linalg.cholesky(pseudo_inertia(prior.bodies)), half)
     values = np.linalg.svd(over, compute_uv=False) ** 2
-    ratio = positive / prior.positive
-    total = np.sum(values - np.log(values) - 1.0) + np.sum(ratio - np.log(ratio) - 1.0)
+    total = np.sum(values - np.log(values) - 1.0) + _ratios(positive, prior.positive)
+    total += MASS_WEIGHT * _ratios(bodies[:, 0], prior.bodies[:, 0])
     return float(total + 0.5 * np.sum((free / prior.scale) ** 2))
+
+
+def _ratios(values: Array, prior: Array) -> float:
+    ratio = values / prior
+    return float(np.sum(ratio - np.log(ratio) - 1.0))
 
 
 def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:

@@ -24,12 +24,15 @@ MOVING = 5.0
 MOVING_SHARE = 0.1
 #: ... and no more than this fraction of them is saturated.
 MOST_LOST = 0.5
-#: Prior friction of a joint without one, as a fraction of its largest effort.
-GUESS = 0.01
+#: Prior friction of a joint without one, as a fraction of its largest effort: so large that the
+#: prior hardly opposes less or more.
+GUESS = 0.1
 #: Least effort scale of a joint, as a fraction of the largest effort of all joints.
 CARRIES_NOTHING = 1e-6
 #: Least measurable effort [N m or N].
 NO_EFFORT = 1e-6
+#: Kinds of unknowns that are friction.
+FRICTION = "viscous", "coulomb", "stribeck"
 #: Least number of usable samples of a joint.
 LEAST_KEPT = 10
 
@@ -88,29 +91,28 @@ class Unknowns:
         self.scale = np.array(sizes[len(sizes) - constants :], np.float64)
 
     def _size(self, extra: Extra) -> float:
-        i, k, guess = extra.column, self.dofs[extra.column], GUESS * self.largest[extra.column]
+        i, k, guess = (
+            extra.column,
+            self.dofs[extra.column],
+            float(GUESS * self.largest[extra.column]),
+        )
         if extra.kind == "viscous":
-            return float(self.friction.viscous[k] or guess / np.abs(self.motion.qvel[:, i]).max())
-        if extra.kind == "coulomb":
-            return float(self.friction.coulomb[k] or guess)
+            return max(
+                float(self.friction.viscous[k]), guess / np.abs(self.motion.qvel[:, i]).max()
+            )
+        if extra.kind in ("coulomb", "stribeck"):
+            return max(float(getattr(self.friction, extra.kind)[k]), guess)
         if extra.kind == "armature":
             change = float(np.abs(self.motion.qacc[:, i]).max()) or 1.0
-            return float(self.m.dof_armature[k] or guess / change)
+            return max(float(self.m.dof_armature[k]), guess / change)
         return float(guess)
 
     def effort(self) -> Array:
         """Return the efforts without known friction and rotors, (p, n)."""
-        values = {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
-        values |= {
-            "viscous": self.friction.viscous.copy(),
-            "coulomb": self.friction.coulomb.copy(),
-        }
-        for extra in self.extras:
-            values[extra.kind][self.dofs[extra.column]] = 0.0
-        known = replace(self.friction, viscous=values["viscous"], coulomb=values["coulomb"])
+        known, armature, _ = self.found(np.zeros(len(self.extras)))
         if any(extra.kind == "coulomb" for extra in self.extras):
             known = replace(known, stribeck=np.zeros(self.m.nv))
-        rotors = values["armature"][self.dofs] * self.motion.qacc
+        rotors = armature[self.dofs] * self.motion.qacc
         effort: Array = (
             self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
         )
@@ -118,11 +120,11 @@ class Unknowns:
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
         """Return friction, armature and offsets (nv,) of a solution."""
-        rows = {"viscous": self.friction.viscous.copy(), "coulomb": self.friction.coulomb.copy()}
+        rows = {kind: getattr(self.friction, kind).copy() for kind in FRICTION}
         rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         for extra, value in zip(self.extras, values, strict=True):
             rows[extra.kind][self.dofs[extra.column]] = value
-        friction = replace(self.friction, viscous=rows["viscous"], coulomb=rows["coulomb"])
+        friction = replace(self.friction, **{kind: rows[kind] for kind in FRICTION})
         return friction, rows["armature"], rows["offset"]
 
 
@@ -162,6 +164,7 @@ def _check_samples(motion: Motion, kept: Bools) -> None:
         name = motion.names[short[0]]
         text = (
             f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; it needs "
-            f"at least {LEAST_KEPT}, better some seconds of motion"
+            f"at least {LEAST_KEPT}, better some seconds of motion. Its largest effort is "
+            f"{np.abs(motion.effort[:, short[0]]).max():.4g}: is this in N m or N?"
         )
         raise ParameterError(Finding("too-few-samples", text, "error", name))

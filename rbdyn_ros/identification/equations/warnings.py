@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.errors import apart, quote
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.base import BaseParameters
@@ -17,14 +17,16 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Largest standard deviation of a base parameter, relative to its prior.
-DOUBTFUL = 0.3
 #: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
 MASS_RATIO = 2.0
 #: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
 UNEXPLAINED = 0.15
+#: Correlation of efforts with the description's beyond which their sign and unit can be judged.
+ALIKE = 0.8
+#: Efforts this many times larger or smaller than the description's are in another unit.
+OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3
 #: Residuals are friction if it explains this fraction of their power, ...
@@ -76,31 +78,68 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
     return found
 
 
+def spread(base: BaseParameters, prior: Prior) -> Array:
+    """Return the standard deviations of base parameters (b,) before the motion."""
+    size = prior.bodies.size
+    return np.asarray(
+        np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1), np.float64
+    )
+
+
 def parameter_warnings(
-    base: BaseParameters, std: Array, prior: Prior, condition: float
+    base: BaseParameters,
+    std: Array,
+    prior: Prior,
+    condition: float,
+    heard: Array,
+    after: Residuals,
 ) -> list[str]:
-    """Return warnings about weakly excited base parameters with standard deviations std (b,)."""
+    """Return warnings about base parameters that stay near the prior.
+
+    Args:
+        base: the base parameters.
+        std: (b,) their standard deviations from the motion alone.
+        prior: the prior.
+        condition: condition number of the motion.
+        heard: (b,) effort that the prior spread of a parameter makes, relative to the noise.
+        after: residuals of the result, which are the noise.
+    """
     found = []
     if POOR < condition <= TOO_POOR:
         found.append(
             f"the condition number of the motion is {condition:.3g}; up to {POOR:g} is good. A "
             "better motion moves all joints at once, far and in both directions"
         )
-    size = prior.bodies.size
-    spread = np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1)
-    weak = [name for name, doubt in zip(base.names, std > DOUBTFUL * spread, strict=True) if doubt]
-    if weak:
+    hidden = std > spread(base, prior)
+    small, mixed = hidden & (heard < 1.0), hidden & (heard >= 1.0)
+    if small.any():
+        noise = ", ".join(
+            f"{name} {rms:.2g}" for name, rms in zip(after.names, after.rms, strict=True)
+        )
         found.append(
-            f"the motion hardly excites {len(weak)} of {base.rank} base parameters, which stay "
-            f"near the prior: {_listed([name.split(' ')[0] for name in weak])}"
+            f"{small.sum()} of {base.rank} base parameters change the efforts by less than their "
+            f"noise (RMS {noise}), so they stay near the prior and matter little in this motion: "
+            f"{_listed(_leaders(base, small))}"
+        )
+    if mixed.any():
+        found.append(
+            f"the motion does not separate {mixed.sum()} of {base.rank} base parameters from "
+            "others, so they stay near the prior; move their joints farther and faster, and in "
+            f"other combinations: {_listed(_leaders(base, mixed))}"
         )
     return found
+
+
+def _leaders(base: BaseParameters, marks: Bools) -> list[str]:
+    return [base.names[k].split(" ")[0] for k in np.flatnonzero(marks)]
 
 
 def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
     """Return the reasons for which a result must not patch a URDF."""
     reasons = (
         too_poor(found.condition),
+        _of_signs(found.before),
+        _of_units(found.before),
         _of_mass(found),
         _unexplained(found.after),
         _of_friction(unknowns, found),
@@ -186,14 +225,55 @@ def _explained(columns: Array, rest: Array) -> float:
     return float(np.sum(explained**2)) / power if power > 0.0 else 0.0
 
 
+def _of_signs(before: Residuals) -> str:
+    """Return a warning about efforts that are the opposite of the description's, or ""."""
+    _, alike = _compared(before)
+    wrong = np.flatnonzero(alike < -ALIKE)
+    if not len(wrong):
+        return ""
+    names = [f"{quote(before.names[i])} (correlation {alike[i]:.2f})" for i in wrong]
+    return (
+        f"the efforts of {_listed(names)} are the opposite of what the robot description needs: "
+        "the effort or the encoder of the joint has the other sign. Set effort_signs or "
+        "position_signs in a columns file, or correct the joint's axis"
+    )
+
+
+def _of_units(before: Residuals) -> str:
+    """Return a warning about efforts of another size than the description's, or ""."""
+    slopes, alike = _compared(before)
+    size = np.maximum(slopes, 1.0 / np.where(slopes > 0.0, slopes, np.inf))
+    wrong = np.flatnonzero((alike > ALIKE) & (size > OTHER_UNIT))
+    if not len(wrong):
+        return ""
+    names = [f"{quote(before.names[i])} (by {slopes[i]:.3g})" for i in wrong]
+    return (
+        f"the efforts are a multiple of what the robot description needs, at {_listed(names)}: "
+        "are they in mN m, or currents? Set effort_unit or drive_gains in a columns file"
+    )
+
+
+def _compared(before: Residuals) -> tuple[Array, Array]:
+    """Return ratio and correlation (n,) of measured efforts and those of the description."""
+    slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
+    for i, kept in enumerate(before.kept.T):
+        measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))
+        a, b = measured - measured.mean(), predicted - predicted.mean()
+        power = float(np.linalg.norm(a) * np.linalg.norm(b))
+        if power > 0.0:
+            alike[i] = float(a @ b) / power
+            slopes[i] = float(np.linalg.norm(a) / np.linalg.norm(b))
+    return slopes, alike
+
+
 def _of_mass(found: Identification) -> str:
     before, after = (float(m.body_mass[1:].sum()) for m in (found.prior, found.m))
     if before <= 0.0 or before / MASS_RATIO <= after <= before * MASS_RATIO:
         return ""
     return (
-        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg. "
-        f"A change by more than a factor of {MASS_RATIO:g} suggests efforts or positions in other "
-        "units, a wrong sign, or efforts that the drives cut off"
+        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg, "
+        f"a change by more than a factor of {MASS_RATIO:g}. The recording and the robot "
+        "description do not fit: compare units and signs, or correct the masses by hand first"
     )
 
 
@@ -202,8 +282,10 @@ def _unexplained(after: Residuals) -> str:
     share = float(np.linalg.norm(after.rms) / np.linalg.norm(largest))
     if share <= UNEXPLAINED:
         return ""
+    worst = int(np.nanargmax(after.share_of_peak))
     return (
-        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained; "
+        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained, most at "
+        f"{quote(after.names[worst])} with {100.0 * after.share_of_peak[worst]:.3g}; "
         f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
         "signs, end stops, collisions, missing friction"
     )

@@ -16,13 +16,16 @@ WIDTH, ROW = 10.0, 1.7  # [inch]
 DPI = 110.0
 
 
-def draw_efforts(before: Residuals, after: Residuals, path: str | Path) -> None:
+def draw_efforts(
+    before: Residuals, after: Residuals, path: str | Path, black_box: Residuals | None = None
+) -> None:
     """Draw the efforts of a motion to a .svg, .png or .pdf file, one row per joint.
 
     Args:
         before: residuals of the prior.
         after: residuals of the identified Model in the same motion.
         path: file to write.
+        black_box: residuals of least squares without physical constraints.
 
     Raises:
         ParameterError: the motions differ, the suffix is unknown, the file cannot be written,
@@ -41,6 +44,9 @@ def draw_efforts(before: Residuals, after: Residuals, path: str | Path) -> None:
         left.plot(before.time, before.predicted[:, i], color=VERMILLION, lw=0.9, label="prior")
         left.plot(after.time, after.predicted[:, i], color=BLUE, lw=0.9, label="identified")
         left.set_ylabel(name, fontsize=8, color=INK)
+        if black_box is not None:
+            rows = black_box.predicted[:, i]
+            left.plot(black_box.time, rows, color=INK, lw=0.7, ls=":", label="black box")
         for residuals, colour in ((before, VERMILLION), (after, BLUE)):
             rest = residuals.measured[:, i] - residuals.predicted[:, i]
             right.plot(residuals.time, rest, color=colour, lw=0.8)
@@ -49,7 +55,7 @@ def draw_efforts(before: Residuals, after: Residuals, path: str | Path) -> None:
             one.grid(visible=True, lw=0.3)
     axes[0, 0].set_title("effort [N m or N]", fontsize=9)
     axes[0, 1].set_title("measured - predicted", fontsize=9)
-    axes[0, 0].legend(fontsize=7, ncols=3, loc="upper right")
+    axes[0, 0].legend(fontsize=7, ncols=4, loc="upper right")
     for one in axes[-1]:
         one.set_xlabel("time [s]", fontsize=8)
     figure.tight_layout()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,36 +18,51 @@ from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
 
 #: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
 LONGEST = 200
+TERM_NAMES = {
+    "armature": "rotor inertia",
+    "stribeck": "Stribeck friction",
+    "offset": "offset, or friction that depends on the direction",
+}
 
 
-def report_text(found: Identification, checked: tuple[Residuals, Residuals] | None = None) -> str:
+def report_text(found: Identification, checked: Sequence[Residuals] | None = None) -> str:
     """Return tables of residuals, friction and bodies.
 
     Args:
         found: result of identify.
-        checked: residuals of another motion, by the prior and by the identified Model.
+        checked: residuals of another motion by the prior, by the identified Model, and by
+            `black_box`.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:
-        parts.append(_residual_table("efforts of the validation motion", *checked))
+        parts.append(_validation_table(*checked))
     if found.held is not None:
         title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
         parts.append(_residual_table(title, found.before, found.held))
-    parts += [_friction_table(found), *_rotor_table(found), _body_table(found)]
+    parts += [*_term_table(found), _friction_table(found), *_rotor_table(found)]
+    parts += [_body_table(found)]
     parts += [_base_lines(found), *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def report_dict(
-    found: Identification, checked: tuple[Residuals, Residuals] | None = None
+    found: Identification, checked: Sequence[Residuals] | None = None
 ) -> dict[str, Any]:
     """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
     m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
-        report["validation"] = _residuals(*checked)
+        report["validation"] = _residuals(*checked[:2])
+        for row, explained, plain in zip(
+            report["validation"], checked[1].explained, checked[2].rms, strict=True
+        ):
+            row |= {"explained": finite_or_none(explained), "black_box": finite_or_none(plain)}
     if found.held is not None:
         report["residuals_of_urdf"] = _residuals(found.before, found.held)
+    report["terms"] = [
+        {"kind": t.kind, "without": t.without, "with": t.error, "kept": t.kept}
+        for t in found.terms
+    ]
     report["joints"] = [
         {
             "name": name,
@@ -54,6 +70,7 @@ def report_dict(
             "viscous_std": finite_or_none(found.friction_std[0, k]),
             "coulomb": float(found.friction.coulomb[k]),
             "coulomb_std": finite_or_none(found.friction_std[1, k]),
+            "stribeck": float(found.friction.stribeck[k]),
             "offset": float(found.offset[k]),
             "armature": float(m.dof_armature[k]),
         }
@@ -123,6 +140,33 @@ def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str
         known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
         rows.append((cut(name), *known))
     return [f"{title} [N m or N]", *aligned(rows)]
+
+
+_VALIDATION_HEAD = ("joint", "as described", "identified", "black box", "variance explained")
+
+
+def _validation_table(before: Residuals, after: Residuals, plain: Residuals) -> list[str]:
+    """Return the RMS on another motion; the black box is fitted without physical constraints."""
+    rows: list[Row] = [_VALIDATION_HEAD]
+    for i, name in enumerate(after.names):
+        errors = (f"{one.rms[i]:.4g}" for one in (before, after, plain))
+        rows.append((cut(name), *errors, f"{after.explained[i]:.2%}".replace("nan%", "-")))
+    return ["RMS on the validation motion [N m or N]", *aligned(rows)]
+
+
+_TERM_HEAD = ("term", "error without", "with", "")
+
+
+def _term_table(found: Identification) -> list[list[str]]:
+    """Return the table of the terms that were tried; empty if there are none."""
+    if not found.terms:
+        return []
+    rows: list[Row] = [_TERM_HEAD]
+    for term in found.terms:
+        kept = "kept" if term.kept else "left out"
+        rows.append((TERM_NAMES[term.kind], f"{term.without:.2%}", f"{term.error:.2%}", kept))
+    title = "terms tried on held-out parts of the motion (RMS error of the largest efforts)"
+    return [[title, *aligned(rows)]]
 
 
 _FRICTION_HEAD = ("joint", "viscous before", "after", "Coulomb before", "after")

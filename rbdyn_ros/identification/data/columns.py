@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import (
+    Either,
+    List,
+    Name,
+    Number,
+    NumberList,
+    OneOf,
+    Whole,
+)
+from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
+from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.identification.data.samples import Samples, checked_samples
+from rbdyn_ros.recording.bags import existing, recording_error
+
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+ANGLE_UNITS = {"rad": 1.0, "deg": np.pi / 180.0}
+EFFORT_UNITS = {"Nm": 1.0, "mNm": 1e-3}
+_ONE = Either(
+    scalar=Name("a column from 0, or the name of an array"),
+    items=List(Whole(high=100_000), "a column"),
+)
+
+DIALECT = Dialect(
+    "rbdyn_columns",
+    "a columns file",
+    "not-a-columns-file",
+    Table(
+        "columns file",
+        (
+            Key("joints", List(Name(), "the name of a joint", least=1), "in order", needed=True),
+            Key("time", _ONE, "times; default: from rate"),
+            Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
+            Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
+            Key("velocities", _ONE, "as positions"),
+            Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
+            Key("currents", _ONE, "currents of the drives [A], as positions"),
+            Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
+            Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of positions", default="rad"),
+            Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
+            Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
+            Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
+            Key("drive_gains", NumberList(), "torque of each joint by current [N m/A]"),
+        ),
+        one=("efforts", "currents"),
+    ),
+)
+
+
+def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
+    """Read a recording whose places a columns file describes.
+
+    Args:
+        path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
+        columns: the columns file.
+        names: joints to read; those that the file lacks are left out.
+        raw: whether currents stay currents.
+
+    Raises:
+        DescriptionError: the columns file is wrong.
+        ParameterError: the recording cannot be read, or lacks a column.
+    """
+    given = _read_map(existing(columns))
+    joints = list(given["joints"])
+    arrays = _arrays(existing(path))
+    time = _time(arrays, given, path)
+    n, p = len(joints), len(time)
+
+    def rows(key: str) -> Array:
+        found = _found(arrays, given[key], n, path, key)
+        if found.shape == (n, p) and n != p:
+            found = found.T
+        if found.shape != (p, n):
+            text = f"{key} has the shape {found.shape}; expected {p} samples of {n} joints"
+            raise recording_error("wrong-shape", text, str(path))
+        return found
+
+    angle = ANGLE_UNITS[given["angle_unit"]] * _each(given, "position_signs", n, path)
+    qpos = angle * rows("positions")
+    qvel = angle * rows("velocities") if "velocities" in given else np.full_like(qpos, np.nan)
+    effort = rows("efforts" if "efforts" in given else "currents")
+    effort = EFFORT_UNITS[given["effort_unit"]] * _each(given, "effort_signs", n, path) * effort
+    if "currents" in given and not raw:
+        if "drive_gains" not in given:
+            text = (
+                "the columns file has currents but no drive_gains; add them, or find them with "
+                "--actuators --current, for which the masses must be known"
+            )
+            raise recording_error("no-drive-gains", text, str(path))
+        effort = _each(given, "drive_gains", n, path) * effort
+    kept = [name for name in names if name in joints]
+    if not kept:
+        text = (
+            f"no joint of the columns file is a joint of the robot, such as {quote(names[0])}"
+            f"{did_you_mean(names[0], joints)}; map names with --map"
+        )
+        raise recording_error("other-joints", text, str(path))
+    k = [joints.index(name) for name in kept]
+    return checked_samples(str(path), kept, time, qpos[:, k], qvel[:, k], effort[:, k])
+
+
+def _read_map(path: Path) -> Given:
+    audit, source = Audit(), str(path)
+    given = DIALECT.read(DIALECT.parse(path.read_bytes(), source, audit), audit)
+    audit.raise_errors(source)
+    return given
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """Return the arrays of a file by name; a table has one array without a name."""
+    try:
+        if path.suffix.lower() == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                return {name: np.asarray(file[name], np.float64) for name in file.files}
+        if path.suffix.lower() == ".mat":
+            from scipy.io import loadmat
+
+            found = loadmat(path, squeeze_me=False)
+            return {
+                name: np.asarray(value, np.float64)
+                for name, value in found.items()
+                if isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+            }
+        with path.open(encoding="utf-8-sig") as file:
+            first = file.readline()
+        delimiter = next((mark for mark in ",;\t" if mark in first), None)
+        return {"": np.loadtxt(path, delimiter=delimiter, ndmin=2, encoding="utf-8-sig")}
+    except Exception as error:  # untrusted files: each library has its own errors
+        reason = str(error).split("\n")[0][:200]
+        raise recording_error(
+            "no-table", f"it is not a table of numbers: {reason}", str(path)
+        ) from error
+
+
+def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
+    """Return the array or the columns at a place of a columns file."""
+    if not isinstance(place, str):
+        columns = [int(k) for k in place]
+    elif place.isdigit():
+        columns = list(range(int(place), int(place) + n))
+    elif place in arrays and place:
+        return arrays[place]
+    else:
+        names = ", ".join(map(quote, list(arrays)[:12])) if "" not in arrays else "numbers"
+        text = f"{key} names {quote(place)}{did_you_mean(place, arrays)}; the file has {names}"
+        raise recording_error("no-column", text, str(path))
+    if "" not in arrays:
+        text = f"{key} is a column, but the file has named arrays: {', '.join(list(arrays)[:12])}"
+        raise recording_error("no-column", text, str(path))
+    table = arrays[""]
+    if max(columns) >= table.shape[1]:
+        text = f"{key} is in column {max(columns)}, but the last column is {table.shape[1] - 1}"
+        raise recording_error("no-column", text, str(path))
+    return table[:, columns]
+
+
+def _time(arrays: dict[str, Array], given: Given, path: Path) -> Array:
+    if "time" in given:
+        time = _found(arrays, given["time"], 1, path, "time").reshape(-1)
+        return np.asarray((time - time[0]) * TIME_UNITS[given["time_unit"]], np.float64)
+    if "rate" not in given:
+        text = "the columns file has neither time nor rate; one is needed"
+        raise recording_error("no-time", text, str(path))
+    rows = _found(arrays, given["positions"], len(given["joints"]), path, "positions")
+    count = rows.shape[0] if rows.shape[1] == len(given["joints"]) else rows.shape[1]
+    return np.arange(count) / float(given["rate"])
+
+
+def _each(given: Given, key: str, n: int, path: Path) -> Array:
+    """Return one number for each joint; 1 if the key is missing."""
+    values = np.asarray(given.get(key, np.ones(n)), np.float64).reshape(-1)
+    if len(values) != n:
+        text = f"{key} of the columns file has {len(values)} numbers for {n} joints"
+        raise recording_error("wrong-count", text, str(path))
+    return values

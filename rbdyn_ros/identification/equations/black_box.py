@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain least squares with the same regressor, as a line to compare an identified robot with.
+
+Without prior and constraints it predicts about as well as rigid bodies and this friction can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs, resting
+from rbdyn_ros.identification.equations.regressor import Extra, extra_columns, torque_regressor
+from rbdyn_ros.identification.equations.residuals import Residuals, friction_effort, validate
+from rbdyn_ros.model.model import Model
+
+#: Singular values below this fraction of the largest one are not determined by the motion.
+UNDETERMINED = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlackBox:
+    """A solution without physical constraints.
+
+    Attributes:
+        m: the Model; only its kinematics count.
+        x: (N,) parameters of all bodies, and the unknowns of the joints.
+        extras: names of joints and kinds of the last unknowns.
+        friction: known friction of all dofs, which x lacks.
+        armature: (nv,) known rotor inertias, which x lacks.
+    """
+
+    m: Model
+    x: Array
+    extras: Sequence[tuple[str, str]]
+    friction: Friction
+    armature: Array
+
+    def validate(self, motion: Motion, rest: ArrayLike | None = None) -> Residuals:
+        """Predict the efforts of a motion; arguments and errors as for `validate`."""
+        m, dofs = self.m, dofs_of(self.m, motion)
+        size = len(self.x) - len(self.extras)
+        qpos = of_dofs(m, dofs, motion.qpos, resting(m, rest))
+        qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
+        predicted = torque_regressor(m, qpos, qvel, qacc)[:, dofs] @ self.x[:size]
+        predicted += self.armature[dofs] * motion.qacc
+        predicted += friction_effort(self.friction, motion, dofs)
+        smoothing = self.friction.smoothing[dofs]
+        columns = {kind: extra_columns(kind, motion, smoothing) for _, kind in self.extras}
+        for (name, kind), value in zip(self.extras, self.x[size:], strict=True):
+            if name in motion.names:
+                i = motion.names.index(name)
+                predicted[:, i] += value * columns[kind][:, i]
+        return replace(validate(m, self.friction, motion, rest=rest), predicted=predicted)
+
+
+def plain_solution(A: Array, b: Array) -> Array:
+    """Return the least-squares solution of A x = b, the shortest one if there are several."""
+    lengths = np.linalg.norm(A, axis=0)
+    scale = np.where(lengths > 0.0, lengths, 1.0)
+    x: Array = np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale
+    return x
+
+
+def named(extras: Sequence[Extra], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the joints and the kinds of unknowns."""
+    return [(names[extra.column], extra.kind) for extra in extras]

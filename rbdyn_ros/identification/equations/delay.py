@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimate and correct the delay between the positions and the efforts of a recording.
+
+Efforts that come late by d are e(t) - d e'(t) in the first order, so d is one more unknown of
+the least squares, common to all joints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
+from scipy.linalg import qr
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.identification.data.motion import Motion, dofs_of, kept_samples, of_dofs, resting
+from rbdyn_ros.identification.equations.regressor import extra_columns, torque_regressor
+from rbdyn_ros.identification.equations.residuals import memory
+from rbdyn_ros.model.model import Model
+
+#: A delay is corrected if it is this many times its standard deviation, ...
+SURE = 4.0
+#: ... and longer than this [s]; the longest one that can be estimated [s].
+SHORTEST, LONGEST = 1e-3, 0.1
+#: Times that the linear estimate is repeated.
+ROUNDS = 3
+#: Columns below this fraction of the largest are dependent.
+DEPENDENT = 1e-7
+
+
+def without_delay(
+    m: Model, motion: Motion, smoothing: float = 0.01, rest: ArrayLike | None = None
+) -> tuple[Motion, str]:
+    """Return a motion whose efforts are those of its positions, and a note; "" if unchanged.
+
+    Args:
+        m: the Model; only its kinematics count.
+        motion: the motion.
+        smoothing: as in identify.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
+
+    Raises:
+        ModelError, ParameterError: as identify.
+    """
+    Q = _basis(m, motion, smoothing, rest)
+    found, total, std = motion, 0.0, 0.0
+    for _ in range(ROUNDS):
+        step, std = _step(Q, found)
+        total += step
+        if not abs(total) < LONGEST:
+            return motion, ""
+        found = _earlier(motion, total)
+    if abs(total) < max(SURE * std, SHORTEST):
+        return motion, ""
+    when = "after" if total > 0.0 else "before"
+    text = (
+        f"efforts come {1e3 * abs(total):.2g} +- {1e3 * std:.1g} ms {when} the positions; "
+        "they are moved by this"
+    )
+    return found, text
+
+
+def _basis(m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
+    """Return an orthonormal basis (p, n, r) of the efforts that the Model can make."""
+    dofs = dofs_of(m, motion)
+    where, n = resting(m, rest), len(dofs)
+    qpos = of_dofs(m, dofs, motion.qpos, where)
+    qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
+    Y = torque_regressor(m, qpos, qvel, qacc)[:, dofs]
+    kinds = [
+        extra_columns(kind, motion, np.full(n, smoothing))
+        for kind in ("viscous", "coulomb", "armature", "offset")
+    ]
+    extras = np.einsum("kpi,ij->pikj", np.array(kinds), np.eye(n)).reshape(len(Y), n, -1)
+    size = np.abs(motion.effort).max(axis=0)
+    kept = kept_samples(m, motion, dofs)[:, :, None]
+    A = kept * np.concatenate([Y, extras], axis=2) / np.where(size > 0.0, size, 1.0)[:, None]
+    flat = A.reshape(len(Y) * n, -1)
+    lengths = np.linalg.norm(flat, axis=0)
+    Q, R, _ = qr(flat / np.where(lengths > 0.0, lengths, 1.0), mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > DEPENDENT * diagonal.max(initial=0.0)).sum())
+    return np.asarray(Q[:, :rank].reshape(len(Y), n, rank), np.float64)
+
+
+def _step(Q: Array, motion: Motion) -> tuple[float, float]:
+    """Return a delay and its standard deviation [s]."""
+    kept = np.ones(motion.effort.shape, bool) if motion.kept is None else motion.kept
+    size = np.abs(motion.effort).max(axis=0)
+    size = np.where(size > 0.0, size, 1.0)
+    rate = np.gradient(motion.effort, motion.time, axis=0)
+    rest, slope = (_beyond(Q, np.where(kept, rows / size, 0.0)) for rows in (motion.effort, rate))
+    noise = rest.std(axis=0) * np.sqrt(memory(rest))
+    weight = np.where(noise > 0.0, 1.0 / np.where(noise > 0.0, noise, 1.0), 0.0)
+    power = float(np.sum((weight * slope) ** 2))
+    if power == 0.0:
+        return 0.0, 0.0
+    return -float(np.sum(weight**2 * slope * rest)) / power, power**-0.5
+
+
+def _beyond(Q: Array, rows: Array) -> Array:
+    """Return the part of rows (p, n) that the basis does not have."""
+    return np.asarray(rows - Q @ np.tensordot(Q, rows, axes=((0, 1), (0, 1))), np.float64)
+
+
+def _earlier(motion: Motion, delay: float) -> Motion:
+    """Return a motion whose efforts are taken from a later time."""
+    later = motion.time + delay
+    inside = (later >= motion.time[0]) & (later <= motion.time[-1])
+    effort = CubicSpline(motion.time, motion.effort)(later.clip(*motion.time[[0, -1]]))
+    kept = np.ones(effort.shape, bool) if motion.kept is None else motion.kept
+    return replace(motion, effort=effort, kept=kept & inside[:, np.newaxis])

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of other programs, which a columns file describes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from support.refusals import refused, worded
+
+from rbdyn_ros.errors import ParameterError, RbdynError
+from rbdyn_ros.identification.data.columns import read_by_columns
+
+NAMES = ["arm", "wrist"]
+HEAD = "rbdyn_columns: 1\njoints: [arm, wrist]\n"
+
+
+@pytest.fixture
+def rows():
+    """Return time (50,), and positions, velocities and efforts (50, 2)."""
+    rng = np.random.default_rng(0)
+    return 0.01 * np.arange(50), *rng.normal(size=(3, 50, 2))
+
+
+def read(tmp_path, text, file, *, raw=False, names=NAMES):
+    columns = tmp_path / "columns.yaml"
+    columns.write_text(HEAD + text)
+    return read_by_columns(file, columns, names, raw=raw)
+
+
+def table(tmp_path, rows, delimiter=","):
+    file = tmp_path / "log.txt"
+    np.savetxt(file, np.column_stack(rows), delimiter=delimiter)
+    return file
+
+
+def same(found, rows, effort=1.0):
+    time, q, v, tau = rows
+    np.testing.assert_allclose(found.time, time, atol=1e-12)
+    np.testing.assert_allclose(found.qpos, q)
+    np.testing.assert_allclose(found.qvel, v)
+    np.testing.assert_allclose(found.effort, effort * tau)
+
+
+@pytest.mark.parametrize("delimiter", [",", " ", ";", "\t"])
+def test_a_table_without_header(tmp_path, rows, delimiter):
+    text = "time: 0\npositions: 1\nvelocities: [3, 4]\nefforts: 5\n"
+    same(read(tmp_path, text, table(tmp_path, rows, delimiter)), rows)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_arrays_by_name(tmp_path, rows, suffix, turned):
+    file = tmp_path / f"log{suffix}"
+    q, v, tau = (row.T if turned else row for row in rows[1:])
+    arrays = {"t": rows[0], "q": q, "dq": v, "tau": tau}
+    if suffix == ".npz":
+        np.savez(file, **arrays)
+    else:
+        savemat(file, arrays)
+    text = "time: t\npositions: q\nvelocities: dq\nefforts: tau\n"
+    same(read(tmp_path, text, file), rows)
+
+
+def test_units_signs_and_gains(tmp_path, rows):
+    time, q, v, tau = rows
+    turned = np.array([1.0, -1.0]) * np.degrees(1.0)
+    file = table(tmp_path, (1e3 * time + 7e3, turned * q, turned * v, tau))
+    text = (
+        "time: 0\npositions: 1\nvelocities: 3\ncurrents: 5\ntime_unit: ms\nangle_unit: deg\n"
+        "position_signs: [1, -1]\neffort_signs: [-1, 1]\ndrive_gains: [10, 20]\n"
+    )
+    same(read(tmp_path, text, file), rows, np.array([-10.0, 20.0]))
+    same(read(tmp_path, text, file, raw=True), rows, np.array([-1.0, 1.0]))
+
+
+def test_a_rate_and_fewer_joints(tmp_path, rows):
+    text = "rate: 100\npositions: 1\nefforts: 5\neffort_unit: mNm\n"
+    found = read(tmp_path, text, table(tmp_path, rows), names=["finger", "wrist"])
+    assert found.names == ("wrist",)
+    assert found.qvel is None
+    np.testing.assert_allclose(found.effort[:, 0], 1e-3 * rows[3][:, 1])
+    np.testing.assert_allclose(found.time, rows[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("time: 0\npositions: 1\n", "bad-value"),
+        ("time: 0\npositions: 1\ncurrents: 5\n", "no-drive-gains"),
+        ("time: 0\npositions: 1\nefforts: 6\n", "no-column"),
+        ("time: 0\npositions: q\nefforts: 5\n", "no-column"),
+        ("positions: 1\nefforts: 5\n", "no-time"),
+        ("time: 0\npositions: 1\nefforts: [5]\n", "wrong-shape"),
+        ("time: 0\npositions: 1\nefforts: 5\neffort_signs: [1]\n", "wrong-count"),
+        ("time: 0\npositions: 1\nefforts: 5\neffort_unit: lbf\n", "bad-value"),
+    ],
+)
+def test_wrong_columns_files_are_refused(tmp_path, rows, text, code):
+    file = table(tmp_path, rows)
+    with pytest.raises(RbdynError) as caught:
+        read(tmp_path, text, file)
+    for finding in caught.value.findings:
+        worded(finding.code, finding.message)
+    assert caught.value.code == code
+
+
+def test_other_robots_and_other_files_are_refused(tmp_path, rows):
+    text = "time: 0\npositions: 1\nefforts: 5\n"
+    with refused(ParameterError, "other-joints"):
+        read(tmp_path, text, table(tmp_path, rows), names=["armm"])
+    broken = Path(tmp_path, "log.npz")
+    broken.write_bytes(b"PK nothing")
+    with refused(ParameterError, "no-table"):
+        read(tmp_path, text, broken)
+    np.savez(broken, q=rows[1])
+    with refused(ParameterError, "no-column"):
+        read(tmp_path, text, broken)
