@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import threading
 import time
@@ -18,13 +19,14 @@ from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.robot import RobotServer
 from rbdyn_ros.control_box.franka.sensing import Measured
 from rbdyn_ros.control_box.sockets import Endpoint
-from rbdyn_ros.control_box.wire import Line, LineFaults
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.control_box.wire import FAULTLESS, Line, LineFaults
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime import realtime
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
 from rbdyn_ros.runtime.state import LoopState
-from rbdyn_ros.runtime.types import Command, Faults
+from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 
 #: In lock-step a motion that waits for its first command gets its second state after this, and
 #: more states this often [s]. So a client that answers sooner always answers the same state.
@@ -37,8 +39,8 @@ AHEAD = 2e-4
 class WireFaults:
     """Faults of the wire in both directions, see LineFaults."""
 
-    states: LineFaults = LineFaults()
-    commands: LineFaults = LineFaults()
+    states: LineFaults = FAULTLESS
+    commands: LineFaults = FAULTLESS
 
     @staticmethod
     def of(faults: Faults, double: float, period_ns: int) -> WireFaults:
@@ -57,9 +59,8 @@ class WireFaults:
 
 def without_channel(faults: Faults) -> Faults:
     """Return faults without those that act on the wire."""
-    clean = dict.fromkeys(("command_delay", "command_jitter", "command_drop"), 0.0)
-    clean |= dict.fromkeys(("state_delay", "state_jitter", "state_drop"), 0.0)
-    return replace(faults, link_loss=False, **clean)
+    clean = Faults.none(len(faults.stuck))
+    return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
 
 
 class FrankaBox:
@@ -76,7 +77,6 @@ class FrankaBox:
 
     Attributes:
         robot, gripper: the servers; gripper is None without a hand.
-        lateness: of the newest states, from the end of their tick until they left [s].
 
     Raises:
         RbdynError: the tick of the loop is not 1 ms, or a port is in use.
@@ -117,7 +117,6 @@ class FrankaBox:
         self._dofs = np.concatenate([arm.dofs, arm.fingers])
         self._given = 0  # message_id of the newest state that the client got
         self._epoch = 0
-        self.lateness: list[float] = []
         self._asked: list[Callable[[], None]] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-box", daemon=True)
@@ -148,6 +147,8 @@ class FrankaBox:
         self._asked.append(action)
 
     def _run(self) -> None:
+        with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
+            realtime.obtain("off" if self._lockstep else self._loop.settings.realtime)
         version = 0
         while not self._ended.is_set():
             found = self._loop.readout.newer(version, 0.1)
@@ -155,7 +156,7 @@ class FrankaBox:
                 self._exchange(0.0)
                 continue
             version, state = found
-            if state.fault < 0 and not state.paused or self._lockstep:
+            if (state.fault < 0 and not state.paused) or self._lockstep:
                 self._cycle(state)
 
     def _cycle(self, state: LoopState) -> None:
@@ -183,10 +184,12 @@ class FrankaBox:
             self._exchange(until_next if self.robot.awaits else 0.0, tick)
         for data in reversed(self._commands.arrived(tick)):
             self.robot.command(data)
-        efforts = [self.robot.act()]
+        parts = [self.robot.act()]
         if self.gripper is not None:
-            efforts.append(self.gripper.act())
-        self._loop.orders.command(Command.of_efforts(self._dofs, np.concatenate(efforts)), tick)
+            parts.append(self.gripper.act())
+        numbers = {n: np.concatenate([getattr(part, n) for part in parts]) for n in NUMBERS}
+        command = Command(self._dofs, np.full(len(self._dofs), IMPEDANCE), **numbers)
+        self._loop.orders.command(command, tick if self._lockstep else None)
         for end in self._ends:
             end.flush()
 

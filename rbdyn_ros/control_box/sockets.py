@@ -171,8 +171,9 @@ def check_address(address: str, anywhere: bool) -> str:
         return ""
     if not anywhere:
         raise refusal(
-            f"a control box at {address} could be reached from other machines, and has no password;"
-            " allowed are addresses from 127.0.0.1 to 127.255.255.254, or set box_anywhere"
+            f"a control box at {address} could be reached from other machines, and has no "
+            "password; allowed are addresses from 127.0.0.1 to 127.255.255.254; box_anywhere "
+            "allows others"
         )
     return f"the control box at {address} can be reached from other machines, without a password"
 

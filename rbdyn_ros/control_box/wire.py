@@ -32,6 +32,9 @@ class LineFaults:
     dead: bool = False
 
 
+FAULTLESS = LineFaults()
+
+
 class Line:
     """One direction of the wire.
 
@@ -44,7 +47,7 @@ class Line:
     """
 
     def __init__(self, seed: int, direction: int) -> None:
-        self.faults = LineFaults()
+        self.faults = FAULTLESS
         self._seed, self._direction = seed, direction
         self._way: list[tuple[int, int, bytes]] = []  # when it comes, its number, the packet
         self._count = 0

@@ -104,7 +104,9 @@ class Readout:
         """
         words = self._states.version
         if words[0] == version:
-            wait_at(words.ctypes.data, version, round(timeout * NANOSECONDS), np.zeros(2, np.int64))
+            wait_at(
+                words.ctypes.data, version, round(timeout * NANOSECONDS), np.zeros(2, np.int64)
+            )
         if words[0] == version:
             return None
         source = self._source

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
@@ -20,6 +21,7 @@ from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import coriolis_term, gravity_term
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.loading.load import load_urdf
+from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -159,14 +161,14 @@ class FrankaArm:
         return np.concatenate([J[3:] + lever @ J[:3], J[:3]])
 
 
-def with_rotors(m: Model, description: Description, prefix: str = "") -> Model:
+def with_rotors(m: Model, prefix: str = "") -> Model:
     """Return the simulated Model with ROTOR at the arm's joints that have no rotor inertia."""
-    names = [joint.name for joint in _arm_joints(description, prefix)]
-    dofs = m.jnt_dofadr[[m.jnt_names.index(name) for name in names]]
     armature = m.dof_armature.copy()
-    armature[dofs] = np.where(armature[dofs] == 0.0, ROTOR, armature[dofs])
-    if (armature == m.dof_armature).all():
-        return m
+    for j, name in enumerate(m.jnt_names):
+        turns = m.jnt_type[j] == JointType.HINGE
+        if turns and name.startswith(prefix) and _ARM_JOINT.search(name):
+            k = m.jnt_dofadr[j]
+            armature[k] = armature[k] or ROTOR
     kept = {name: getattr(m, name) for name in PRIMARY}
     return with_arrays(m, kept | {"dof_armature": armature})
 
@@ -189,7 +191,7 @@ def _arm_joints(description: Description, prefix: str) -> list[Joint]:
             f"in one chain, and lacks {', '.join(lacks)}"
         )
     joints = [joints[0] for joints in chain]
-    for upper, lower in zip(joints, joints[1:], strict=False):
+    for upper, lower in itertools.pairwise(joints):
         if upper.child != lower.parent:
             raise refusal(
                 f"this robot is not an arm of Franka: joint {quote(lower.name)} hangs from link "

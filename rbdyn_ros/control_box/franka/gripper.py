@@ -14,6 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.laws import Torques
 from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.packets import Framing, GripperRequest, GripperStatus
 
@@ -117,7 +118,9 @@ class GripperServer:
         status = 0 if right else packets.INCOMPATIBLE
         mine = packets.GRIPPER_VERSION.to_bytes(2, "little")
         self._answers.append(
-            self._framing.answer(GripperRequest.CONNECT, number, status.to_bytes(2, "little") + mine)
+            self._framing.answer(
+                GripperRequest.CONNECT, number, status.to_bytes(2, "little") + mine
+            )
         )
 
     def _answer(self, command: int, number: int, status: GripperStatus) -> None:
@@ -157,10 +160,8 @@ class GripperServer:
         self._stopped = self._stopped + 1 if still else 0
         if self._running is not None:
             self._judge()
-        return self.packet() if self._number % EVERY == 0 else self._skip()
-
-    def _skip(self) -> None:
         self._number += 1
+        return self.packet() if self._number % EVERY == 0 else None
 
     def _judge(self) -> None:
         """End the command when its width is reached or the fingers have stopped."""
@@ -179,20 +180,19 @@ class GripperServer:
             return
         self._end(GripperStatus.SUCCESS if done else GripperStatus.UNSUCCESSFUL)
 
-    def act(self) -> Array:
+    def act(self) -> Torques:
         """Return the forces of the fingers until the next cycle."""
         assert self._aim is not None
         step = self._speed * CYCLE
         self._aim = self._aim + np.clip(self._goal - self._aim, -step, step)
-        lead = self._force / STIFFNESS  # further ahead it would only wind up
+        most = np.minimum(self._force, self._arm.finger_effort / self._sides)
+        lead = most / STIFFNESS  # the spring pulls at most with the force
         self._aim = np.clip(self._aim, self._x - lead, self._x + lead)
-        force = STIFFNESS * (self._aim - self._x) - DAMPING * self._v
-        most = np.minimum(self._force * self._sides, self._arm.finger_effort)
-        return np.clip(force * self._sides, -most, most)
+        one = np.full(len(self._x), float(self._sides))
+        return Torques(0.0 * one, STIFFNESS * one, DAMPING * one, self._aim, 0.0 * one)
 
     def packet(self) -> bytes:
         """Return a packet of the state."""
-        self._number += 1
         p = np.zeros((), packets.GRIPPER_STATE)
         p["message_id"], p["width"], p["max_width"] = self._number, self.width, self._most
         p["is_grasped"], p["temperature"] = self._grasped, 25

@@ -38,20 +38,45 @@ class At:
     T: Array
 
 
-def joint_impedance(s: At, K: Array, q: Array, dq: Array, ddq: Array) -> Array:
+@dataclass(frozen=True, slots=True, eq=False)
+class Torques:
+    """Torques until the next cycle; springs and dampers follow the state in every tick.
+
+    Attributes:
+        effort: (n,) beside the springs [N m or N].
+        stiffness, damping: (n,) of springs to `position` and dampers to `velocity`.
+        position, velocity: (n,).
+    """
+
+    effort: Array
+    stiffness: Array
+    damping: Array
+    position: Array
+    velocity: Array
+
+    @staticmethod
+    def of(effort: Array) -> Torques:
+        """Return torques without springs."""
+        z = np.zeros_like(effort)
+        return Torques(effort, z, z, z, z)
+
+    def at(self, q: Array, dq: Array) -> Array:
+        """Return the torques in a state (n,)."""
+        spring = self.stiffness * (self.position - q) + self.damping * (self.velocity - dq)
+        return self.effort + spring
+
+
+def joint_impedance(s: At, K: Array, q: Array, dq: Array, ddq: Array) -> Torques:
     """Return K (q_d - q) + D (dq_d - dq) + M ddq_d + C dq.
 
     Source: Albu-Schaeffer, Ott, Hirzinger, A unified passivity-based control framework for
     position, torque and impedance control of flexible joint robots, 2007.
     """
     D = 2.0 * RATIO * np.sqrt(K * np.diag(s.M))
-    torque: Array = K * (q - s.q) + D * (dq - s.dq) + s.M @ ddq + s.coriolis
-    return torque
+    return Torques(s.M @ ddq + s.coriolis, K, D, q, dq)
 
 
-def cartesian_impedance(
-    s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Array
-) -> Array:
+def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Return J^T (K e + D (v_d - v)) + M ddq_d + C dq, and a weak spring to q_d beside the task.
 
     K and D act in the axes of the stiffness frame; D is critical for the inertia there.
@@ -62,7 +87,9 @@ def cartesian_impedance(
         s: the state.
         K: (6,) stiffness.
         T: (4, 4) desired pose of the stiffness frame.
-        q, dq, ddq: (7,) desired joints.
+        q: (7,) desired positions.
+        dq: (7,) desired velocities.
+        ddq: (7,) desired accelerations.
     """
     R = s.T[:3, :3]
     J = np.concatenate([R.T @ s.J[:3], R.T @ s.J[3:]])
@@ -85,7 +112,8 @@ def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
         s: the state.
         free: (6,) whether a hand may move the stiffness frame along x y z, about x y z of O.
         elbow_free: whether it may move joint 3.
-        T, q: where guiding began.
+        T: (4, 4) pose of the stiffness frame where guiding began.
+        q: (7,) positions where it began.
     """
     gap = np.concatenate([T[:3, 3] - s.T[:3, 3], turn_between(s.T[:3, :3], T[:3, :3])])
     K = np.where(free, 0.0, CARTESIAN_STIFFNESS)

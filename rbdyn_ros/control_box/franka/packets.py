@@ -46,7 +46,7 @@ def _f(name: str, n: int, meaning: str, fidelity: Fidelity = "simulated") -> Ent
 
 
 ENTRIES = (
-    Entry("message_id", "<u8", (), "simulated", "number of the state; one more each cycle of 1 ms"),
+    Entry("message_id", "<u8", (), "simulated", "number of the state, one more each cycle"),
     _f("O_T_EE", 16, "measured pose of the end effector"),
     _f("O_T_EE_d", 16, "desired pose: of q_d"),
     _f("F_T_EE", 16, "end effector in the flange: F_T_NE times NE_T_EE"),

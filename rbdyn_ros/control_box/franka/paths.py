@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -65,7 +67,7 @@ class Stream:
         self.at(self.v + np.clip(wanted - self.v, -most * CYCLE, most * CYCLE))
 
 
-def broken(v: Array, a: Array, jerk: Array, limits: tuple[Array, Array, Array]) -> str:
+def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
     """Return which limit a motion breaks: velocity, acceleration, jerk, or nothing."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
@@ -178,14 +180,16 @@ class CartesianPath:
         jerk = self.twist.at(twist)
         found = ""
         for part, most in ((slice(3), limits.translation), (slice(3, 6), limits.rotation)):
-            sizes = [np.linalg.norm(x[part], keepdims=True) for x in (twist, self.twist.a, jerk)]
-            found = found or broken(*sizes, tuple(most.reshape(3, 1)))
+            v, a, j = (np.atleast_1d(np.linalg.norm(x[part])) for x in (twist, self.twist.a, jerk))
+            found = found or broken(v, a, j, most)
         if found:
             return f"cartesian_motion_generator_{_NAMES[found]}"
         if elbow is not None and (error := self._take_elbow(elbow, limits)):
             return error
         self.T, self._begun = T, True
-        return joint_error("cartesian_motion_generator_joint_", self._joints, self._follow(), self._arm)
+        return joint_error(
+            "cartesian_motion_generator_joint_", self._joints, self._follow(), self._arm
+        )
 
     def _take_elbow(self, elbow: Array, limits: Limits) -> str:
         if elbow[1] != np.sign(self._joints.x[3] - limits.flip):
@@ -193,8 +197,7 @@ class CartesianPath:
         if not self._begun and abs(elbow[0] - self.elbow.x[0]) > START_JOINTS:
             return "cartesian_motion_generator_start_elbow_invalid"
         jerk = self.elbow.to(elbow[:1])
-        most = tuple(limits.elbow.reshape(3, 1))
-        if broken(self.elbow.v, self.elbow.a, jerk, most):  # type: ignore[arg-type]
+        if broken(self.elbow.v, self.elbow.a, jerk, limits.elbow):
             return "cartesian_motion_generator_elbow_limit_violation"
         return ""
 
@@ -217,7 +220,11 @@ class CartesianPath:
         arm.at(q, self._joints.v)
         flange = arm.flange()
         T = flange @ self._F_T_EE
-        gap = [self.T[:3, 3] - T[:3, 3], turn_between(T[:3, :3], self.T[:3, :3]), self.elbow.x - q[2]]
+        gap = [
+            self.T[:3, 3] - T[:3, 3],
+            turn_between(T[:3, :3], self.T[:3, :3]),
+            self.elbow.x - q[2],
+        ]
         A = np.vstack([arm.jacobian(flange, self._F_T_EE), np.eye(7)[2]])
         step = np.linalg.solve(A.T @ A + DAMPING**2 * np.eye(7), A.T @ np.concatenate(gap))
         return self._joints.to(q + step)

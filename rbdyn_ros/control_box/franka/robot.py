@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.laws import (
+    Torques,
     cartesian_impedance,
     guiding,
     joint_impedance,
@@ -301,8 +303,8 @@ class RobotServer:
         motion.take(given)
         return motion.answered >= self._number
 
-    def act(self) -> Array:
-        """Return the torques of the joints until the next cycle, with gravity (7,)."""
+    def act(self) -> Torques:
+        """Return the torques of the joints until the next cycle, with gravity."""
         assert self._joints is not None
         motion, s = self._motion, self.sensing.at
         if motion is not None and motion.begun:
@@ -311,20 +313,23 @@ class RobotServer:
             self._joints.brake(self.arm.limits.acceleration)
             if self.mode == Mode.RECOVERY:
                 self._move_back()
-        motion = self._motion
+        torques = self._torques()
+        self._tau_d = torques.at(s.q, s.dq)
+        return replace(torques, effort=torques.effort + self.sensing.gravity)
+
+    def _torques(self) -> Torques:
+        """Return the torques of the controller that acts now, without gravity."""
+        assert self._joints is not None
+        motion, s, j, given = self._motion, self.sensing.at, self._joints, self.settings
+        if self.mode == Mode.GUIDING:
+            hands = given.free, given.elbow_free
+            return Torques.of(guiding(s, *hands, self._guide_T, j.x))
         if motion is not None and motion.begun and motion.controller == Controller.EXTERNAL:
-            self._tau_d = motion.torque
-        elif self.mode == Mode.GUIDING:
-            free = self.settings.free, self.settings.elbow_free
-            self._tau_d = guiding(s, *free, self._guide_T, self._joints.x)
-        elif motion is not None and motion.controller == Controller.CARTESIAN_IMPEDANCE:
-            T = self._desired_flange() @ self.settings.F_T_K
-            j = self._joints
-            self._tau_d = cartesian_impedance(s, self.settings.stiffness, T, j.x, j.v, j.a)
-        else:
-            j = self._joints
-            self._tau_d = joint_impedance(s, self.settings.joint_stiffness, j.x, j.v, j.a)
-        return np.clip(self._tau_d + self.sensing.gravity, -self.arm.effort, self.arm.effort)
+            return Torques.of(motion.torque)
+        if motion is not None and motion.controller == Controller.CARTESIAN_IMPEDANCE:
+            T = self._desired_flange() @ given.F_T_K
+            return Torques.of(cartesian_impedance(s, given.stiffness, T, j.x, j.v, j.a))
+        return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
 
     def _advance(self, motion: Motion) -> None:
         """Follow the command of this cycle, or go on without one."""

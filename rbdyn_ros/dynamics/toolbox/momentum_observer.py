@@ -56,9 +56,7 @@ class MomentumObserver:
         self.residual = np.zeros(self._m.nv)
         self._momentum: Array | None = None
 
-    def update(
-        self, qpos: ArrayLike, qvel: ArrayLike, effort: ArrayLike, period: float
-    ) -> Array:
+    def update(self, qpos: ArrayLike, qvel: ArrayLike, effort: ArrayLike, period: float) -> Array:
         """Take a measurement and return `residual`.
 
         Args:
