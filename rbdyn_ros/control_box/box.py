@@ -176,8 +176,7 @@ class FrankaBox:
             fresh = self._deliver(packet) or fresh
         self._tell_gripper(state)
         if self._lockstep:
-            self._stand()
-            if fresh and self.robot.awaits:
+            if not self._stand() and fresh and self.robot.awaits:
                 self._exchange(self._patience, tick)
         else:
             until_next = self._loop.period_ns / NANOSECONDS - (time.monotonic() - began) - AHEAD
@@ -211,12 +210,16 @@ class FrankaBox:
         if packet is not None and not self._states.faults.dead:
             self._ends[1].send(packet)
 
-    def _stand(self) -> None:
-        """In lock-step, let time stand while nothing happens that a client waits for."""
-        cycles = 0
+    def _stand(self) -> bool:
+        """In lock-step, let time stand while nothing happens that a client waits for.
+
+        Returns:
+            whether time stood; then the first command of a motion may have come.
+        """
+        cycles, stood = 0, False
         while not self._ended.is_set() and self._stands() and not self._asked:
-            waits = self.robot.waits_to_begin
-            self._exchange((SECOND if cycles < 2 else SELDOM) if waits else CYCLE)
+            waits, stood = self.robot.waits_to_begin, True
+            self._exchange((SECOND if cycles < 1 else SELDOM) if waits else CYCLE)
             if self.robot.waits_to_begin or self._stands():
                 packet = self.robot.packet()
                 if not self._states.faults.dead:
@@ -224,6 +227,7 @@ class FrankaBox:
                 cycles = cycles + 1 if waits == self.robot.waits_to_begin else 0
                 if cycles % 10 == 0:
                     self._tell_gripper(None)
+        return stood
 
     def _stands(self) -> bool:
         still = self.gripper is None or self.gripper.rests

@@ -21,8 +21,9 @@ MOST_LOST = 20
 COUNTED = 100
 #: Numbers that a client computed from floats differ by this share of a limit.
 TOLERANCE = 1e-2
-#: A motion must begin this near to the desired state [rad], [m] and [rad] of a pose.
-START_JOINTS, START_POSITION, START_ANGLE = 1e-2, 1e-2, 3e-2
+#: A motion must begin this near to the desired state [rad], [m] and [rad] of a pose; there its
+#: first command may be the measured state. The vendor's tolerance is not public.
+START_JOINTS, START_POSITION, START_ANGLE = 2e-3, 2e-3, 1e-2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -124,7 +124,11 @@ class Motion:
             elif self.generator != Generator.NONE:
                 self.joints.extrapolate()
             return ""
+        j = self.joints
+        before = j.x, j.v, j.a
         error = self._follow()
+        if error:  # the wrong command is not followed
+            j.x, j.v, j.a = before
         self._first = False
         return error
 
@@ -163,8 +167,10 @@ class Motion:
         if self.generator == Generator.JOINT_VELOCITY:
             jerk = self.joints.at(numbers)
         else:
-            if self._first and (np.abs(numbers - self.joints.x) > START_JOINTS).any():
-                return "joint_position_motion_generator_start_pose_invalid"
+            if self._first:
+                if (np.abs(numbers - self.joints.x) > START_JOINTS).any():
+                    return "joint_position_motion_generator_start_pose_invalid"
+                self.joints.begin(numbers)
             jerk = self.joints.to(numbers)
         return joint_error(_JOINT, self.joints, jerk, self.arm)
 

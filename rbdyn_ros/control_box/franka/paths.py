@@ -36,6 +36,10 @@ class Stream:
         self.v = np.zeros_like(self.x) if v is None else np.array(v, float)
         self.a = np.zeros_like(self.x)
 
+    def begin(self, x: Array) -> None:
+        """Rest at a position."""
+        self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
+
     def to(self, x: Array) -> Array:
         """Take a position; return the jerk."""
         jerk = self.at((x - self.x) / CYCLE)
@@ -166,6 +170,10 @@ class CartesianPath:
         far = np.abs(step[:3]) > START_POSITION, np.abs(step[3:]) > START_ANGLE
         if not self._begun and (far[0].any() or far[1].any()):
             return "cartesian_position_motion_generator_start_pose_invalid"
+        if not self._begun:
+            self.T, step = np.array(T), 0.0 * step
+            self._follow()
+            self._joints.begin(self._joints.x)
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:

@@ -155,6 +155,7 @@ class RobotServer:
         if isinstance(motion, MoveStatus):
             self._answer(Request.MOVE, number, motion)
             return
+        motion.answered = self._number  # what answers an earlier state belongs to another motion
         self.mode, self._motion, self._joints = Mode.MOVE, motion, joints
         if motion.generator == Generator.NONE:
             self._joints = Stream(s.q)
@@ -309,10 +310,10 @@ class RobotServer:
         motion, s = self._motion, self.sensing.at
         if motion is not None and motion.begun:
             self._advance(motion)
+        elif self.mode == Mode.RECOVERY:
+            self._move_back()
         elif motion is None:
             self._joints.brake(self.arm.limits.acceleration)
-            if self.mode == Mode.RECOVERY:
-                self._move_back()
         torques = self._torques()
         self._tau_d = torques.at(s.q, s.dq)
         return replace(torques, effort=torques.effort + self.sensing.gravity)
