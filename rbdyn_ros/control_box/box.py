@@ -14,7 +14,7 @@ import numpy as np
 
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.gripper import GripperServer
+from rbdyn_ros.control_box.franka.gripper import EVERY, GripperServer
 from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.robot import RobotServer
 from rbdyn_ros.control_box.franka.sensing import Measured
@@ -28,9 +28,9 @@ from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 
-#: In lock-step a motion that waits for its first command gets its second state after this, and
-#: more states this often [s]. So a client that answers sooner always answers the same state.
-SECOND, SELDOM = 0.05, 0.5
+#: In lock-step a motion that waits for its first command gets a state at once, one more after a
+#: while, and then more [s]. So a client that answers sooner always answers the same state.
+PAUSES = (0.0, 0.05, 0.25)
 #: In real time the box gives its torques this long before the next tick [s].
 AHEAD = 2e-4
 
@@ -116,7 +116,7 @@ class FrankaBox:
         self.wire = faults or WireFaults()
         self._dofs = np.concatenate([arm.dofs, arm.fingers])
         self._given = 0  # message_id of the newest state that the client got
-        self._epoch = 0
+        self._epoch = self._cycles = 0
         self._asked: list[Callable[[], None]] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-box", daemon=True)
@@ -216,17 +216,18 @@ class FrankaBox:
         Returns:
             whether time stood; then the first command of a motion may have come.
         """
-        cycles, stood = 0, False
+        sent, stood = 0, False
         while not self._ended.is_set() and self._stands() and not self._asked:
             waits, stood = self.robot.waits_to_begin, True
-            self._exchange((SECOND if cycles < 1 else SELDOM) if waits else CYCLE)
-            if self.robot.waits_to_begin or self._stands():
-                packet = self.robot.packet()
-                if not self._states.faults.dead:
-                    self._deliver(packet)
-                cycles = cycles + 1 if waits == self.robot.waits_to_begin else 0
-                if cycles % 10 == 0:
-                    self._tell_gripper(None)
+            self._exchange(PAUSES[min(sent, 2)] if waits else CYCLE)
+            if not self._stands():
+                break
+            if not self._states.faults.dead:
+                self._deliver(self.robot.packet())
+            sent = sent + 1 if self.robot.waits_to_begin else 0
+            self._cycles += 1
+            if self._cycles % EVERY == 0:
+                self._tell_gripper(None)
         return stood
 
     def _stands(self) -> bool:

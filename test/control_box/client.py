@@ -35,19 +35,19 @@ def joint_position(t, _, first):
 
 
 def joint_velocity(t, _state, _first):
-    v = 0.5 * (1 - np.cos(2 * np.pi * t))
+    v = 0.2 * (1 - np.cos(2 * np.pi * t))
     return fr.JointVelocities([0.0, 0.0, 0.0, v, v, v, v])
 
 
 def cartesian_pose(t, _, first):
     T = np.array(first.O_T_EE)
-    T[12] += 0.02 * (1 - np.cos(2 * np.pi * t))
-    T[14] -= 0.01 * (1 - np.cos(2 * np.pi * t))
+    T[12] += 0.01 * (1 - np.cos(2 * np.pi * t))
+    T[14] -= 0.005 * (1 - np.cos(2 * np.pi * t))
     return fr.CartesianPose(T.tolist())
 
 
 def cartesian_velocity(t, _state, _first):
-    v = 0.05 * (1 - np.cos(2 * np.pi * t))
+    v = 0.03 * (1 - np.cos(2 * np.pi * t))
     return fr.CartesianVelocities([v * 0.7, 0.0, v * 0.7, 0.0, 0.0, 0.0])
 
 

@@ -21,39 +21,40 @@ def arm():
 
 
 def run(simulated, known, ticks, force=None):
-    """Move an arm under gravity, and observe it as `known`; return observer and external effort."""
+    """Hold an arm, and observe it as `known`; return observer and Data."""
     d, observer = rb.make_data(simulated), rb.MomentumObserver(known, GAIN)
     d.qpos[:] = POSE
     last = simulated.nbody - 1
-    for k in range(ticks):
+    for _ in range(ticks):
         gravity = rb.gravity_term(simulated, d)
-        effort = gravity + 0.5 * np.sin(3 * PERIOD * k + np.arange(simulated.nv)) - 2.0 * d.qvel
+        inertia = np.diag(rb.mass_matrix(simulated, d))
+        effort = gravity + inertia * (400.0 * (POSE - d.qpos) - 40.0 * d.qvel)
         d.qfrc_applied[:] = effort
         d.xfrc_applied[last, :3] = 0.0 if force is None else force
         rb.step(simulated, d)
         observer.update(d.qpos, d.qvel, effort, PERIOD)
-    J = rb.frame_jacobian(simulated, d, simulated.frame_names[-1])
-    return observer, d, J
+    return observer, d
 
 
 def test_without_a_push_nothing_is_external(arm):
-    observer, _, _ = run(arm, arm, 600)
+    observer, _ = run(arm, arm, 600)
     assert observer.residual == pytest.approx(np.zeros(arm.nv), abs=0.02)
 
 
 def test_a_known_push_is_found_within_two_percent(arm):
     force = np.array([6.0, -4.0, 3.0])
-    quiet, _, _ = run(arm, arm, 300)
-    observer, d, _ = run(arm, arm, 300, force)
+    observer, d = run(arm, arm, 600, force)
     last = arm.nbody - 1
     other = rb.make_data(arm)
     other.qpos[:] = d.qpos
     other.xfrc_applied[last, :3] = force
-    pushed = rb.inverse_with_xfrc(arm, other).copy()
+    rb.inverse_with_xfrc(arm, other)
+    pushed = other.qfrc_inverse.copy()
     other.xfrc_applied[:] = 0.0
-    exact = rb.inverse_with_xfrc(arm, other) - pushed
+    rb.inverse_with_xfrc(arm, other)
+    exact = other.qfrc_inverse - pushed
     assert np.linalg.norm(exact) > 1.0
-    gap = observer.residual - quiet.residual - exact
+    gap = observer.residual - exact
     assert np.linalg.norm(gap) < 0.02 * np.linalg.norm(exact)
 
 
@@ -82,5 +83,5 @@ def test_it_follows_with_its_time_constant(arm):
 
 @pytest.mark.parametrize("gain", [0.0, -1.0, np.nan, np.inf])
 def test_a_gain_must_be_positive(arm, gain):
-    with refused(rb.ParameterError, "not-a-number" if gain is None else "gain"):
+    with refused(rb.ParameterError, "bad-argument"):
         rb.MomentumObserver(arm, gain)

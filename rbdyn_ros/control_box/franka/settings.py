@@ -18,6 +18,8 @@ from rbdyn_ros.control_box.franka.packets import Request, Status
 from rbdyn_ros.control_box.franka.paths import is_rigid
 from rbdyn_ros.errors import ParameterError
 
+#: Larger numbers are refused.
+LARGEST = 1e6
 #: Thresholds of contacts and collisions at the start [N m; N and N m].
 _TORQUES = np.array([20.0, 20.0, 18.0, 18.0, 16.0, 14.0, 12.0])
 _FORCES = np.array([20.0, 20.0, 20.0, 25.0, 25.0, 25.0])
@@ -58,7 +60,7 @@ class Settings:
     def apply(self, request: Request, given: Any) -> Status:
         """Apply a request to set something, or refuse it."""
         numbers = [given[name] for name in given.dtype.names]
-        if not all(np.isfinite(x).all() for x in numbers):
+        if not all((np.abs(x) < LARGEST).all() for x in numbers):  # a NaN is not below it
             return Status.INVALID_ARGUMENT
         right = {
             Request.SET_COLLISION_BEHAVIOR: self._thresholds,
