@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of what a control box simulates, from the tables of its packets."""
 
+# ruff: noqa: E501 - a paragraph of a page is one line
+
 from __future__ import annotations
 
-from rbdyn_ros.control_box.franka.limits import FR3, PANDA, Limits
+from rbdyn_ros.control_box.franka.limits import FR3, PANDA, InterfaceLimits
 from rbdyn_ros.control_box.franka.packets import ENTRIES, ERRORS
 
 HEAD = """\
@@ -27,7 +29,7 @@ The momentum observer has a time constant of 10 ms. Damping ratio of the interna
 """
 
 
-def _limits(limits: Limits) -> str:
+def _limits(limits: InterfaceLimits) -> str:
     rows = {
         "velocity of joints [rad/s]": limits.velocity,
         "acceleration of joints [rad/s^2]": limits.acceleration,
@@ -37,7 +39,9 @@ def _limits(limits: Limits) -> str:
         "rotation: speed, acceleration, jerk [rad]": limits.rotation,
         "elbow: speed, acceleration, jerk [rad]": limits.elbow,
     }
-    lines = [f"| {name} | {' '.join(f'{x:g}' for x in numbers)} |" for name, numbers in rows.items()]
+    lines = [
+        f"| {name} | {' '.join(f'{x:g}' for x in numbers)} |" for name, numbers in rows.items()
+    ]
     return "\n".join([f"| {limits.name} | limits |", "|---|---|", *lines])
 
 
@@ -51,7 +55,7 @@ def box_page() -> str:
         "\n".join(["| field | | meaning |", "|---|---|---|", *fields]),
         "## Errors",
         "\n".join(["| error | raised |", "|---|---|", *errors]),
-        "## Limits",
+        "## InterfaceLimits",
         "From the vendor's [specifications](https://frankarobotics.github.io/docs/control_parameters.html). Positions, and efforts, are limited by the robot file.",
         _limits(PANDA),
         _limits(FR3),

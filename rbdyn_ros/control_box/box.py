@@ -17,9 +17,9 @@ from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.gripper import EVERY, GripperServer
 from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import Measured
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import Endpoint
-from rbdyn_ros.control_box.wire import FAULTLESS, Line, LineFaults
+from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import realtime
@@ -87,7 +87,7 @@ class FrankaBox:
         loop: Loop,
         arm: FrankaArm,
         address: str = "127.0.0.1",
-        log: Callable[[str], None] = print,
+        log: Callable[[str], object] = print,
         patience: float = 1.0,
         faults: WireFaults | None = None,
     ) -> None:
@@ -112,7 +112,7 @@ class FrankaBox:
             self._ends[0].close()
             raise
         seed = loop.settings.seed
-        self._states, self._commands = Line(seed, 0), Line(seed, 1)
+        self._states, self._commands = WireLine(seed, 0), WireLine(seed, 1)
         self.wire = faults or WireFaults()
         self._dofs = np.concatenate([arm.dofs, arm.fingers])
         self._given = 0  # message_id of the newest state that the client got
@@ -176,8 +176,8 @@ class FrankaBox:
             fresh = self._deliver(packet) or fresh
         self._tell_gripper(state)
         if self._lockstep:
-            if not self._stand() and fresh and self.robot.awaits:
-                self._exchange(self._patience, tick)
+            if not self._stand():
+                self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
         else:
             until_next = self._loop.period_ns / NANOSECONDS - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)
@@ -266,11 +266,11 @@ def _rehearse(arm: FrankaArm) -> None:
     """Compile all kernels, so that no cycle waits for them."""
     rehearsal = RobotServer(arm, lambda _: None)
     middle, still = 0.5 * (arm.lower + arm.upper), np.zeros(7)
-    rehearsal.observe(Measured(middle, still, still, still, still))
+    rehearsal.observe(MeasuredArm(middle, still, still, still, still))
     rehearsal.act()
 
 
-def _measured(arm: FrankaArm, state: LoopState) -> Measured:
+def _measured(arm: FrankaArm, state: LoopState) -> MeasuredArm:
     n = len(state.measured) // 3
     q, dq, effort = (state.measured[k * n :][arm.dofs] for k in range(3))
-    return Measured(q, dq, effort, state.qacc[arm.dofs], state.stick_qfrc[arm.dofs])
+    return MeasuredArm(q, dq, effort, state.qacc[arm.dofs], state.stick_qfrc[arm.dofs])

@@ -94,8 +94,8 @@ class Boxes:
         loop: Loop,
         description: Description,
         patience: float,
-        log: Callable[[str], None],
-        warn: Callable[[str], None],
+        log: Callable[[str], object],
+        warn: Callable[[str], object],
         anywhere: bool = False,
     ) -> None:
         self._loop = loop
@@ -163,7 +163,7 @@ class BoxedArm:
         start: Mapping[str, float] | None = None,
         patience: float = 1.0,
         seed: int = 0,
-        log: Callable[[str], None] = print,
+        log: Callable[[str], object] = print,
         contact: bool = False,
     ) -> None:
         how: dict[str, Any] = {"contact": contact}

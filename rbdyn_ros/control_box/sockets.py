@@ -49,7 +49,7 @@ class Endpoint:
     """
 
     def __init__(
-        self, server: Server, name: str, address: str, port: int, log: Callable[[str], None]
+        self, server: Server, name: str, address: str, port: int, log: Callable[[str], object]
     ) -> None:
         self.server, self._name, self._log = server, name, log
         self._where = (address, port)

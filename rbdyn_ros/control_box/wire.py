@@ -35,7 +35,7 @@ class LineFaults:
 FAULTLESS = LineFaults()
 
 
-class Line:
+class WireLine:
     """One direction of the wire.
 
     Args:

@@ -28,6 +28,15 @@ def follow(control, make, seconds):
             return elapsed, first, state
 
 
+def failure(control, make, seconds):
+    """Run a motion that should fail; return the message of the error."""
+    try:
+        follow(control, make, seconds)
+    except fr.ControlException as error:
+        return str(error)
+    return ""
+
+
 def joint_position(t, _, first):
     q = np.array(first.q_d)
     q[[3, 4, 6]] += 0.05 * (1 - np.cos(2 * np.pi * t))
@@ -109,12 +118,9 @@ def motions(robot):
 
 def reflex(robot):
     """Move while somebody pushes; recover and move again."""
-    try:
-        follow(robot.start_joint_position_control(fr.ControllerMode.JointImpedance),
-               lambda t, s, f: fr.JointPositions(list(f.q_d)), 2.0)  # fmt: skip
-        return {"error": ""}
-    except fr.ControlException as error:
-        text = str(error)
+    rest = lambda _t, _s, first: fr.JointPositions(list(first.q_d))  # noqa: E731
+    mode = fr.ControllerMode.JointImpedance
+    text = failure(robot.start_joint_position_control(mode), rest, 2.0)  # it ends the control
     mode = robot.read_once().robot_mode.name
     robot.automatic_error_recovery()
     again = impedance(robot, 0.2)
@@ -123,12 +129,8 @@ def reflex(robot):
 
 def jump(robot):
     """Command a torque out of nothing."""
-    try:
-        follow(robot.start_torque_control(),
-               lambda t, s, f: fr.Torques([0.0, 5.0 * (t > 0.05), 0.0, 0.0, 0.0, 0.0, 0.0]), 1.0)  # fmt: skip
-    except fr.ControlException as error:
-        return {"error": str(error)}
-    return {"error": ""}
+    torques = lambda t, _s, _f: fr.Torques([0.0, 5.0 * (t > 0.05), *[0.0] * 5])  # noqa: E731
+    return {"error": failure(robot.start_torque_control(), torques, 1.0)}
 
 
 def leave(robot):

@@ -14,7 +14,7 @@ from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.packets import Mode, MoveStatus, Request
 from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import Measured
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import check_address
 from rbdyn_ros.description.source import read
 from rbdyn_ros.share import bundled_robot
@@ -69,7 +69,7 @@ class Rig:
         """Advance by a tick, with a command if it has numbers; return the state."""
         q, dq = self.d.qpos[self.arm.qposadr], self.d.qvel[self.arm.dofs]
         qacc = self.d.qacc[self.arm.dofs]
-        measured = Measured(q.copy(), dq.copy(), self.now, qacc.copy(), np.zeros(7))
+        measured = MeasuredArm(q.copy(), dq.copy(), self.now, qacc.copy(), np.zeros(7))
         state = np.frombuffer(self.server.observe(measured), packets.STATE)[0]
         if command:
             given = np.zeros((), packets.COMMAND)
@@ -162,8 +162,10 @@ def test_torques_come_with_gravity_one_cycle_later(rig):
 @pytest.mark.parametrize(
     ("move", "first", "second", "error"),
     [
-        ({}, {"tau_J_d": np.zeros(7)}, {"tau_J_d": np.full(7, 2.0)}, "controller_torque_discontinuity"),
-        ({}, {"tau_J_d": np.zeros(7)}, {"tau_J_d": np.full(7, np.nan)}, "controller_torque_discontinuity"),
+        ({}, {"tau_J_d": np.zeros(7)}, {"tau_J_d": np.full(7, 2.0)},
+         "controller_torque_discontinuity"),
+        ({}, {"tau_J_d": np.zeros(7)}, {"tau_J_d": np.full(7, np.nan)},
+         "controller_torque_discontinuity"),
         ({"controller": 0, "generator": 0}, {"q_c": np.add(READY, 0.1)}, {},
          "joint_position_motion_generator_start_pose_invalid"),
         ({"controller": 0, "generator": 0}, {"q_c": READY}, {"q_c": np.add(READY, 1e-3)},
@@ -178,9 +180,11 @@ def test_torques_come_with_gravity_one_cycle_later(rig):
          "cartesian_position_motion_generator_start_pose_invalid"),
         ({"controller": 0, "generator": 2}, {"O_T_EE_c": np.zeros(16)}, {},
          "cartesian_position_motion_generator_invalid_frame_flag"),
-        ({"controller": 0, "generator": 3}, {"O_dP_EE_c": np.zeros(6)}, {"O_dP_EE_c": np.full(6, 2.0)},
+        ({"controller": 0, "generator": 3}, {"O_dP_EE_c": np.zeros(6)},
+         {"O_dP_EE_c": np.full(6, 2.0)},
          "cartesian_motion_generator_velocity_limits_violation"),
-        ({"controller": 0, "generator": 3}, {"O_dP_EE_c": np.zeros(6)}, {"O_dP_EE_c": np.full(6, 0.1)},
+        ({"controller": 0, "generator": 3}, {"O_dP_EE_c": np.zeros(6)},
+         {"O_dP_EE_c": np.full(6, 0.1)},
          "cartesian_motion_generator_velocity_discontinuity"),
         ({"controller": 0, "generator": 3}, {"valid_elbow": 1, "elbow_c": [0.0, 1.0]}, {},
          "cartesian_motion_generator_elbow_sign_inconsistent"),

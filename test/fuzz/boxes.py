@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.franka.arm import FrankaArm, Load
 from rbdyn_ros.control_box.franka.gripper import GripperServer
 from rbdyn_ros.control_box.franka.packets import GripperRequest, Request
 from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import Measured
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
@@ -94,7 +94,7 @@ def fuzz_box(data: bytes) -> None:
     arm().carry(Load(0.0, np.zeros(3), np.zeros((3, 3))))
     server, hand = RobotServer(arm(), lambda _: None), GripperServer(arm(), lambda _: None)
     z = np.zeros(7)
-    now = Measured(np.array(READY), z, z, z, z)
+    now = MeasuredArm(np.array(READY), z, z, z, z)
     server.observe(now)
     while data:
         kind, size = data[0], int.from_bytes(data[1:3], "little")

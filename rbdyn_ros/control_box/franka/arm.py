@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control_box.franka.limits import Limits, limits_of
+from rbdyn_ros.control_box.franka.limits import InterfaceLimits, limits_of
 from rbdyn_ros.description.parts.poses import Pose, rpy_from_quat
 from rbdyn_ros.description.parts.types import Description, Inertial, Joint
 from rbdyn_ros.dynamics.payload import with_payload
@@ -249,7 +249,7 @@ def _lumped(m: Model, link7: str, links: dict[str, Inertial | None]) -> Load:
     return Load(mass, centre, inertia)
 
 
-def _urdf(limits: Limits, joints: list[Joint], links: dict[str, Inertial | None]) -> str:
+def _urdf(limits: InterfaceLimits, joints: list[Joint], links: dict[str, Inertial | None]) -> str:
     """Return the arm alone as the URDF that libfranka reads: links link0 to link8.
 
     libfranka wants the element position_based_velocity_limits, and finds the flange by its name.

@@ -39,7 +39,7 @@ class GripperServer:
         udp_port: where states go, or 0.
     """
 
-    def __init__(self, arm: FrankaArm, log: Callable[[str], None]) -> None:
+    def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self._arm, self._log = arm, log
         self._sides = 2 if arm.mimics else 1
         self._most = float(2.0 * arm.finger_reach.min())

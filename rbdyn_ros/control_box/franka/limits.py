@@ -27,7 +27,7 @@ START_JOINTS, START_POSITION, START_ANGLE = 2e-3, 2e-3, 1e-2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class InterfaceLimits:
     """Limits of an arm; the positions are those of its URDF.
 
     Attributes:
@@ -59,7 +59,7 @@ def _seven(*numbers: float) -> Array:
     return np.array(numbers if len(numbers) == 7 else numbers * 7, float)
 
 
-PANDA = Limits(
+PANDA = InterfaceLimits(
     "Panda",
     _seven(2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61),
     _seven(15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0),
@@ -72,7 +72,7 @@ PANDA = Limits(
     _seven(0.0),
     _seven(100.0),  # the Panda's limits do not depend on positions
 )
-FR3 = Limits(
+FR3 = InterfaceLimits(
     "FR3",
     _seven(2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26),
     _seven(10.0),
@@ -87,7 +87,7 @@ FR3 = Limits(
 )
 
 
-def limits_of(upper4: float) -> Limits:
+def limits_of(upper4: float) -> InterfaceLimits:
     """Return the limits of the arm whose joint 4 has this upper limit [rad]."""
     # the FR3 ends at -0.15, the Panda at -0.07
     return FR3 if upper4 < -0.1 else PANDA

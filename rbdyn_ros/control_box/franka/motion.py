@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.limits import CYCLE, START_JOINTS, TOLERANCE
-from rbdyn_ros.control_box.franka.packets import Controller, Generator, MoveStatus
+from rbdyn_ros.control_box.franka.packets import ControllerMode, Generator, MoveStatus
 from rbdyn_ros.control_box.franka.paths import CartesianPath, Stream, joint_error
 from rbdyn_ros.control_box.franka.sensing import SINGULAR
 from rbdyn_ros.control_box.franka.settings import Settings
@@ -28,7 +28,7 @@ _USES = {
 
 
 @dataclass(slots=True, eq=False)
-class Motion:
+class ClientMotion:
     """A Move between its start and its end.
 
     Attributes:
@@ -50,7 +50,7 @@ class Motion:
     """
 
     number: int
-    controller: Controller
+    controller: ControllerMode
     generator: Generator
     arm: FrankaArm
     joints: Stream
@@ -72,17 +72,17 @@ class Motion:
     @staticmethod
     def of(
         given: Any, number: int, arm: FrankaArm, joints: Stream, settings: Settings
-    ) -> Motion | MoveStatus:
+    ) -> ClientMotion | MoveStatus:
         """Return the motion of a request, or why it is refused."""
         controller, generator = int(given["controller"]), int(given["generator"]) + 1
-        if controller > Controller.EXTERNAL or not 1 <= generator <= Generator.NONE:
+        if controller > ControllerMode.EXTERNAL or not 1 <= generator <= Generator.NONE:
             return MoveStatus.INVALID_ARGUMENT
         asynchronous, speed = bool(given["asynchronous"]), given["maximum_velocity"].copy()
         deviations = np.concatenate([given["path_deviation"], given["goal_deviation"]])
         if not (np.isfinite(deviations).all() and (deviations >= 0.0).all()):
             return MoveStatus.INVALID_ARGUMENT
         alone = generator == Generator.NONE
-        if alone and controller != Controller.EXTERNAL:
+        if alone and controller != ControllerMode.EXTERNAL:
             return MoveStatus.INVALID_ARGUMENT
         if asynchronous and (
             generator != Generator.JOINT_POSITION
@@ -95,9 +95,9 @@ class Motion:
             J = arm.jacobian(arm.flange(), settings.F_T_EE)
             if np.linalg.svd(J, compute_uv=False)[-1] < SINGULAR:
                 return MoveStatus.SINGULAR
-        return Motion(
+        return ClientMotion(
             number,
-            Controller(controller),
+            ControllerMode(controller),
             Generator(generator),
             arm,
             joints,
@@ -134,7 +134,9 @@ class Motion:
 
     def _follow(self) -> str:
         c = self._given
-        if self.controller == Controller.EXTERNAL and (error := self._take_torque(c["tau_J_d"])):
+        if self.controller == ControllerMode.EXTERNAL and (
+            error := self._take_torque(c["tau_J_d"])
+        ):
             return error
         if self.generator == Generator.NONE:
             self.finished = bool(c["torque_command_finished"])

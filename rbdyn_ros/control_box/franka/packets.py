@@ -23,7 +23,7 @@ Fidelity = Literal["simulated", "approximated", "absent"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StateField:
     """A field of RobotState.
 
     Attributes:
@@ -41,12 +41,12 @@ class Entry:
     meaning: str
 
 
-def _f(name: str, n: int, meaning: str, fidelity: Fidelity = "simulated") -> Entry:
-    return Entry(name, "<f4", () if n == 1 else (n,), fidelity, meaning)
+def _f(name: str, n: int, meaning: str, fidelity: Fidelity = "simulated") -> StateField:
+    return StateField(name, "<f4", () if n == 1 else (n,), fidelity, meaning)
 
 
 ENTRIES = (
-    Entry("message_id", "<u8", (), "simulated", "number of the state, one more each cycle"),
+    StateField("message_id", "<u8", (), "simulated", "number of the state, one more each cycle"),
     _f("O_T_EE", 16, "measured pose of the end effector"),
     _f("O_T_EE_d", 16, "desired pose: of q_d"),
     _f("F_T_EE", 16, "end effector in the flange: F_T_NE times NE_T_EE"),
@@ -88,13 +88,13 @@ ENTRIES = (
     _f("O_ddP_EE_c", 6, "commanded acceleration"),
     _f("theta", 7, "motor positions: q, as the joints are rigid", "approximated"),
     _f("dtheta", 7, "motor velocities: dq", "approximated"),
-    Entry("accelerometer_top", "<f4", (6, 3), "absent", "zero"),
-    Entry("accelerometer_bottom", "<f4", (6, 3), "absent", "zero"),
-    Entry("motion_generator_mode", "u1", (), "simulated", "see Generator"),
-    Entry("controller_mode", "u1", (), "simulated", "see Controller"),
-    Entry("errors", "u1", (41,), "simulated", "see ERRORS"),
-    Entry("reflex_reason", "u1", (41,), "simulated", "the errors that ended the last motion"),
-    Entry("robot_mode", "u1", (), "simulated", "see Mode"),
+    StateField("accelerometer_top", "<f4", (6, 3), "absent", "zero"),
+    StateField("accelerometer_bottom", "<f4", (6, 3), "absent", "zero"),
+    StateField("motion_generator_mode", "u1", (), "simulated", "see Generator"),
+    StateField("controller_mode", "u1", (), "simulated", "see ControllerMode"),
+    StateField("errors", "u1", (41,), "simulated", "see ERRORS"),
+    StateField("reflex_reason", "u1", (41,), "simulated", "the errors that ended the last motion"),
+    StateField("robot_mode", "u1", (), "simulated", "see Mode"),
     _f("control_command_success_rate", 1, "share of the last 100 cycles with a command"),
 )  # fmt: skip
 STATE = np.dtype([(entry.name, entry.type, entry.shape) for entry in ENTRIES])
@@ -128,7 +128,7 @@ class Generator(IntEnum):
     IDLE, JOINT_POSITION, JOINT_VELOCITY, CARTESIAN_POSITION, CARTESIAN_VELOCITY, NONE = range(6)
 
 
-class Controller(IntEnum):
+class ControllerMode(IntEnum):
     """Who computes torques."""
 
     JOINT_IMPEDANCE, CARTESIAN_IMPEDANCE, EXTERNAL, OTHER = range(4)
@@ -245,7 +245,7 @@ GRIPPER_STATE = np.dtype(
 )
 
 
-class Status(IntEnum):
+class RequestStatus(IntEnum):
     """Answers to requests; a Move has those of MoveStatus."""
 
     SUCCESS, NOT_POSSIBLE, INVALID_ARGUMENT = range(3)

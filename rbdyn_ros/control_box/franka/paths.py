@@ -15,7 +15,7 @@ from rbdyn_ros.control_box.franka.limits import (
     START_JOINTS,
     START_POSITION,
     TOLERANCE,
-    Limits,
+    InterfaceLimits,
 )
 
 #: A client that computes from the floats of a state adds this to differences of positions.
@@ -199,7 +199,7 @@ class CartesianPath:
             "cartesian_motion_generator_joint_", self._joints, self._follow(), self._arm
         )
 
-    def _take_elbow(self, elbow: Array, limits: Limits) -> str:
+    def _take_elbow(self, elbow: Array, limits: InterfaceLimits) -> str:
         if elbow[1] != np.sign(self._joints.x[3] - limits.flip):
             return "cartesian_motion_generator_elbow_sign_inconsistent"
         if not self._begun and abs(elbow[0] - self.elbow.x[0]) > START_JOINTS:

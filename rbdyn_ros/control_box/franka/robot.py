@@ -24,18 +24,18 @@ from rbdyn_ros.control_box.franka.laws import (
     joint_impedance,
 )
 from rbdyn_ros.control_box.franka.limits import COUNTED, MOST_LOST, TOLERANCE
-from rbdyn_ros.control_box.franka.motion import Motion
+from rbdyn_ros.control_box.franka.motion import ClientMotion
 from rbdyn_ros.control_box.franka.packets import (
-    Controller,
+    ControllerMode,
     Framing,
     Generator,
     Mode,
     MoveStatus,
     Request,
-    Status,
+    RequestStatus,
 )
 from rbdyn_ros.control_box.franka.paths import Stream, turn_between
-from rbdyn_ros.control_box.franka.sensing import Measured, Sensing
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm, Sensing
 from rbdyn_ros.control_box.franka.settings import Settings
 
 #: Below this speed an arm has come to rest [rad/s], after so many cycles.
@@ -58,14 +58,14 @@ class RobotServer:
         udp_port: where states go, or 0.
     """
 
-    def __init__(self, arm: FrankaArm, log: Callable[[str], None]) -> None:
+    def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self.arm, self._log = arm, log
         self.sensing, self.settings = Sensing(arm), Settings(arm)
         self.mode, self.udp_port = Mode.IDLE, 0
         self._number = 0
         self._packet = np.zeros((), packets.STATE)  # new ones would cost more than all the rest
         self._joints: Stream | None = None
-        self._motion: Motion | None = None
+        self._motion: ClientMotion | None = None
         self._tau_d = np.zeros(7)
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
         self._rested = 0
@@ -116,9 +116,9 @@ class RobotServer:
         elif command == Request.AUTOMATIC_ERROR_RECOVERY:
             self._recover(number)
         elif command == Request.GET_ROBOT_MODEL:
-            self._answer(command, number, Status.SUCCESS, self.arm.urdf.encode())
+            self._answer(command, number, RequestStatus.SUCCESS, self.arm.urdf.encode())
         elif self._motion is not None:
-            self._answer(command, number, Status.NOT_POSSIBLE)
+            self._answer(command, number, RequestStatus.NOT_POSSIBLE)
         else:
             self._answer(command, number, self.settings.apply(command, given))
             self.sensing.change()
@@ -139,7 +139,7 @@ class RobotServer:
         if port == 0:
             raise ValueError("Connect names UDP port 0")
         self.udp_port = port
-        self._answer(Request.CONNECT, number, Status.SUCCESS, mine)
+        self._answer(Request.CONNECT, number, RequestStatus.SUCCESS, mine)
 
     # motions
 
@@ -151,7 +151,7 @@ class RobotServer:
         s = self.sensing.at
         q = self._joints.x
         joints = Stream(q)
-        motion = Motion.of(given, number, self.arm, joints, self.settings)
+        motion = ClientMotion.of(given, number, self.arm, joints, self.settings)
         if isinstance(motion, MoveStatus):
             self._answer(Request.MOVE, number, motion)
             return
@@ -177,7 +177,7 @@ class RobotServer:
     def _stop_move(self, number: int) -> None:
         if self._motion is not None:
             self._finish(MoveStatus.PREEMPTED)
-        self._answer(Request.STOP_MOVE, number, Status.SUCCESS)
+        self._answer(Request.STOP_MOVE, number, RequestStatus.SUCCESS)
 
     def _reflex(self, error: str, status: MoveStatus = MoveStatus.REFLEX) -> None:
         """Stop because of an error."""
@@ -189,9 +189,9 @@ class RobotServer:
 
     def _recover(self, number: int) -> None:
         if self.mode in (Mode.IDLE, Mode.GUIDING):
-            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, Status.SUCCESS)
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.SUCCESS)
         elif self.mode != Mode.REFLEX:
-            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, Status.NOT_POSSIBLE)
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.NOT_POSSIBLE)
         else:
             self.mode, self._recovery, self._rested = Mode.RECOVERY, number, 0
 
@@ -242,7 +242,7 @@ class RobotServer:
         """Whether nothing changes until a client wants something."""
         return self._motion is None and self._rested > SETTLED and self.mode != Mode.GUIDING
 
-    def observe(self, now: Measured) -> bytes:
+    def observe(self, now: MeasuredArm) -> bytes:
         """Take the state of a tick; return the packet that tells the client."""
         if self._joints is None:
             self._joints = Stream(now.q)
@@ -273,7 +273,7 @@ class RobotServer:
             return "joint_reflex"
         if sensing.collision.any():
             return "cartesian_reflex"
-        if motion.begun and motion.controller != Controller.EXTERNAL:
+        if motion.begun and motion.controller != ControllerMode.EXTERNAL:
             gap = self._desired_flange() @ self.settings.F_T_EE
             T = sensing.flange @ self.settings.F_T_EE
             turn = np.linalg.norm(turn_between(T[:3, :3], gap[:3, :3]))
@@ -290,7 +290,7 @@ class RobotServer:
         self.sensing.forget()
         self._errors[:] = False
         self.mode = Mode.IDLE
-        self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, Status.SUCCESS)
+        self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, RequestStatus.SUCCESS)
         self._recovery = -1
 
     def command(self, data: bytes) -> bool:
@@ -325,14 +325,14 @@ class RobotServer:
         if self.mode == Mode.GUIDING:
             hands = given.free, given.elbow_free
             return Torques.of(guiding(s, *hands, self._guide_T, j.x))
-        if motion is not None and motion.begun and motion.controller == Controller.EXTERNAL:
+        if motion is not None and motion.begun and motion.controller == ControllerMode.EXTERNAL:
             return Torques.of(motion.torque)
-        if motion is not None and motion.controller == Controller.CARTESIAN_IMPEDANCE:
+        if motion is not None and motion.controller == ControllerMode.CARTESIAN_IMPEDANCE:
             T = self._desired_flange() @ given.F_T_K
             return Torques.of(cartesian_impedance(s, given.stiffness, T, j.x, j.v, j.a))
         return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
 
-    def _advance(self, motion: Motion) -> None:
+    def _advance(self, motion: ClientMotion) -> None:
         """Follow the command of this cycle, or go on without one."""
         came = motion.fresh
         if not motion.asynchronous:
@@ -383,7 +383,7 @@ class RobotServer:
         p["O_ddP_O"] = arm.gravity
         p["errors"], p["reflex_reason"], p["robot_mode"] = self._errors, self._reasons, self.mode
         motion = self._motion
-        p["controller_mode"] = Controller.OTHER if motion is None else motion.controller
+        p["controller_mode"] = ControllerMode.OTHER if motion is None else motion.controller
         p["motion_generator_mode"] = Generator.IDLE if motion is None else motion.generator
         count = len(self._received)
         p["control_command_success_rate"] = sum(self._received) / count if count else 0.0

@@ -23,7 +23,7 @@ ACCELERATES = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredArm:
     """The simulated arm after a tick; all (7,).
 
     Attributes:
@@ -80,7 +80,7 @@ class Sensing:
         self.joint_collision[:], self.collision[:] = 0.0, 0.0
         self._observer.reset()
 
-    def take(self, now: Measured, settings: Settings, ddq_d: Array) -> None:
+    def take(self, now: MeasuredArm, settings: Settings, ddq_d: Array) -> None:
         """Take a state; the desired acceleration decides which thresholds count."""
         arm = self._arm
         tau = now.effort - arm.armature * now.qacc - arm.damping * now.dq

@@ -14,7 +14,7 @@ from rbdyn_ros.control_box.franka.laws import (
     JOINT_STIFFNESS,
     MOST_JOINT_STIFFNESS,
 )
-from rbdyn_ros.control_box.franka.packets import Request, Status
+from rbdyn_ros.control_box.franka.packets import Request, RequestStatus
 from rbdyn_ros.control_box.franka.paths import is_rigid
 from rbdyn_ros.errors import ParameterError
 
@@ -57,11 +57,11 @@ class Settings:
         """Stiffness frame in the flange."""
         return self.F_T_EE @ self.EE_T_K
 
-    def apply(self, request: Request, given: Any) -> Status:
+    def apply(self, request: Request, given: Any) -> RequestStatus:
         """Apply a request to set something, or refuse it."""
         numbers = [given[name] for name in given.dtype.names]
         if not all((np.abs(x) < LARGEST).all() for x in numbers):  # a NaN is not below it
-            return Status.INVALID_ARGUMENT
+            return RequestStatus.INVALID_ARGUMENT
         right = {
             Request.SET_COLLISION_BEHAVIOR: self._thresholds,
             Request.SET_JOINT_IMPEDANCE: self._joint_stiffness,
@@ -71,7 +71,7 @@ class Settings:
             Request.SET_NE_TO_EE: lambda x: self._frame("NE_T_EE", x),
             Request.SET_LOAD: self._load,
         }[request](given)
-        return Status.SUCCESS if right else Status.INVALID_ARGUMENT
+        return RequestStatus.SUCCESS if right else RequestStatus.INVALID_ARGUMENT
 
     def _thresholds(self, given: Any) -> bool:
         torques, forces = given["torques"].reshape(2, 2, 7), given["forces"].reshape(2, 2, 6)
