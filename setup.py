@@ -67,6 +67,8 @@ CAMERA = ["moderngl>=5.10", "pillow>=9.0"]  # pictures without a display, throug
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
+# an unmodified client of the control box
+BOX_TEST = ["pylibfranka>=0.21; platform_machine == 'x86_64'"]
 TEST = [
     *GYM,
     *IK,
@@ -170,6 +172,7 @@ setup(
         "decompose": DECOMPOSE,
         "ik": IK,
         "docs": DOCS,
+        "box-test": BOX_TEST,
         "test": TEST,
     },
     entry_points={

@@ -5,6 +5,7 @@ from rbdyn_ros.actuators.attach import with_actuators as with_actuators
 from rbdyn_ros.actuators.servos import Servos as Servos
 from rbdyn_ros.actuators.servos import servos as servos
 from rbdyn_ros.actuators.specs import ActuatorSpec as ActuatorSpec
+from rbdyn_ros.control_box.boxes import BoxedArm as BoxedArm
 from rbdyn_ros.description.build import dh as dh
 from rbdyn_ros.description.build import shapes as shapes
 from rbdyn_ros.description.build.builder import SystemBuilder as SystemBuilder
@@ -108,6 +109,7 @@ from rbdyn_ros.dynamics.toolbox.momentum import (
 from rbdyn_ros.dynamics.toolbox.momentum import com as com
 from rbdyn_ros.dynamics.toolbox.momentum import com_jacobian as com_jacobian
 from rbdyn_ros.dynamics.toolbox.momentum import com_velocity as com_velocity
+from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver as MomentumObserver
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters as inertial_parameters
 from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor as joint_torque_regressor
 from rbdyn_ros.dynamics.toolbox.regressors import (

@@ -28,7 +28,7 @@ for _name in rbdyn_ros.__all__:
 
 #: Tests that watch clocks: of loops and nodes. One worker has them, one after the other; it begins
 #: with them, for they take longest, and with the loop, which is compiled for all.
-ON_TIME = ("runtime", "ros/simulator")
+ON_TIME = ("runtime", "ros/simulator", "control_box")
 #: The same of arms and launch files, for another worker: one alone would be the last to end.
 ARMS = ("ros/arm", "launch")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from docs_api import api_page
 from docs_arms import arms_page
+from docs_box import box_page
 from docs_fields import fields_page
 from docs_files import files_page
 from docs_names import names_page
@@ -30,6 +31,7 @@ def pages() -> dict[Path, str]:
     return {
         FOLDER / "fields.md": fields_page(),
         FOLDER / "api.md": api_page(),
+        FOLDER / "control_box.md": box_page(),
         FOLDER / "yaml_files.md": files_page(),
         FOLDER / "names.md": names_page(),
         ROOT / "config/sros2/policy.xml": policy_text(),

@@ -94,6 +94,11 @@ GROUPS = (
         ("dynamics.toolbox",),
     ),
     Group(
+        "Control boxes",
+        "Arms for unmodified clients: [control_box.md](../guides/control_box.md).",
+        ("control_box",),
+    ),
+    Group(
         "Contacts, distances and rays",
         "Contacts and distances: [contact.md](../guides/contact.md). Rays: "
         "[sensors.md](../guides/sensors.md#rays).",

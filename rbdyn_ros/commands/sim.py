@@ -33,6 +33,7 @@ Examples:
   rbdyn sim world.sdf                             a world of Gazebo
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim ur.urdf.xacro name:=ur ur_type:=ur5e  with arguments of the xacro file
+  rbdyn sim panda --box franka                    an arm that clients of libfranka move
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
@@ -59,6 +60,12 @@ def add_sim(commands: Commands) -> None:
         type=FileOf((".yaml", ".yml")),
         metavar="ACTUATORS.yaml",
         help="motors, gears and drives of the joints",
+    )
+    command.add_argument(
+        "--box",
+        action="append",
+        metavar="[ROBOT/]franka[@ADDRESS]",
+        help="a control box, to which clients of libfranka connect; once for each arm",
     )
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
@@ -132,6 +139,8 @@ def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
         given["view_port"] = options.port
     if options.record is not None:
         given["record"] = str(Path(options.record).absolute())
+    if options.box:
+        given["box"] = options.box
     for name in ("scene", "actuators"):
         if (path := getattr(options, name)) is not None:
             given[name] = str(Path(path).absolute())

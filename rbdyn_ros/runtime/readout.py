@@ -12,7 +12,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import shared
-from rbdyn_ros.runtime.compiled import Words
+from rbdyn_ros.runtime.compiled import Words, wait_at
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.settings import FAST
@@ -94,6 +94,25 @@ class Readout:
         missed, self._version = version - self._version - 1, version
         self._shared.asked[shared.READ] = version
         return _as_state(self._source, *self._inbox, missed)
+
+    def newer(self, version: int, timeout: float) -> tuple[int, LoopState] | None:
+        """Wait for a state after a version; return the newest with its version, for any thread.
+
+        Args:
+            version: of the last state that this reader saw; 0: none.
+            timeout: [s]; None is returned after it.
+        """
+        words = self._states.version
+        if words[0] == version:
+            wait_at(
+                words.ctypes.data, version, round(timeout * NANOSECONDS), np.zeros(2, np.int64)
+            )
+        if words[0] == version:
+            return None
+        source = self._source
+        record = source.empty_record()
+        found = fetch(*source.states.arrays, 0, *record)
+        return (found, _as_state(source, *record, 0)) if found > 0 else None
 
     def latest(self) -> LoopState:
         """Return the latest state; before the loop starts, the state at the start."""

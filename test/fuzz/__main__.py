@@ -42,7 +42,7 @@ NAMES = (
         "materials",
         "table",
     ),
-    *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "data"),
+    *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "box", "data"),
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

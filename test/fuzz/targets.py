@@ -27,7 +27,7 @@ import numpy as np
 import yaml
 
 import rbdyn_ros as rb
-from fuzz import laws
+from fuzz import boxes, laws
 from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.actuators.reader import read_actuators_text
 from rbdyn_ros.control.arm.arm import Arm
@@ -538,6 +538,7 @@ TARGETS = {
     "parameters": Target(
         files("config/arm_controller.yaml", "config/simulator.yaml"), fuzz_parameters
     ),
+    "box": Target(boxes.seeds, boxes.fuzz_box),
     "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
     "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
     "laws": Target(laws.seeds, laws.fuzz_laws),

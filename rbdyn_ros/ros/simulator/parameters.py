@@ -223,6 +223,17 @@ PARAMETERS = (
             "name of memory that one other process shares, such as hardware of "
             "ros2_control: it reads states and commands joints; empty: none",
         ),
+        Parameter(
+            "box",
+            (),
+            "control boxes of real arms, to which unmodified clients of their vendor connect: "
+            "franka, franka@127.0.0.2, or with the robot of a scene left/franka",
+        ),
+        Parameter(
+            "box_anywhere",
+            False,
+            "allow a control box at an address that other machines reach; it has no password",
+        ),
     ),
     *group("driver of an arm", *OF_THE_DRIVER),
     *group(
@@ -266,6 +277,7 @@ PARAMETERS = (
         _delay("command_delay", "delay of commands; at most 1022 ticks with command_jitter"),
         _delay("command_jitter", "largest random delay of commands on top of command_delay"),
         _chance("command_drop", "the commands that arrive in a tick are lost"),
+        _chance("double", "with a control box, a packet of its wire comes twice"),
         _delay("state_delay", "delay of joint_states; at most 1022 ticks with state_jitter"),
         _delay("state_jitter", "largest random delay of joint_states on top of state_delay"),
         _chance("state_drop", "a message of joint_states is not published"),

@@ -16,7 +16,14 @@ from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.engine.step.accelerate import sum_contacts
 from rbdyn_ros.engine.step.integrate import smooth_stages
 from rbdyn_ros.model.data_fields import STICK_NUMBERS
-from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
+from rbdyn_ros.runtime.compiled import (
+    kernel,
+    load_acquire,
+    notify,
+    steady_clock,
+    store_release,
+    wake_at,
+)
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
 from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
@@ -278,6 +285,7 @@ def _hand_over(m, d, s):
     post(s.state_version, s.state_slots, s.state_float_slots, s.state, row)
     s.saturated = -1
     notify(s.states_wakeup, s.scratch)
+    wake_at(s.state_version.ctypes.data)  # other readers, see Readout.newer
 
 
 @kernel

@@ -13,7 +13,7 @@ import math
 from rbdyn_ros.runtime.compiled import kernel
 
 #: Purposes of random numbers.
-COMMAND_JITTER, COMMAND_DROP, STATE_JITTER, STATE_DROP, ENCODER, SPEED, EFFORT = range(7)
+COMMAND_JITTER, COMMAND_DROP, STATE_JITTER, STATE_DROP, ENCODER, SPEED, EFFORT, WIRE = range(8)
 
 # the constants of SplitMix64 as signed numbers; int64 wraps round
 _STEP = 0x9E3779B97F4A7C15 - 2**64

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.boxes import Boxes
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.description.source import Source
@@ -115,7 +117,7 @@ class Robot:
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
         held: how it is held until its first command, after `load`; None: it is not.
-        loop, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
+        loop, boxes, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
             `open`.
         shared_memory: after `open`, or None.
     """
@@ -123,6 +125,7 @@ class Robot:
     given: Source
     world: World
     loop: Loop
+    boxes: Boxes
     stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
@@ -183,6 +186,18 @@ class Robot:
         settings = replace(settings, held=held)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
+        self.boxes = Boxes(
+            [name for name in values.box if name],
+            loop,
+            self.given.description,
+            values.lockstep_timeout or math.inf,
+            node.get_logger().info,
+            node.get_logger().warning,
+            values.box_anywhere,
+        )
+        if self.boxes.all:
+            self.set_faults(vars(values))
+            self.boxes.start()
         self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self.sensors)
         watch = None
@@ -281,6 +296,7 @@ class Robot:
 
     def close(self) -> None:
         """End the thread of the sensors, when the loop has ended and nothing is published."""
+        self.boxes.close()
         if self.shared_memory is not None:
             self.shared_memory.close()
         if self.sensors is not None:
@@ -482,4 +498,5 @@ class Robot:
         Raises:
             ParameterError: they do not fit this robot.
         """
-        self.loop.plant.set_faults(make_faults(self.m, values))
+        faults, double = make_faults(self.m, values), values[f"{params.FAULTS}double"]
+        self.loop.plant.set_faults(self.boxes.take_faults(faults, double))

@@ -16,6 +16,7 @@ from rclpy.node import Node
 
 from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.control_box.boxes import boxed, equipped
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.description.source import Source
@@ -143,6 +144,7 @@ def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
         m.opt.gravity = values.gravity
     m.opt.integrator = values.integrator
     m.opt.exact_stops = values.exact_stops
+    m = equipped(m, values.box) if any(values.box) else m
     return with_actuators(m, values.actuators) if values.actuators else m
 
 
@@ -313,7 +315,7 @@ def loop_settings(
     Raises:
         ParameterError: `lockstep_joints` has an unknown joint.
     """
-    return LoopSettings(
+    settings = LoopSettings(
         command_timeout=values.command_timeout,
         answer_timeout=values.answer_timeout,
         on_timeout=policy_of(values),
@@ -331,6 +333,7 @@ def loop_settings(
         locked=locked,
         report_current=values.actuator_effort == "current",
     )
+    return boxed(settings) if any(values.box) else settings
 
 
 def _lockstep_dofs(names: Sequence[str], m: Model, commands: CommandParser) -> Ints:

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread of a control box: it connects a loop with the servers of the arm and of the hand."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.gripper import EVERY, GripperServer
+from rbdyn_ros.control_box.franka.limits import CYCLE
+from rbdyn_ros.control_box.franka.robot import RobotServer
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm
+from rbdyn_ros.control_box.sockets import Endpoint
+from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
+from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime import realtime
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
+from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
+
+#: In lock-step a motion that waits for its first command gets a state at once, one more after a
+#: while, and then more [s]. So a client that answers sooner always answers the same state.
+PAUSES = (0.0, 0.05, 0.25)
+#: In real time the box gives its torques this long before the next tick [s].
+AHEAD = 2e-4
+
+
+@dataclass(frozen=True, slots=True)
+class WireFaults:
+    """Faults of the wire in both directions, see LineFaults."""
+
+    states: LineFaults = FAULTLESS
+    commands: LineFaults = FAULTLESS
+
+    @staticmethod
+    def of(faults: Faults, double: float, period_ns: int) -> WireFaults:
+        """Return the faults of the channel of a loop, as faults of the wire."""
+
+        def line(side: str) -> LineFaults:
+            delay, jitter = (
+                round(getattr(faults, f"{side}_{name}") * NANOSECONDS / period_ns)
+                for name in ("delay", "jitter")
+            )
+            drop = getattr(faults, f"{side}_drop")
+            return LineFaults(delay, jitter, drop, double, faults.link_loss)
+
+        return WireFaults(line("state"), line("command"))
+
+
+def without_channel(faults: Faults) -> Faults:
+    """Return faults without those that act on the wire."""
+    clean = Faults.none(len(faults.stuck))
+    return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
+
+
+class FrankaBox:
+    """A control box of Franka for an arm of a loop.
+
+    Args:
+        loop: it simulates the arm with a tick of 1 ms. In lock-step it must be `locked`, and wait
+            forever: the box paces it.
+        arm: the robot.
+        address: where it listens, at TCP 1337 and 1338.
+        log: takes sentences; called in the thread of the box.
+        patience: in lock-step, how long a cycle waits for the client's command [s].
+        faults: of the wire; `wire` changes them.
+
+    Attributes:
+        robot, gripper: the servers; gripper is None without a hand.
+
+    Raises:
+        RbdynError: the tick of the loop is not 1 ms, or a port is in use.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        arm: FrankaArm,
+        address: str = "127.0.0.1",
+        log: Callable[[str], object] = print,
+        patience: float = 1.0,
+        faults: WireFaults | None = None,
+    ) -> None:
+        if loop.period_ns != round(CYCLE * NANOSECONDS):
+            raise refusal(
+                f"a tick has {loop.period_ns * 1e-6:g} ms; a control box of Franka needs 1 ms: "
+                "timestep 0.001 and control_decimation 1"
+            )
+        self._loop, self._arm, self._log = loop, arm, log
+        self._patience = patience
+        self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
+        _rehearse(arm)
+        self.robot = RobotServer(arm, log)
+        self._ends = [Endpoint(self.robot, "robot", address, packets.ROBOT_PORT, log)]
+        self.gripper: GripperServer | None = None
+        try:
+            if len(arm.fingers):
+                self.gripper = GripperServer(arm, log)
+                port = packets.GRIPPER_PORT
+                self._ends.append(Endpoint(self.gripper, "gripper", address, port, log))
+        except Exception:
+            self._ends[0].close()
+            raise
+        seed = loop.settings.seed
+        self._states, self._commands = WireLine(seed, 0), WireLine(seed, 1)
+        self.wire = faults or WireFaults()
+        self._dofs = np.concatenate([arm.dofs, arm.fingers])
+        self._given = 0  # message_id of the newest state that the client got
+        self._epoch = self._cycles = 0
+        self._asked: list[Callable[[], None]] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rbdyn-box", daemon=True)
+
+    @property
+    def wire(self) -> WireFaults:
+        """The faults of the wire; they may be set at any time."""
+        return WireFaults(self._states.faults, self._commands.faults)
+
+    @wire.setter
+    def wire(self, faults: WireFaults) -> None:
+        self._states.faults, self._commands.faults = faults.states, faults.commands
+
+    def start(self) -> None:
+        """Start the thread; before or after the loop."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread and close the sockets."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for end in self._ends:
+            end.close()
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Let the thread of the box do something between two cycles, as pressing the user stop."""
+        self._asked.append(action)
+
+    def _run(self) -> None:
+        with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
+            realtime.obtain("off" if self._lockstep else self._loop.settings.realtime)
+        version = 0
+        while not self._ended.is_set():
+            found = self._loop.readout.newer(version, 0.1)
+            if found is None:
+                self._exchange(0.0)
+                continue
+            version, state = found
+            if (state.fault < 0 and not state.paused) or self._lockstep:
+                self._cycle(state)
+
+    def _cycle(self, state: LoopState) -> None:
+        """Tell the client a state, take its command, and give the torques for the next tick."""
+        began = time.monotonic()
+        while self._asked:
+            self._asked.pop(0)()
+        if state.epoch != self._epoch:
+            self._epoch = state.epoch
+            self._states.clear()
+            self._commands.clear()
+            self.robot.restart()
+        tick = state.tick
+        self._states.send(tick, self.robot.observe(_measured(self._arm, state)))
+        fresh = False
+        for packet in self._states.arrived(tick):
+            fresh = self._deliver(packet) or fresh
+        self._tell_gripper(state)
+        if self._lockstep:
+            if not self._stand():
+                self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
+        else:
+            until_next = self._loop.period_ns / NANOSECONDS - (time.monotonic() - began) - AHEAD
+            self._exchange(until_next if self.robot.awaits else 0.0, tick)
+        for data in reversed(self._commands.arrived(tick)):
+            self.robot.command(data)
+        parts = [self.robot.act()]
+        if self.gripper is not None:
+            parts.append(self.gripper.act())
+        numbers = {n: np.concatenate([getattr(part, n) for part in parts]) for n in NUMBERS}
+        command = Command(self._dofs, np.full(len(self._dofs), IMPEDANCE), **numbers)
+        self._loop.orders.command(command, tick if self._lockstep else None)
+        for end in self._ends:
+            end.flush()
+
+    def _deliver(self, packet: bytes) -> bool:
+        """Send a state to the client; return whether it is newer than all before."""
+        self._ends[0].send(packet)
+        number = int.from_bytes(packet[:8], "little")
+        fresh, self._given = number > self._given, max(number, self._given)
+        return fresh
+
+    def _tell_gripper(self, state: LoopState | None) -> None:
+        if self.gripper is None:
+            return
+        at = self._arm.fingers_at
+        if state is not None:
+            packet = self.gripper.observe(state.qpos[at], state.qvel[self._arm.fingers])
+        else:
+            packet = self.gripper.packet()
+        if packet is not None and not self._states.faults.dead:
+            self._ends[1].send(packet)
+
+    def _stand(self) -> bool:
+        """In lock-step, let time stand while nothing happens that a client waits for.
+
+        Returns:
+            whether time stood; then the first command of a motion may have come.
+        """
+        sent, stood = 0, False
+        while not self._ended.is_set() and self._stands() and not self._asked:
+            waits, stood = self.robot.waits_to_begin, True
+            self._exchange(PAUSES[min(sent, 2)] if waits else CYCLE)
+            if not self._stands():
+                break
+            if not self._states.faults.dead:
+                self._deliver(self.robot.packet())
+            sent = sent + 1 if self.robot.waits_to_begin else 0
+            self._cycles += 1
+            if self._cycles % EVERY == 0:
+                self._tell_gripper(None)
+        return stood
+
+    def _stands(self) -> bool:
+        still = self.gripper is None or self.gripper.rests
+        return self.robot.waits_to_begin or (self.robot.rests and still)
+
+    def _exchange(self, timeout: float, tick: int | None = None) -> None:
+        """Serve the sockets; wait for the command that answers the newest state.
+
+        Args:
+            timeout: [s].
+            tick: now; None: time stands, and the wire has no delays.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            wait = max(until - time.monotonic(), 0.0)
+            sockets = [each for end in self._ends for each in end.sockets]
+            select.select(sockets, [], [], wait)
+            for end in self._ends:
+                end.serve()
+            answered = False
+            for data in self._ends[0].datagrams():
+                number = int.from_bytes(data[:8], "little")
+                answered = answered or number >= self._given
+                if tick is not None:
+                    self._commands.send(tick, data)
+                elif not self._commands.faults.dead:
+                    self.robot.command(data)
+            ended = self._ended.is_set() or not self._ends[0].connected
+            begun = tick is None and not self._stands()
+            if answered or begun or ended or time.monotonic() >= until:
+                return
+
+
+def _rehearse(arm: FrankaArm) -> None:
+    """Compile all kernels, so that no cycle waits for them."""
+    rehearsal = RobotServer(arm, lambda _: None)
+    middle, still = 0.5 * (arm.lower + arm.upper), np.zeros(7)
+    rehearsal.observe(MeasuredArm(middle, still, still, still, still))
+    rehearsal.act()
+
+
+def _measured(arm: FrankaArm, state: LoopState) -> MeasuredArm:
+    n = len(state.measured) // 3
+    q, dq, effort = (state.measured[k * n :][arm.dofs] for k in range(3))
+    return MeasuredArm(q, dq, effort, state.qacc[arm.dofs], state.stick_qfrc[arm.dofs])

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes of a simulation: from their names to running threads; also without ROS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.control_box.box import FrankaBox, WireFaults, without_channel
+from rbdyn_ros.control_box.franka.arm import FrankaArm, with_rotors
+from rbdyn_ros.control_box.sockets import check_address
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.source import read
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.loading.load import load
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, LoopSettings
+from rbdyn_ros.runtime.types import Faults
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_NAMED = re.compile(r"(?:(?P<prefix>.+)/)?(?P<kind>[a-z]+)(?:@(?P<address>[0-9.]+))?")
+#: A usual pose of the arm [rad].
+READY = (0.0, -np.pi / 4, 0.0, -3.0 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxName:
+    """Which box belongs to which arm, and where it listens.
+
+    Attributes:
+        prefix: of the names of the arm's joints; empty: the only arm.
+        address: an IPv4 address.
+    """
+
+    prefix: str
+    address: str
+
+    @staticmethod
+    def parsed(text: str) -> BoxName:
+        """Read [ROBOT/]franka[@ADDRESS].
+
+        Raises:
+            RbdynError: it has another form.
+        """
+        found = _NAMED.fullmatch(text)
+        if found is None or found["kind"] != "franka":
+            raise refusal(
+                f"{quote(text)} is not a control box; expected franka, franka@127.0.0.2, or with "
+                "the robot of a scene left/franka@127.0.0.2"
+            )
+        prefix = f"{found['prefix']}/" if found["prefix"] else ""
+        return BoxName(prefix, found["address"] or "127.0.0.1")
+
+
+def equipped(m: Model, boxes: Sequence[str]) -> Model:
+    """Return the Model for a simulation with boxes: joints of an arm have rotors."""
+    for text in boxes:
+        m = with_rotors(m, BoxName.parsed(text).prefix)
+    return m
+
+
+def boxed(settings: LoopSettings) -> LoopSettings:
+    """Return the settings of a loop that boxes pace: in lock-step it waits for them."""
+    locked = settings.time_mode == MODES_OF_TIME[LOCKSTEP]
+    return replace(settings, lockstep_timeout=0.0, locked=locked, hand_over_every=1)
+
+
+class Boxes:
+    """All boxes of a loop.
+
+    Args:
+        names: see BoxName.
+        loop: made with `equipped` and `boxed`.
+        description: of its robots.
+        patience: in lock-step, how long a cycle waits for a client [s].
+        log, warn: take sentences, in any thread.
+        anywhere: whether addresses beside the loopback range are allowed.
+
+    Raises:
+        RbdynError: a name, an arm, an address or a port is refused.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        loop: Loop,
+        description: Description,
+        patience: float,
+        log: Callable[[str], object],
+        warn: Callable[[str], object],
+        anywhere: bool = False,
+    ) -> None:
+        self._loop = loop
+        self.all: list[FrankaBox] = []
+        try:
+            for name in map(BoxName.parsed, names):
+                if warning := check_address(name.address, anywhere):
+                    warn(warning)
+                arm = FrankaArm(loop.m, description, name.prefix)
+                self.all.append(FrankaBox(loop, arm, name.address, log, patience))
+        except Exception:
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """Start the threads of the boxes."""
+        for box in self.all:
+            box.start()
+
+    def take_faults(self, faults: Faults, double: float) -> Faults:
+        """Put faults of the channel on the wires; return the others, for the loop."""
+        for box in self.all:
+            box.wire = WireFaults.of(faults, double, self._loop.period_ns)
+        return without_channel(faults) if self.all else faults
+
+    def close(self) -> None:
+        """End the boxes."""
+        for box in self.all:
+            box.close()
+
+
+class BoxedArm:
+    """A simulated arm behind its control box, without ROS.
+
+        with rb.BoxedArm("panda") as arm:
+            subprocess.run(["./my_controller", "127.0.0.1"], check=True)
+            print(arm.loop.readout.latest().qpos)
+
+    A client in Python needs a process of its own: libfranka keeps Python's lock while it waits.
+
+    Args:
+        source: a robot or a scene, as for `rb.load`.
+        boxes: names of its boxes, such as franka@127.0.0.2 or left/franka.
+        time_mode: lockstep: time waits for the client; realtime.
+        start: positions at the start by joint [rad or m]; None: the arm's usual pose.
+        patience: in lock-step, how long a cycle waits for the client's command [s].
+        seed: of all random numbers.
+        log: takes sentences; in the thread of a box.
+        contact: as for `rb.load`.
+
+    Attributes:
+        loop: the simulation.
+        boxes: its boxes.
+
+    Raises:
+        RbdynError: the robot has no such arm, or a box is refused.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        boxes: Sequence[str] = ("franka",),
+        *,
+        time_mode: str = "lockstep",
+        start: Mapping[str, float] | None = None,
+        patience: float = 1.0,
+        seed: int = 0,
+        log: Callable[[str], object] = print,
+        contact: bool = False,
+    ) -> None:
+        how: dict[str, Any] = {"contact": contact}
+        description = read(source, **how)
+        m = equipped(load(source, **how), boxes)
+        qpos = m.qpos0.copy()
+        if start is None:
+            for text in boxes:
+                qpos[FrankaArm(m, description, BoxName.parsed(text).prefix).qposadr] = READY
+        for name, position in (start or {}).items():
+            qpos[m.jnt_qposadr[m.jnt_names.index(name)]] = position
+        settings = boxed(LoopSettings(time_mode=time_mode, realtime="off", seed=seed))
+        self.loop = Loop(m, settings, qpos)
+        self.loop.compile()
+        try:
+            self.boxes = Boxes(boxes, self.loop, description, patience, log, log)
+        except Exception:
+            self.loop.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        self.boxes.start()
+        self.loop.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the boxes and the simulation."""
+        self.boxes.close()
+        self.loop.stop()

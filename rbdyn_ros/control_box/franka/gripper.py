@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of Franka's hand: bytes and widths come in, bytes and forces go out.
+
+As the server of the arm it knows no socket and no clock; see robot.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.laws import Torques
+from rbdyn_ros.control_box.franka.limits import CYCLE
+from rbdyn_ros.control_box.franka.packets import Framing, GripperRequest, GripperStatus
+
+#: Speed of homing, and the largest one [m/s]; force of homing and moving [N], and the largest one.
+HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
+#: Stiffness [N/m] and damping [N s/m] of a finger.
+STIFFNESS, DAMPING = 2000.0, 11.0
+#: Slower fingers [m/s] have stopped after so many cycles; a width is reached within [m].
+STILL, CYCLES, REACHED = 1e-3, 100, 5e-4
+#: Cycles between two states.
+EVERY = 10
+
+
+class GripperServer:
+    """The state machine of the hand.
+
+    Args:
+        arm: has its fingers.
+        log: takes a sentence about what a client did wrong.
+
+    Attributes:
+        udp_port: where states go, or 0.
+    """
+
+    def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
+        self._arm, self._log = arm, log
+        self._sides = 2 if arm.mimics else 1
+        self._most = float(2.0 * arm.finger_reach.min())
+        self._x = self._v = np.zeros(len(arm.fingers))
+        self._aim: Array | None = None  # of each finger [m]
+        self._goal, self._speed, self._force = 0.0, 0.0, MOVING_FORCE
+        self._running: tuple[GripperRequest, int, Any] | None = None
+        self._stopped = 0
+        self._grasped = False
+        self._number = 0
+        self.open()
+
+    def open(self) -> None:
+        """Begin with a new client."""
+        self._framing = Framing("H", packets.GRIPPER_PAYLOADS)
+        self._answers: list[bytes] = []
+        self.udp_port = 0
+
+    def close(self) -> None:
+        """Let the client go; the fingers hold."""
+        self._running = None
+        self.open()
+
+    def answers(self) -> bytes:
+        """Return what goes to the client by TCP now."""
+        answers, self._answers = b"".join(self._answers), []
+        return answers
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing changes until a client wants something."""
+        return self._running is None
+
+    @property
+    def width(self) -> float:
+        """Distance of the fingers [m]."""
+        return float(self._x.sum() * self._sides)
+
+    def request(self, data: bytes) -> None:
+        """Take bytes of the TCP connection.
+
+        Raises:
+            ValueError: this is not the protocol; the connection should end.
+        """
+        for command, number, given in self._framing.take(data):
+            if (command == GripperRequest.CONNECT) == bool(self.udp_port):
+                raise ValueError("a client must send Connect first, and once")
+            self._serve(GripperRequest(command), number, given)
+
+    def _serve(self, command: GripperRequest, number: int, given: Any) -> None:
+        if command == GripperRequest.CONNECT:
+            self._connect(number, given)
+            return
+        if self._running is not None:
+            self._end(GripperStatus.ABORTED)
+        if command == GripperRequest.STOP:
+            self._goal, self._speed = self.width / 2.0, 0.0
+            self._answer(command, number, GripperStatus.SUCCESS)
+        elif not self._is_possible(command, given):
+            self._answer(command, number, GripperStatus.FAIL)
+        else:
+            self._begin(command, number, given)
+
+    def _connect(self, number: int, given: Any) -> None:
+        version, port = int(given["version"]), int(given["udp_port"])
+        right = version == packets.GRIPPER_VERSION
+        if not right:
+            self._log(
+                f"a client speaks version {version} of the gripper's protocol; this box speaks "
+                f"{packets.GRIPPER_VERSION}"
+            )
+        elif port == 0:
+            raise ValueError("Connect names UDP port 0")
+        else:
+            self.udp_port = port
+        status = 0 if right else packets.INCOMPATIBLE
+        mine = packets.GRIPPER_VERSION.to_bytes(2, "little")
+        self._answers.append(
+            self._framing.answer(
+                GripperRequest.CONNECT, number, status.to_bytes(2, "little") + mine
+            )
+        )
+
+    def _answer(self, command: int, number: int, status: GripperStatus) -> None:
+        self._answers.append(self._framing.answer(command, number, status.to_bytes(2, "little")))
+
+    def _is_possible(self, command: GripperRequest, given: Any) -> bool:
+        if command == GripperRequest.HOMING:
+            return True
+        numbers = [float(given[name]) for name in given.dtype.names]
+        right = np.isfinite(numbers).all() and min(numbers) >= 0.0 and given["speed"] > 0.0
+        right = right and given["width"] <= self._most + REACHED
+        return bool(right and (command == GripperRequest.MOVE or given["force"] > 0.0))
+
+    def _begin(self, command: GripperRequest, number: int, given: Any) -> None:
+        self._running, self._stopped, self._grasped = (command, number, given), 0, False
+        self._goal, self._speed, self._force = self._most / 2.0, HOMING_SPEED, MOVING_FORCE
+        if command != GripperRequest.HOMING:
+            self._goal = float(given["width"]) / 2.0
+            self._speed = min(float(given["speed"]), MOST_SPEED)
+        if command == GripperRequest.GRASP:
+            self._force = min(float(given["force"]), MOST_FORCE)
+            closes = self._goal < self.width / 2.0
+            self._goal = 0.0 if closes else self._most / 2.0
+
+    def _end(self, status: GripperStatus) -> None:
+        assert self._running is not None
+        command, number, _ = self._running
+        self._running = None
+        self._answer(command, number, status)
+
+    def observe(self, x: Array, v: Array) -> bytes | None:
+        """Take positions and velocities of the fingers; return a packet now and then."""
+        self._x, self._v = x, v
+        if self._aim is None:
+            self._aim, self._goal = x.copy(), float(x.mean())
+        still = bool((np.abs(v) < STILL).all())
+        self._stopped = self._stopped + 1 if still else 0
+        if self._running is not None:
+            self._judge()
+        self._number += 1
+        return self.packet() if self._number % EVERY == 0 else None
+
+    def _judge(self) -> None:
+        """End the command when its width is reached or the fingers have stopped."""
+        assert self._running is not None
+        command, _, given = self._running
+        there = abs(self.width / 2.0 - self._goal) < REACHED
+        if command == GripperRequest.GRASP:
+            if self._stopped < CYCLES:
+                return
+            low, high = given["width"] - given["inner"], given["width"] + given["outer"]
+            self._grasped = bool(low <= self.width <= high) and not there
+            done = self._grasped
+        elif there or self._stopped >= CYCLES:
+            done = there
+        else:
+            return
+        self._end(GripperStatus.SUCCESS if done else GripperStatus.UNSUCCESSFUL)
+
+    def act(self) -> Torques:
+        """Return the forces of the fingers until the next cycle."""
+        assert self._aim is not None
+        step = self._speed * CYCLE
+        self._aim = self._aim + np.clip(self._goal - self._aim, -step, step)
+        most = np.minimum(self._force, self._arm.finger_effort / self._sides)
+        lead = most / STIFFNESS  # the spring pulls at most with the force
+        self._aim = np.clip(self._aim, self._x - lead, self._x + lead)
+        one = np.full(len(self._x), float(self._sides))
+        return Torques(0.0 * one, STIFFNESS * one, DAMPING * one, self._aim, 0.0 * one)
+
+    def packet(self) -> bytes:
+        """Return a packet of the state."""
+        p = np.zeros((), packets.GRIPPER_STATE)
+        p["message_id"], p["width"], p["max_width"] = self._number, self.width, self._most
+        p["is_grasped"], p["temperature"] = self._grasped, 25
+        return p.tobytes()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The torques of the box's own controllers, without gravity, which the box always adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.franka.paths import turn_between
+
+#: Stiffness at the start [N m/rad; N/m and N m/rad], and its largest values (the vendor's).
+JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
+CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
+MOST_JOINT_STIFFNESS = 14250.0
+#: Damping ratio of the controllers; stiffness of what a Cartesian task leaves free [N m/rad].
+RATIO, POSTURE = 0.7, 20.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class At:
+    """A measured state with its dynamics.
+
+    Attributes:
+        q, dq: (7,) measured.
+        M: (7, 7) with rotors.
+        coriolis: (7,).
+        J: (6, 7) of the stiffness frame, linear velocity first, axes of O.
+        T: (4, 4) pose of the stiffness frame.
+    """
+
+    q: Array
+    dq: Array
+    M: Array
+    coriolis: Array
+    J: Array
+    T: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Torques:
+    """Torques until the next cycle; springs and dampers follow the state in every tick.
+
+    Attributes:
+        effort: (n,) beside the springs [N m or N].
+        stiffness, damping: (n,) of springs to `position` and dampers to `velocity`.
+        position, velocity: (n,).
+    """
+
+    effort: Array
+    stiffness: Array
+    damping: Array
+    position: Array
+    velocity: Array
+
+    @staticmethod
+    def of(effort: Array) -> Torques:
+        """Return torques without springs."""
+        z = np.zeros_like(effort)
+        return Torques(effort, z, z, z, z)
+
+    def at(self, q: Array, dq: Array) -> Array:
+        """Return the torques in a state (n,)."""
+        spring = self.stiffness * (self.position - q) + self.damping * (self.velocity - dq)
+        return self.effort + spring
+
+
+def joint_impedance(s: At, K: Array, q: Array, dq: Array, ddq: Array) -> Torques:
+    """Return K (q_d - q) + D (dq_d - dq) + M ddq_d + C dq.
+
+    Source: Albu-Schaeffer, Ott, Hirzinger, A unified passivity-based control framework for
+    position, torque and impedance control of flexible joint robots, 2007.
+    """
+    D = 2.0 * RATIO * np.sqrt(K * np.diag(s.M))
+    return Torques(s.M @ ddq + s.coriolis, K, D, q, dq)
+
+
+def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Return J^T (K e + D (v_d - v)) + M ddq_d + C dq, and a weak spring to q_d beside the task.
+
+    K and D act in the axes of the stiffness frame; D is critical for the inertia there.
+
+    Source: Ott, Cartesian impedance control of redundant and flexible-joint robots, 2008.
+
+    Args:
+        s: the state.
+        K: (6,) stiffness.
+        T: (4, 4) desired pose of the stiffness frame.
+        q: (7,) desired positions.
+        dq: (7,) desired velocities.
+        ddq: (7,) desired accelerations.
+    """
+    R = s.T[:3, :3]
+    J = np.concatenate([R.T @ s.J[:3], R.T @ s.J[3:]])
+    gap = np.concatenate([R.T @ (T[:3, 3] - s.T[:3, 3]), R.T @ turn_between(R, T[:3, :3])])
+    inverse = np.linalg.inv(s.M)
+    mobility = J @ inverse @ J.T
+    D = 2.0 * RATIO * np.sqrt(K / np.maximum(np.diag(mobility), 1e-3))
+    force = K * gap + D * (J @ (dq - s.dq))
+    beside = POSTURE * (q - s.q) + 2.0 * RATIO * np.sqrt(POSTURE * np.diag(s.M)) * (dq - s.dq)
+    # dynamically consistent: it does not accelerate the stiffness frame
+    task = np.linalg.solve(mobility + 1e-6 * np.eye(6), J @ inverse @ beside)
+    torque: Array = J.T @ (force - task) + beside + s.M @ ddq + s.coriolis
+    return torque
+
+
+def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
+    """Return springs along what a hand may not move; all else is free.
+
+    Args:
+        s: the state.
+        free: (6,) whether a hand may move the stiffness frame along x y z, about x y z of O.
+        elbow_free: whether it may move joint 3.
+        T: (4, 4) pose of the stiffness frame where guiding began.
+        q: (7,) positions where it began.
+    """
+    gap = np.concatenate([T[:3, 3] - s.T[:3, 3], turn_between(s.T[:3, :3], T[:3, :3])])
+    K = np.where(free, 0.0, CARTESIAN_STIFFNESS)
+    torque: Array = s.J.T @ (K * gap - 0.05 * K * (s.J @ s.dq)) + s.coriolis
+    if not elbow_free:
+        torque[2] += 100.0 * (q[2] - s.q[2]) - 5.0 * s.dq[2]
+    return torque

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commanded motions: the limits that they must keep, and what they do without a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.limits import (
+    CYCLE,
+    START_ANGLE,
+    START_JOINTS,
+    START_POSITION,
+    TOLERANCE,
+    InterfaceLimits,
+)
+
+#: A client that computes from the floats of a state adds this to differences of positions.
+ROUNDING = 5e-7
+#: Damping of the inverse kinematics near singular poses.
+DAMPING = 1e-4
+
+
+class Stream:
+    """Numbers that a client commands once a cycle, with three derivatives; units of the numbers.
+
+    Attributes:
+        x, v, a: (n,) position, velocity, acceleration of the last cycle.
+    """
+
+    def __init__(self, x: Array, v: Array | None = None) -> None:
+        self.x = np.array(x, float)
+        self.v = np.zeros_like(self.x) if v is None else np.array(v, float)
+        self.a = np.zeros_like(self.x)
+
+    def begin(self, x: Array) -> None:
+        """Rest at a position."""
+        self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
+
+    def to(self, x: Array) -> Array:
+        """Take a position; return the jerk."""
+        jerk = self.at((x - self.x) / CYCLE)
+        self.x = np.array(x)
+        return jerk
+
+    def at(self, v: Array) -> Array:
+        """Take a velocity; return the jerk."""
+        a = (v - self.v) / CYCLE
+        jerk: Array = (a - self.a) / CYCLE
+        self.x, self.v, self.a = self.x + v * CYCLE, np.array(v), a
+        return jerk
+
+    def extrapolate(self) -> None:
+        """Go on with the same acceleration, as Franka's box does without a command."""
+        self.v = self.v + self.a * CYCLE
+        self.x = self.x + self.v * CYCLE
+
+    def brake(self, most: Array) -> None:
+        """Slow down with the largest acceleration."""
+        v = self.v - np.clip(self.v, -most * CYCLE, most * CYCLE)
+        self.a, self.v, self.x = (v - self.v) / CYCLE, v, self.x + v * CYCLE
+
+    def approach(self, goal: Array, speed: Array, most: Array) -> None:
+        """Move towards a goal within a speed and an acceleration, and stop there."""
+        gap = goal - self.x
+        free = np.sqrt(2.0 * 0.9 * most * np.abs(gap))
+        wanted = np.sign(gap) * np.minimum(np.minimum(speed, free), np.abs(gap) / CYCLE)
+        self.at(self.v + np.clip(wanted - self.v, -most * CYCLE, most * CYCLE))
+
+
+def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
+    """Return which limit a motion breaks: velocity, acceleration, jerk, or nothing."""
+    for power, (name, x, most) in enumerate(
+        zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
+    ):
+        if (np.abs(x) > most * (1.0 + TOLERANCE) + ROUNDING / CYCLE**power).any():
+            return name
+    return ""
+
+
+_NAMES = {
+    "velocity": "velocity_limits_violation",
+    "acceleration": "velocity_discontinuity",
+    "jerk": "acceleration_discontinuity",
+}
+
+
+def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
+    """Return the error of a joint motion by its name, or nothing.
+
+    Args:
+        kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
+        stream: of the joints.
+        jerk: (7,).
+        arm: has the limits.
+    """
+    limits = arm.limits
+    if (stream.x < arm.lower).any() or (stream.x > arm.upper).any():
+        return f"{kind}position_limits_violation"
+    room = np.where(stream.v > 0.0, arm.upper - stream.x, stream.x - arm.lower)
+    near = np.sqrt(2.0 * limits.deceleration * np.maximum(room, 0.0)) - limits.velocity_offset
+    speed = np.minimum(limits.velocity, np.maximum(near, 0.0))
+    found = broken(stream.v, stream.a, jerk, (speed, limits.acceleration, limits.jerk))
+    return f"{kind}{_NAMES[found]}" if found else ""
+
+
+def turn_between(R: Array, to: Array) -> Array:
+    """Return the rotation vector from one orientation to another, axes of their parent (3,)."""
+    D = to @ R.T
+    w = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
+    sine = float(np.linalg.norm(w))
+    if sine < 1e-9:
+        return w
+    turn: Array = w * (np.arctan2(sine, 0.5 * (np.trace(D) - 1.0)) / sine)
+    return turn
+
+
+def turned(R: Array, w: Array) -> Array:
+    """Return an orientation after a rotation vector, axes of its parent (Rodrigues' formula)."""
+    angle = float(np.linalg.norm(w))
+    if angle == 0.0:
+        return R
+    x, y, z = w / angle
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    new: Array = (np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K) @ R
+    return new
+
+
+def is_rigid(T: Array) -> bool:
+    """Whether a matrix (4, 4) is a rigid motion, to the rounding of floats."""
+    R = T[:3, :3]
+    return bool(
+        np.isfinite(T).all()
+        and (np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]) < 1e-5).all()
+        and (np.abs(R @ R.T - np.eye(3)) < 1e-4).all()
+        and np.linalg.det(R) > 0.0
+    )
+
+
+class CartesianPath:
+    """A pose or twist that a client commands, and the joints that follow it.
+
+    Args:
+        arm: the robot; the joints begin at `joints`.
+        joints: the desired joint positions, which follow.
+        F_T_EE: end effector in the flange (4, 4).
+
+    Attributes:
+        T: commanded pose (4, 4).
+        twist: its velocity and acceleration; positions are not used.
+        elbow: commanded position of joint 3.
+    """
+
+    def __init__(self, arm: FrankaArm, joints: Stream, F_T_EE: Array) -> None:
+        self._arm, self._joints, self._F_T_EE = arm, joints, F_T_EE
+        arm.at(joints.x, joints.v)
+        self.T = arm.flange() @ F_T_EE
+        self.twist = Stream(np.zeros(6))
+        self.elbow = Stream(joints.x[2:3])
+        self._begun = False
+
+    def take_pose(self, T: Array, elbow: Array | None) -> str:
+        """Take a pose; return the error by its name, or nothing."""
+        if not is_rigid(T):
+            return "cartesian_position_motion_generator_invalid_frame_flag"
+        step = np.concatenate([T[:3, 3] - self.T[:3, 3], turn_between(self.T[:3, :3], T[:3, :3])])
+        far = np.abs(step[:3]) > START_POSITION, np.abs(step[3:]) > START_ANGLE
+        if not self._begun and (far[0].any() or far[1].any()):
+            return "cartesian_position_motion_generator_start_pose_invalid"
+        if not self._begun:
+            self.T, step = np.array(T), 0.0 * step
+            self._follow()
+            self._joints.begin(self._joints.x)
+        return self._take(step / CYCLE, np.array(T), elbow)
+
+    def take_twist(self, twist: Array, elbow: Array | None) -> str:
+        """Take a twist, linear first; return the error by its name, or nothing."""
+        T = self.T.copy()
+        T[:3, 3] += twist[:3] * CYCLE
+        T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)
+        return self._take(np.array(twist), T, elbow)
+
+    def _take(self, twist: Array, T: Array, elbow: Array | None) -> str:
+        limits = self._arm.limits
+        jerk = self.twist.at(twist)
+        found = ""
+        for part, most in ((slice(3), limits.translation), (slice(3, 6), limits.rotation)):
+            v, a, j = (np.atleast_1d(np.linalg.norm(x[part])) for x in (twist, self.twist.a, jerk))
+            found = found or broken(v, a, j, most)
+        if found:
+            return f"cartesian_motion_generator_{_NAMES[found]}"
+        if elbow is not None and (error := self._take_elbow(elbow, limits)):
+            return error
+        self.T, self._begun = T, True
+        return joint_error(
+            "cartesian_motion_generator_joint_", self._joints, self._follow(), self._arm
+        )
+
+    def _take_elbow(self, elbow: Array, limits: InterfaceLimits) -> str:
+        if elbow[1] != np.sign(self._joints.x[3] - limits.flip):
+            return "cartesian_motion_generator_elbow_sign_inconsistent"
+        if not self._begun and abs(elbow[0] - self.elbow.x[0]) > START_JOINTS:
+            return "cartesian_motion_generator_start_elbow_invalid"
+        jerk = self.elbow.to(elbow[:1])
+        if broken(self.elbow.v, self.elbow.a, jerk, limits.elbow):
+            return "cartesian_motion_generator_elbow_limit_violation"
+        return ""
+
+    def extrapolate(self) -> None:
+        """Go on with the same acceleration."""
+        self.twist.extrapolate()
+        self.elbow.extrapolate()
+        v = self.twist.v
+        self.T = self.T.copy()
+        self.T[:3, 3] += v[:3] * CYCLE
+        self.T[:3, :3] = turned(self.T[:3, :3], v[3:] * CYCLE)
+        self._follow()
+
+    def _follow(self) -> Array:
+        """Move the joints to the pose and the elbow; return their jerk.
+
+        Newton's method, one step a cycle, with joint 3 as the elbow.
+        """
+        arm, q = self._arm, self._joints.x
+        arm.at(q, self._joints.v)
+        flange = arm.flange()
+        T = flange @ self._F_T_EE
+        gap = [
+            self.T[:3, 3] - T[:3, 3],
+            turn_between(T[:3, :3], self.T[:3, :3]),
+            self.elbow.x - q[2],
+        ]
+        A = np.vstack([arm.jacobian(flange, self._F_T_EE), np.eye(7)[2]])
+        step = np.linalg.solve(A.T @ A + DAMPING**2 * np.eye(7), A.T @ np.concatenate(gap))
+        return self._joints.to(q + step)

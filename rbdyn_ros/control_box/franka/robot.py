@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of the arm: bytes and measured states come in, bytes and torques go out.
+
+It knows no socket and no clock. In each cycle its caller calls `observe`, which returns the
+packet of the state, gives it what arrived with `request` and `command`, and calls `act` for the
+torques until the next cycle.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.laws import (
+    Torques,
+    cartesian_impedance,
+    guiding,
+    joint_impedance,
+)
+from rbdyn_ros.control_box.franka.limits import COUNTED, MOST_LOST, TOLERANCE
+from rbdyn_ros.control_box.franka.motion import ClientMotion
+from rbdyn_ros.control_box.franka.packets import (
+    ControllerMode,
+    Framing,
+    Generator,
+    Mode,
+    MoveStatus,
+    Request,
+    RequestStatus,
+)
+from rbdyn_ros.control_box.franka.paths import Stream, turn_between
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm, Sensing
+from rbdyn_ros.control_box.franka.settings import Settings
+
+#: Below this speed an arm has come to rest [rad/s], after so many cycles.
+REST, SETTLED = 1e-3, 50
+#: Speed at which a recovery moves joints back into their limits [rad/s].
+BACK = 0.2
+
+
+class RobotServer:
+    """The state machine of the arm.
+
+    Args:
+        arm: the robot.
+        log: takes a sentence about what a client did wrong, and about reflexes.
+
+    Attributes:
+        arm, sensing: the robot and its measurements.
+        settings: made by clients.
+        mode: see Mode.
+        udp_port: where states go, or 0.
+    """
+
+    def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
+        self.arm, self._log = arm, log
+        self.sensing, self.settings = Sensing(arm), Settings(arm)
+        self.mode, self.udp_port = Mode.IDLE, 0
+        self._number = 0
+        self._packet = np.zeros((), packets.STATE)  # new ones would cost more than all the rest
+        self._joints: Stream | None = None
+        self._motion: ClientMotion | None = None
+        self._tau_d = np.zeros(7)
+        self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
+        self._rested = 0
+        self._pressed = False
+        self._received: deque[bool] = deque(maxlen=COUNTED)
+        self._guide_T = np.eye(4)
+        self._recovery = -1  # number of the request that waits for its end
+        self.open()
+
+    # a client
+
+    def open(self) -> None:
+        """Begin with a new client."""
+        self._framing = Framing("I", packets.PAYLOADS)
+        self._answers: list[bytes] = []
+        self.udp_port = 0
+
+    def close(self) -> None:
+        """Let the client go; a motion ends as after lost commands."""
+        if self._motion is not None:
+            self._log("the client left in a motion; the arm brakes and waits for the next client")
+            self._reflex("communication_constraints_violation")
+        self.open()
+
+    def answers(self) -> bytes:
+        """Return what goes to the client by TCP now."""
+        answers, self._answers = b"".join(self._answers), []
+        return answers
+
+    def request(self, data: bytes) -> None:
+        """Take bytes of the TCP connection.
+
+        Raises:
+            ValueError: this is not the protocol; the connection should end.
+        """
+        for command, number, given in self._framing.take(data):
+            if (command == Request.CONNECT) == bool(self.udp_port):
+                raise ValueError("a client must send Connect first, and once")
+            self._serve(Request(command), number, given)
+
+    def _serve(self, command: Request, number: int, given: np.ndarray) -> None:
+        if command == Request.CONNECT:
+            self._connect(number, given)
+        elif command == Request.MOVE:
+            self._begin(number, given)
+        elif command == Request.STOP_MOVE:
+            self._stop_move(number)
+        elif command == Request.AUTOMATIC_ERROR_RECOVERY:
+            self._recover(number)
+        elif command == Request.GET_ROBOT_MODEL:
+            self._answer(command, number, RequestStatus.SUCCESS, self.arm.urdf.encode())
+        elif self._motion is not None:
+            self._answer(command, number, RequestStatus.NOT_POSSIBLE)
+        else:
+            self._answer(command, number, self.settings.apply(command, given))
+            self.sensing.change()
+
+    def _answer(self, command: Request, number: int, status: int, more: bytes = b"") -> None:
+        self._answers.append(self._framing.answer(command, number, bytes([status]) + more))
+
+    def _connect(self, number: int, given: np.ndarray) -> None:
+        version, port = int(given["version"]), int(given["udp_port"])
+        mine = packets.ROBOT_VERSION.to_bytes(2, "little")
+        if version != packets.ROBOT_VERSION:
+            self._log(
+                f"a client speaks version {version} of the robot's protocol; this box speaks "
+                f"{packets.ROBOT_VERSION} (libfranka 0.18 and later)"
+            )
+            self._answer(Request.CONNECT, number, packets.INCOMPATIBLE, mine)
+            return
+        if port == 0:
+            raise ValueError("Connect names UDP port 0")
+        self.udp_port = port
+        self._answer(Request.CONNECT, number, RequestStatus.SUCCESS, mine)
+
+    # motions
+
+    def _begin(self, number: int, given: np.ndarray) -> None:
+        """Begin a Move, or refuse it."""
+        if self.mode != Mode.IDLE or self._motion is not None or self._joints is None:
+            self._answer(Request.MOVE, number, MoveStatus.NOT_POSSIBLE)
+            return
+        s = self.sensing.at
+        q = self._joints.x
+        joints = Stream(q)
+        motion = ClientMotion.of(given, number, self.arm, joints, self.settings)
+        if isinstance(motion, MoveStatus):
+            self._answer(Request.MOVE, number, motion)
+            return
+        motion.answered = self._number  # what answers an earlier state belongs to another motion
+        self.mode, self._motion, self._joints = Mode.MOVE, motion, joints
+        if motion.generator == Generator.NONE:
+            self._joints = Stream(s.q)
+        self._reasons[:] = False
+        self._received.clear()
+        self._tau_d = np.zeros(7)
+        self._answer(Request.MOVE, number, MoveStatus.STARTED)
+
+    def _finish(self, status: MoveStatus) -> None:
+        """End the motion; the arm brakes and holds."""
+        motion, self._motion = self._motion, None
+        assert motion is not None
+        self._answer(Request.MOVE, motion.number, status)
+        if motion.generator == Generator.NONE:
+            self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
+        self.mode, self._rested = Mode.IDLE, 0
+        self._received.clear()
+
+    def _stop_move(self, number: int) -> None:
+        if self._motion is not None:
+            self._finish(MoveStatus.PREEMPTED)
+        self._answer(Request.STOP_MOVE, number, RequestStatus.SUCCESS)
+
+    def _reflex(self, error: str, status: MoveStatus = MoveStatus.REFLEX) -> None:
+        """Stop because of an error."""
+        self._log(f"reflex: {error}; the client recovers from it with automaticErrorRecovery")
+        self._errors[packets.ERROR_NUMBERS[error]] = True
+        self._reasons[:] = self._errors
+        self._finish(status)
+        self.mode = Mode.REFLEX
+
+    def _recover(self, number: int) -> None:
+        if self.mode in (Mode.IDLE, Mode.GUIDING):
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.SUCCESS)
+        elif self.mode != Mode.REFLEX:
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.NOT_POSSIBLE)
+        else:
+            self.mode, self._recovery, self._rested = Mode.RECOVERY, number, 0
+
+    def press_user_stop(self, pressed: bool) -> None:
+        """Press or release the user stop."""
+        self._pressed = pressed
+        if pressed and self._motion is not None:
+            self._finish(MoveStatus.USER_STOP)
+        if self._recovery >= 0 and pressed:
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, 5)  # kEmergencyAborted
+            self._recovery = -1
+        self.mode = Mode.USER_STOPPED if pressed else Mode.IDLE
+
+    def guide(self, on: bool) -> bool:
+        """Begin or end guiding by hand; return whether the arm may be guided now."""
+        if self.mode not in (Mode.IDLE, Mode.GUIDING) or self._joints is None:
+            return False
+        if on:
+            self._guide_T = self.sensing.at.T
+            self._joints = Stream(self.sensing.at.q)
+        elif self.mode == Mode.GUIDING:
+            self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
+        self.mode = Mode.GUIDING if on else Mode.IDLE
+        return True
+
+    def restart(self) -> None:
+        """Begin anew after the simulated arm was reset; a motion ends."""
+        if self._motion is not None:
+            self._finish(MoveStatus.ABORTED)
+        self._joints = None
+        self.sensing.forget()
+
+    # a cycle
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the client has to send a command in each cycle now."""
+        motion = self._motion
+        return motion is not None and motion.begun and not motion.asynchronous
+
+    @property
+    def waits_to_begin(self) -> bool:
+        """Whether a motion waits for its first command."""
+        return self._motion is not None and not self._motion.begun
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing changes until a client wants something."""
+        return self._motion is None and self._rested > SETTLED and self.mode != Mode.GUIDING
+
+    def observe(self, now: MeasuredArm) -> bytes:
+        """Take the state of a tick; return the packet that tells the client."""
+        if self._joints is None:
+            self._joints = Stream(now.q)
+        ddq_d = self._joints.a if self._motion is not None else np.zeros(7)
+        self.sensing.take(now, self.settings, ddq_d)
+        still = (np.abs(now.dq) < REST).all() and (np.abs(self._joints.v) < REST).all()
+        self._rested = self._rested + 1 if still else 0
+        if self._motion is not None and (error := self._violation()):
+            self._reflex(error)
+        if self.mode == Mode.RECOVERY and self._rested > 1 and self._is_inside():
+            self._recovered()
+        return self.packet()
+
+    def _violation(self) -> str:
+        """Return what the measured state forbids, by its name."""
+        arm, s, sensing = self.arm, self.sensing.at, self.sensing
+        limits, motion = arm.limits, self._motion
+        assert motion is not None
+        more = 1.0 + TOLERANCE
+        if (s.q < arm.lower).any() or (s.q > arm.upper).any():
+            return "joint_position_limits_violation"
+        if (np.abs(s.dq) > limits.velocity * more).any():
+            return "joint_velocity_violation"
+        twist = s.J @ s.dq
+        if np.linalg.norm(twist[:3]) > limits.translation[0] * more:
+            return "cartesian_velocity_violation"
+        if sensing.joint_collision.any():
+            return "joint_reflex"
+        if sensing.collision.any():
+            return "cartesian_reflex"
+        if motion.begun and motion.controller != ControllerMode.EXTERNAL:
+            gap = self._desired_flange() @ self.settings.F_T_EE
+            T = sensing.flange @ self.settings.F_T_EE
+            turn = np.linalg.norm(turn_between(T[:3, :3], gap[:3, :3]))
+            away = np.linalg.norm(gap[:3, 3] - T[:3, 3])
+            if away > motion.deviation[0] or turn > motion.deviation[1]:
+                return "max_path_pose_deviation_violation"
+        return ""
+
+    def _is_inside(self) -> bool:
+        arm, q = self.arm, self.sensing.at.q
+        return bool((q > arm.lower).all() and (q < arm.upper).all())
+
+    def _recovered(self) -> None:
+        self.sensing.forget()
+        self._errors[:] = False
+        self.mode = Mode.IDLE
+        self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, RequestStatus.SUCCESS)
+        self._recovery = -1
+
+    def command(self, data: bytes) -> bool:
+        """Take a datagram; return whether it answers the newest state."""
+        motion = self._motion
+        if len(data) != packets.COMMAND.itemsize or motion is None:
+            return False
+        given = np.frombuffer(data, packets.COMMAND)[0]
+        if int(given["message_id"]) <= motion.answered:
+            return False  # doubled, or overtaken by a later one
+        motion.take(given)
+        return motion.answered >= self._number
+
+    def act(self) -> Torques:
+        """Return the torques of the joints until the next cycle, with gravity."""
+        assert self._joints is not None
+        motion, s = self._motion, self.sensing.at
+        if motion is not None and motion.begun:
+            self._advance(motion)
+        elif self.mode == Mode.RECOVERY:
+            self._move_back()
+        elif motion is None:
+            self._joints.brake(self.arm.limits.acceleration)
+        torques = self._torques()
+        self._tau_d = torques.at(s.q, s.dq)
+        return replace(torques, effort=torques.effort + self.sensing.gravity)
+
+    def _torques(self) -> Torques:
+        """Return the torques of the controller that acts now, without gravity."""
+        assert self._joints is not None
+        motion, s, j, given = self._motion, self.sensing.at, self._joints, self.settings
+        if self.mode == Mode.GUIDING:
+            hands = given.free, given.elbow_free
+            return Torques.of(guiding(s, *hands, self._guide_T, j.x))
+        if motion is not None and motion.begun and motion.controller == ControllerMode.EXTERNAL:
+            return Torques.of(motion.torque)
+        if motion is not None and motion.controller == ControllerMode.CARTESIAN_IMPEDANCE:
+            T = self._desired_flange() @ given.F_T_K
+            return Torques.of(cartesian_impedance(s, given.stiffness, T, j.x, j.v, j.a))
+        return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
+
+    def _advance(self, motion: ClientMotion) -> None:
+        """Follow the command of this cycle, or go on without one."""
+        came = motion.fresh
+        if not motion.asynchronous:
+            self._received.append(came)
+        error = motion.advance()
+        if error:
+            wrong = MoveStatus.REFLEX if motion.is_finite else MoveStatus.INPUT_ERROR
+            self._reflex(error, wrong)
+        elif motion.lost >= MOST_LOST:
+            self._reflex("communication_constraints_violation")
+        elif motion.finished:
+            self._finish(MoveStatus.SUCCESS)
+
+    def _move_back(self) -> None:
+        """Move joints into their limits during a recovery."""
+        assert self._joints is not None
+        arm, inside = self.arm, 1e-3
+        goal = np.clip(self._joints.x, arm.lower + inside, arm.upper - inside)
+        self._joints.approach(goal, np.full(7, BACK), arm.limits.acceleration)
+
+    def _desired_flange(self) -> Array:
+        assert self._joints is not None
+        self.arm.at(self._joints.x, self._joints.v)
+        return self.arm.flange()
+
+    def packet(self) -> bytes:
+        """Return the next packet; without `observe` before it the same state once more."""
+        self._number += 1
+        p = self._packet
+        self._fill_desired(p)
+        s, sensing, arm, frames = self.sensing.at, self.sensing, self.arm, self.settings
+        T = sensing.flange @ frames.F_T_EE
+        p["message_id"] = self._number
+        p["O_T_EE"] = T.T.ravel()
+        for name in ("F_T_EE", "EE_T_K", "F_T_NE", "NE_T_EE"):
+            p[name] = getattr(frames, name).T.ravel()
+        for name, load in (("ee", arm.hand), ("load", arm.load)):
+            p[f"m_{name}"], p[f"F_x_C{name}"] = load.mass, load.com
+            p[f"I_{name}"] = load.inertia.ravel()
+        p["q"] = p["theta"] = s.q
+        p["dq"] = p["dtheta"] = s.dq
+        p["elbow"] = s.q[2], np.sign(s.q[3] - arm.limits.flip)
+        p["tau_J"], p["dtau_J"], p["tau_J_d"] = sensing.tau, sensing.dtau, self._tau_d
+        p["joint_contact"], p["joint_collision"] = sensing.joint_contact, sensing.joint_collision
+        p["cartesian_contact"], p["cartesian_collision"] = sensing.contact, sensing.collision
+        p["tau_ext_hat_filtered"] = sensing.external
+        p["O_F_ext_hat_K"], p["K_F_ext_hat_K"] = sensing.wrench, sensing.in_K
+        p["O_ddP_O"] = arm.gravity
+        p["errors"], p["reflex_reason"], p["robot_mode"] = self._errors, self._reasons, self.mode
+        motion = self._motion
+        p["controller_mode"] = ControllerMode.OTHER if motion is None else motion.controller
+        p["motion_generator_mode"] = Generator.IDLE if motion is None else motion.generator
+        count = len(self._received)
+        p["control_command_success_rate"] = sum(self._received) / count if count else 0.0
+        return p.tobytes()
+
+    def _fill_desired(self, p: np.ndarray) -> None:
+        joints, motion = self._joints, self._motion
+        assert joints is not None
+        flange = self._desired_flange()
+        T = flange @ self.settings.F_T_EE
+        p["O_T_EE_d"] = p["O_T_EE_c"] = T.T.ravel()
+        p["O_dP_EE_d"] = self.arm.jacobian(flange, self.settings.F_T_EE) @ joints.v
+        p["q_d"], p["dq_d"], p["ddq_d"] = joints.x, joints.v, joints.a
+        p["elbow_d"] = p["elbow_c"] = joints.x[2], np.sign(joints.x[3] - self.arm.limits.flip)
+        path = None if motion is None else motion.path
+        p["delbow_c"], p["ddelbow_c"], p["O_dP_EE_c"], p["O_ddP_EE_c"] = 0.0, 0.0, 0.0, 0.0
+        if path is not None:
+            p["O_T_EE_c"] = path.T.T.ravel()
+            p["O_dP_EE_c"], p["O_ddP_EE_c"] = path.twist.v, path.twist.a
+            p["elbow_c"][0] = path.elbow.x[0]
+            p["delbow_c"][0], p["ddelbow_c"][0] = path.elbow.v[0], path.elbow.a[0]

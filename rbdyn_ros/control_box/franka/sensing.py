@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the box measures and estimates: torques of the links, contacts, the surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.laws import At
+from rbdyn_ros.control_box.franka.limits import CYCLE
+from rbdyn_ros.control_box.franka.settings import Settings
+from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
+
+#: Gain of the momentum observer [1/s].
+GAIN = 100.0
+#: Below this singular value of the Jacobian the wrench is reported as zero.
+SINGULAR = 2e-2
+#: Above this desired acceleration the thresholds for acceleration count [rad/s^2].
+ACCELERATES = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredArm:
+    """The simulated arm after a tick; all (7,).
+
+    Attributes:
+        q, dq: as the encoders measure them.
+        effort: of the motors in the last tick, measured.
+        qacc: acceleration of the last step.
+        friction: dry friction of the last step.
+    """
+
+    q: Array
+    dq: Array
+    effort: Array
+    qacc: Array
+    friction: Array
+
+
+class Sensing:
+    """Computes from a measured state what a RobotState says about forces.
+
+    Args:
+        arm: the robot.
+
+    Attributes:
+        at: the state with its dynamics.
+        flange: its pose (4, 4).
+        gravity: torques (7,).
+        tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
+        external: torques of the robot on its surroundings (7,), filtered.
+        wrench: of the robot on its surroundings at K (6,): axes of O.
+        joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
+        joint_collision, collision: 1 if it ever was above the upper ones, until `forget`.
+    """
+
+    at: At
+    flange: Array
+    gravity: Array
+
+    def __init__(self, arm: FrankaArm) -> None:
+        self._arm, self._m = arm, arm.m
+        self._observer = MomentumObserver(arm.m, GAIN)
+        self.tau, self.dtau = np.zeros(7), np.zeros(7)
+        self.external, self.wrench = np.zeros(7), np.zeros(6)
+        self.joint_contact, self.joint_collision = np.zeros(7), np.zeros(7)
+        self.contact, self.collision = np.zeros(6), np.zeros(6)
+
+    def change(self) -> None:
+        """Go on with another load, if it changed."""
+        if self._m is not self._arm.m:
+            self._m = self._arm.m
+            self._observer.change(self._m)
+
+    def forget(self) -> None:
+        """Forget collisions and begin the observer anew."""
+        self.joint_collision[:], self.collision[:] = 0.0, 0.0
+        self._observer.reset()
+
+    def take(self, now: MeasuredArm, settings: Settings, ddq_d: Array) -> None:
+        """Take a state; the desired acceleration decides which thresholds count."""
+        arm = self._arm
+        tau = now.effort - arm.armature * now.qacc - arm.damping * now.dq
+        tau += np.clip(now.friction, -arm.friction, arm.friction)
+        self.dtau, self.tau = (tau - self.tau) / CYCLE, tau
+        self.external = -self._observer.update(now.q, now.dq, tau, CYCLE)
+        arm.at(now.q, now.dq)
+        self.flange, self.gravity = arm.flange(), arm.gravity_torque()
+        F_T_K = settings.F_T_K
+        J, T = arm.jacobian(self.flange, F_T_K), self.flange @ F_T_K
+        self.at = At(now.q, now.dq, arm.inertia(), arm.coriolis(), J, T)
+        self.wrench = _wrench(J, self.external)
+        kind = 0 if (np.abs(ddq_d) > ACCELERATES).any() else 1
+        self._compare(settings.torques[kind], settings.forces[kind])
+
+    @property
+    def in_K(self) -> Array:
+        """The wrench in the axes of the stiffness frame (6,)."""
+        R = self.at.T[:3, :3]
+        return np.concatenate([R.T @ self.wrench[:3], R.T @ self.wrench[3:]])
+
+    def _compare(self, torques: Array, forces: Array) -> None:
+        torque, force = np.abs(self.external), np.abs(self.in_K)
+        self.joint_contact[:], self.contact[:] = torque > torques[0], force > forces[0]
+        np.maximum(self.joint_collision, torque > torques[1], out=self.joint_collision)
+        np.maximum(self.collision, force > forces[1], out=self.collision)
+
+
+def _wrench(J: Array, torque: Array) -> Array:
+    """Return the wrench with J^T wrench = torque by least squares; zero near singular poses."""
+    U, s, V = np.linalg.svd(J, full_matrices=False)
+    if s[-1] < SINGULAR:
+        return np.zeros(6)
+    found: Array = U @ ((V @ torque) / s)
+    return found

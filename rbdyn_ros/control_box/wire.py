@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets between a client and a box, with faults: lost, late, doubled, overtaken, or none at all.
+
+Random numbers are functions of seed, tick and purpose (runtime/kernels/noise.py), so in lock-step
+the same seed gives the same faults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
+
+#: Uses of random numbers of a line.
+_DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFaults:
+    """Faults in one direction.
+
+    Attributes:
+        delay, jitter: a packet comes after the delay and a random part of the jitter [ticks].
+        drop, double: probabilities that it is lost, or comes twice.
+        dead: nothing comes.
+    """
+
+    delay: int = 0
+    jitter: int = 0
+    drop: float = 0.0
+    double: float = 0.0
+    dead: bool = False
+
+
+FAULTLESS = LineFaults()
+
+
+class WireLine:
+    """One direction of the wire.
+
+    Args:
+        seed: of the random numbers.
+        direction: 0 for states, 1 for commands.
+
+    Attributes:
+        faults: they may change at any time.
+    """
+
+    def __init__(self, seed: int, direction: int) -> None:
+        self.faults = FAULTLESS
+        self._seed, self._direction = seed, direction
+        self._way: list[tuple[int, int, bytes]] = []  # when it comes, its number, the packet
+        self._count = 0
+        self._drawn(0, _DROP)  # it is compiled before a client waits
+
+    def send(self, tick: int, packet: bytes) -> None:
+        """Send a packet at a tick."""
+        f = self.faults
+        self._count += 1
+        if f.dead or self._drawn(tick, _DROP) < f.drop:
+            return
+        self._enter(tick, _JITTER, packet)
+        if self._drawn(tick, _DOUBLE) < f.double:
+            self._enter(tick, _AGAIN, packet)
+
+    def arrived(self, tick: int) -> list[bytes]:
+        """Return the packets that come at a tick; the newest first, so it overtakes the others."""
+        here = [item for item in self._way if item[0] <= tick]
+        self._way = [item for item in self._way if item[0] > tick]
+        return [packet for _, _, packet in sorted(here, key=lambda item: -item[1])]
+
+    def clear(self) -> None:
+        """Forget packets under way."""
+        self._way.clear()
+
+    def _enter(self, tick: int, use: int, packet: bytes) -> None:
+        late = self.faults.delay + int(self._drawn(tick, use) * (self.faults.jitter + 1))
+        self._way.append((tick + late, self._count, packet))
+
+    def _drawn(self, tick: int, use: int) -> float:
+        return float(uniform(self._seed, tick, WIRE, 2 * use + self._direction))

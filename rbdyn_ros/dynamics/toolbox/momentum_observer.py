@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""External efforts of a robot, estimated from its momentum without accelerations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
+from rbdyn_ros.dynamics.toolbox.terms import coriolis_matrix, gravity_term
+from rbdyn_ros.model.model import Model
+
+#: Directions in which a link moves less than this per unit of a joint are left out [m or 1].
+SMALLEST = 1e-2
+
+
+class MomentumObserver:
+    """Estimates the joint efforts of the surroundings, first-order filtered.
+
+    `residual` follows d/dt residual = gain (external - residual), where M qacc + C qvel + g =
+    effort + external. So whatever the Model lacks counts as external: friction of the joints,
+    unless `effort` is measured behind it, and a wrong payload.
+
+    Args:
+        m: the robot with its payloads.
+        gain: of all joints, or (nv,) one each [1/s]; 1 / gain is the time constant.
+
+    Attributes:
+        residual: (nv,) external efforts [N m or N]; zero before the second update.
+
+    Raises:
+        ParameterError: a gain is not a positive finite number.
+
+    Source: De Luca, Mattone, Actuator failure detection and isolation using generalized momenta,
+    2003; Haddadin, De Luca, Albu-Schaeffer, Robot collisions: a survey, 2017, equation 27.
+    """
+
+    def __init__(self, m: Model, gain: ArrayLike = 50.0) -> None:
+        gains = np.broadcast_to(np.asarray(gain, np.float64), (m.nv,))
+        self._gain = finite(
+            "the gain of a momentum observer", gains, (m.nv,), 1e-3, 1e5, element="gain"
+        )
+        self.change(m)
+        self.reset()
+
+    def change(self, m: Model) -> None:
+        """Go on with another payload or gravity: a Model with the same joints."""
+        self._m, self._d = m, make_data(m)
+
+    def reset(self) -> None:
+        """Begin anew at the next update: the residual is zero."""
+        self.residual = np.zeros(self._m.nv)
+        self._momentum: Array | None = None
+
+    def update(self, qpos: ArrayLike, qvel: ArrayLike, effort: ArrayLike, period: float) -> Array:
+        """Take a measurement and return `residual`.
+
+        Args:
+            qpos: (nq,) measured positions.
+            qvel: (nv,) measured velocities.
+            effort: (nv,) of the joints since the last measurement [N m or N].
+            period: time since then [s].
+        """
+        m, d = self._m, self._d
+        d.qpos[:], d.qvel[:] = qpos, qvel
+        momentum = mass_matrix(m, d) @ d.qvel
+        # dp/dt = effort + external - g + C^T qvel, because dM/dt = C + C^T
+        known = np.asarray(effort) - gravity_term(m, d) + coriolis_matrix(m, d).T @ d.qvel
+        if self._momentum is not None:
+            change = (momentum - self._momentum) / period - known
+            share = 1.0 - np.exp(-self._gain * period)
+            self.residual = self.residual + share * (change - self.residual)
+        self._momentum = momentum
+        return self.residual
+
+    def wrench(self, frame: str | int) -> Array:
+        """Return the wrench on a link that explains `residual` best, at the last update.
+
+        Args:
+            frame: name or number of the link.
+
+        Returns:
+            (6,) torque about the link's origin and force on the link, in world axes [N m; N].
+
+        Raises:
+            ModelError: the frame is unknown.
+
+        Source: J^T wrench = residual by least squares, damped.
+        """
+        J = frame_jacobian(self._m, self._d, frame)
+        found: Array = np.linalg.solve(J @ J.T + SMALLEST**4 * np.eye(6), J @ self.residual)
+        return found

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MomentumObserver: known pushes and weights, against the simulation that it does not see."""
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.share import bundled_robot
+
+GAIN, PERIOD = 50.0, 1e-3
+POSE = np.array([0.3, 0.6, -0.2, -1.2, 0.4, 0.9, 0.1])
+
+
+@pytest.fixture(scope="module")
+def arm():
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    m.opt.timestep = PERIOD
+    m.opt.passive = False  # no friction
+    return m
+
+
+def run(simulated, known, ticks, force=None):
+    """Hold an arm, and observe it as `known`; return observer and Data."""
+    d, observer = rb.make_data(simulated), rb.MomentumObserver(known, GAIN)
+    d.qpos[:] = POSE
+    last = simulated.nbody - 1
+    for _ in range(ticks):
+        gravity = rb.gravity_term(simulated, d)
+        inertia = np.diag(rb.mass_matrix(simulated, d))
+        effort = gravity + inertia * (400.0 * (POSE - d.qpos) - 40.0 * d.qvel)
+        d.qfrc_applied[:] = effort
+        d.xfrc_applied[last, :3] = 0.0 if force is None else force
+        rb.step(simulated, d)
+        observer.update(d.qpos, d.qvel, effort, PERIOD)
+    return observer, d
+
+
+def test_without_a_push_nothing_is_external(arm):
+    observer, _ = run(arm, arm, 600)
+    assert observer.residual == pytest.approx(np.zeros(arm.nv), abs=0.02)
+
+
+def test_a_known_push_is_found_within_two_percent(arm):
+    force = np.array([6.0, -4.0, 3.0])
+    observer, d = run(arm, arm, 600, force)
+    last = arm.nbody - 1
+    other = rb.make_data(arm)
+    other.qpos[:] = d.qpos
+    other.xfrc_applied[last, :3] = force
+    rb.inverse_with_xfrc(arm, other)
+    pushed = other.qfrc_inverse.copy()
+    other.xfrc_applied[:] = 0.0
+    rb.inverse_with_xfrc(arm, other)
+    exact = other.qfrc_inverse - pushed
+    assert np.linalg.norm(exact) > 1.0
+    gap = observer.residual - exact
+    assert np.linalg.norm(gap) < 0.02 * np.linalg.norm(exact)
+
+
+def test_an_unknown_weight_is_a_wrench_of_the_tool(arm):
+    frame = arm.frame_names[-1]
+    heavy = rb.with_payload(arm, frame, 0.5, (0.0, 0.0, 0.0))
+    d, observer = rb.make_data(heavy), rb.MomentumObserver(arm, GAIN)
+    d.qpos[:] = POSE
+    for _ in range(400):  # five time constants are 100 ticks
+        observer.update(POSE, np.zeros(arm.nv), rb.gravity_term(heavy, d), PERIOD)
+    wrench = observer.wrench(frame)
+    assert wrench[3:] == pytest.approx([0.0, 0.0, -0.5 * 9.81], abs=0.02 * 0.5 * 9.81)
+
+
+def test_it_follows_with_its_time_constant(arm):
+    d, observer = rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
+    d.qpos[:] = POSE
+    held = rb.gravity_term(arm, d)
+    push = np.eye(arm.nv)[0]
+    for _ in range(1 + round(1.0 / GAIN / PERIOD)):
+        observer.update(POSE, np.zeros(arm.nv), held - push, PERIOD)
+    assert observer.residual[0] == pytest.approx(1.0 - np.exp(-1.0), rel=1e-9)
+    observer.reset()
+    assert not observer.residual.any()
+
+
+@pytest.mark.parametrize("gain", [0.0, -1.0, np.nan, np.inf])
+def test_a_gain_must_be_positive(arm, gain):
+    with refused(rb.ParameterError, "bad-argument"):
+        rb.MomentumObserver(arm, gain)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changed bytes for the servers of a control box: streams and datagrams, in any order.
+
+An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
+Whatever comes, the box answers or ends the connection, and its torques stay finite.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+
+import numpy as np
+
+from rbdyn_ros.control_box.boxes import READY
+from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.arm import FrankaArm, Load
+from rbdyn_ros.control_box.franka.gripper import GripperServer
+from rbdyn_ros.control_box.franka.packets import GripperRequest, Request
+from rbdyn_ros.control_box.franka.robot import RobotServer
+from rbdyn_ros.control_box.franka.sensing import MeasuredArm
+from rbdyn_ros.description.source import read
+from rbdyn_ros.loading.load import load_urdf
+
+#: What a piece is; any other number is a cycle.
+STREAM, DATAGRAM, HAND, LEAVES, STOP, GUIDES = range(6)
+
+
+@functools.cache
+def arm() -> FrankaArm:
+    """Return an arm with Franka's joints and a hand."""
+    text = URDF.format("".join(map(_link, range(1, 8))))
+    return FrankaArm(load_urdf(text), read(text))
+
+
+def _link(k: int) -> str:
+    turn = 0.0 if k == 1 else np.pi / 2 * (-1) ** k
+    joint = JOINT.format(f"joint{k}", "revolute", f"link{k - 1}", f"link{k}", turn, -2.9, 2.9)
+    return INERTIA.format(f"link{k}") + joint
+
+
+INERTIA = (
+    '<link name="{}"><inertial><origin xyz="0 0.02 0.05"/><mass value="1"/><inertia ixx="0.01" '
+    'iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+JOINT = (
+    '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'
+    '<origin xyz="0 0.1 0.1" rpy="{} 0 0"/>'
+    '<limit lower="{}" upper="{}" effort="80" velocity="2"/></joint>'
+)
+FINGERS = "".join(
+    INERTIA.format(f"finger{k}")
+    + JOINT.format(f"finger_joint{k}", "prismatic", "link7", f"finger{k}", 0.0, 0.0, 0.04)
+    for k in (1, 2)
+)
+URDF = '<robot name="arm"><link name="link0"/>{}' + FINGERS + "</robot>"
+
+
+def message(layout: str, command: int, payload: bytes) -> bytes:
+    """Return a request."""
+    size = struct.calcsize(layout) + len(payload)
+    return struct.pack(layout, command, 1, size) + payload
+
+
+def piece(kind: int, data: bytes = b"") -> bytes:
+    """Return a piece of an input."""
+    return struct.pack("<BH", kind, len(data)) + data
+
+
+def seeds() -> list[bytes]:
+    """Return good conversations: each request, and each motion with commands."""
+    hello = piece(STREAM, message("<III", 0, struct.pack("<HH", 10, 4242)))
+    hand = piece(HAND, message("<HII", 0, struct.pack("<HH", 3, 4242)))
+    found = [
+        hello + piece(STREAM, message("<III", request, bytes(packets.PAYLOADS[request].itemsize)))
+        for request in Request
+    ]
+    found += [
+        hand + piece(HAND, message("<HII", one, bytes(packets.GRIPPER_PAYLOADS[one].itemsize)))
+        for one in GripperRequest
+    ]
+    for controller, generator in ((2, 4), (0, 0), (1, 1), (0, 2), (1, 3)):
+        given = np.zeros((), packets.PAYLOADS[Request.MOVE])
+        given["controller"], given["generator"] = controller, generator
+        command = np.zeros((), packets.COMMAND)
+        command["message_id"], command["q_c"] = 1 << 40, READY
+        move = piece(STREAM, message("<III", Request.MOVE, given.tobytes()))
+        found.append(hello + move + piece(DATAGRAM, command.tobytes()) + piece(9) + piece(9))
+    return [*found, hello + piece(STOP, b"\1") + piece(9), hello + piece(GUIDES, b"\1") + piece(9)]
+
+
+def fuzz_box(data: bytes) -> None:
+    """Let a client say something; the torques of every cycle must be finite."""
+    arm().carry(Load(0.0, np.zeros(3), np.zeros((3, 3))))
+    server, hand = RobotServer(arm(), lambda _: None), GripperServer(arm(), lambda _: None)
+    z = np.zeros(7)
+    now = MeasuredArm(np.array(READY), z, z, z, z)
+    server.observe(now)
+    while data:
+        kind, size = data[0], int.from_bytes(data[1:3], "little")
+        body, data = data[3 : 3 + size], data[3 + size :]
+        for at, one in ((STREAM, server), (HAND, hand)):
+            if kind == at:
+                try:
+                    one.request(body)
+                except ValueError:
+                    one.close()
+                    one.open()
+        if kind == DATAGRAM:
+            server.command(body)
+        elif kind == LEAVES:
+            server.close()
+        elif kind == STOP:
+            server.press_user_stop(bool(body[:1] > b"\0"))
+        elif kind == GUIDES:
+            server.guide(bool(body[:1] > b"\0"))
+        server.observe(now)
+        torques = server.act()
+        hand.observe(np.zeros(2), np.zeros(2))
+        for given, count in ((torques, 7), (hand.act(), 2)):
+            numbers = given.at(np.zeros(count), np.zeros(count))
+            assert np.isfinite(numbers).all(), "a torque is not finite"
+        server.answers()
+        hand.answers()
