@@ -61,11 +61,11 @@ ROS_VARIABLES = (
 WARM = """
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.loading.load import load_urdf
-from rbdyn_ros.ros.common.dynamics_query import warm as warm_services
-from rbdyn_ros.runtime.loop import warm as warm_loop
+from rbdyn_ros.ros.common import dynamics_query, ik_query
+from rbdyn_ros.runtime import loop
 m = load_urdf(bundled_robot("seven_dof_arm"))
-warm_loop(m)
-warm_services(m)
+for part in (loop, dynamics_query, ik_query):
+    part.warm(m)
 """
 
 # Run by a candidate interpreter: prints its version and its missing parts.
@@ -312,7 +312,7 @@ def install(env: Environment, extras: str) -> None:
 
 def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
-    install(env, f"{ROS[env.ros]},plot,view,record,control,identify")
+    install(env, f"{ROS[env.ros]},plot,view,camera,record,control,identify")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
 
