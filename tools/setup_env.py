@@ -57,6 +57,9 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
+#: Extras of setup.py that all commands, nodes and tutorials need.
+EXTRAS = "plot,view,camera,record,control,identify"
+
 # Compiles what a simulator compiles.
 WARM = """
 from rbdyn_ros.share import bundled_robot
@@ -222,7 +225,7 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
     """Return step -> hash of everything the step depends on, in order of the steps."""
     python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
-    packages = digest(environment, ROOT / "setup.py")
+    packages = digest(environment, EXTRAS, ROOT / "setup.py")
     files = sorted((ROOT / "rbdyn_ros" / "ros" / "messages").glob("*.*"))
     files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
     names = " ".join(str(path.relative_to(ROOT)) for path in files)
@@ -312,7 +315,7 @@ def install(env: Environment, extras: str) -> None:
 
 def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
-    install(env, f"{ROS[env.ros]},plot,view,camera,record,control,identify")
+    install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
 
