@@ -34,7 +34,7 @@ from rbdyn_ros.view.render.renderer import Renderer
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures" / "view"
 ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
-TUTORIAL = ROOT / "docs" / "tutorials" / "pick_a_cube.md"
+TUTORIALS = ROOT / "docs" / "tutorials"
 
 FPS = 12.5
 SIZE = (480, 360)
@@ -72,6 +72,26 @@ def robots() -> Path:
     sys.exit("tools/films.py: example-robot-data is missing; `make setup` installs it")
 
 
+def saved_in(page: str, title: str) -> str:
+    """Return the text of a file that a tutorial lets its reader save."""
+    text = (TUTORIALS / page).read_text("utf-8")
+    (found,) = re.findall(rf'title="{re.escape(title)}"\n(.*?)```', text, re.DOTALL)
+    return str(found)
+
+
+def swing() -> Shot:
+    """The robot of the first tutorial swings; then its elbow is driven by 2 N m."""
+    text = saved_in("first_five_minutes.md", "my_robot.urdf")
+    m, instants = rb.load_urdf(text), list[Instant]()
+    d = rb.make_data(m)
+    d.qpos[0] = 1.0
+    for k in range(round(4.0 * FPS)):
+        d.qfrc_applied[1] = 2.0 * (k > 2.5 * FPS)
+        rb.step(m, d, round(1.0 / (FPS * m.opt.timestep)))
+        instants.append(Instant.of(m, d))
+    return Shot(m, read_appearance(text), instants, (0.3, -1.0, 0.25))
+
+
 def pull() -> Shot:
     """A hand pulls the tool of the bundled arm around, and lets go."""
     path = bundled_robot("seven_dof_arm")
@@ -105,11 +125,10 @@ def pull() -> Shot:
 
 def pick() -> Shot:
     """A Panda puts the cube of the tutorial on the shelf."""
-    (text,) = re.findall(r'title="pick.yaml"\n(.*?)```', TUTORIAL.read_text("utf-8"), re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "robots").symlink_to(robots())
         file = Path(folder, "pick.yaml")
-        file.write_text(text, encoding="ascii")
+        file.write_text(saved_in("pick_a_cube.md", "pick.yaml"), encoding="ascii")
         m, looks = rb.load(file), read_appearance(file)
         panda = rb.load_urdf(Path(folder, "robots/panda_description/urdf/panda.urdf"))
     d, instants = rb.make_data(m), list[Instant]()
@@ -156,7 +175,7 @@ def pictures_of(shot: Shot) -> Iterator[Pixels]:
             yield np.asarray(picture)
 
 
-FILMS: dict[str, Callable[[], Shot]] = {"pull": pull, "pick": pick}
+FILMS: dict[str, Callable[[], Shot]] = {"pull": pull, "pick": pick, "swing": swing}
 
 
 def main(names: list[str]) -> None:

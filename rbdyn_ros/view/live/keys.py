@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.share import share_dir
+from rbdyn_ros.view.web.show import place, spread
 
 if TYPE_CHECKING:
     import viser
@@ -82,8 +82,6 @@ class Keys:
 
     def put(self, centre: Array) -> None:
         """Move the cameras with the centre (3,) of the robot, if they follow it."""
-        for client in self._server.get_clients().values():
-            fit_page(self._server, client)
         moved = centre - self._centre
         self._centre = np.array(centre)
         if not self.follow.value:
@@ -98,10 +96,10 @@ class Keys:
         if event.client is None:
             return
         camera, start = event.client.camera, self._server.initial_camera
-        away = np.linalg.norm(np.asarray(start.position) - start.look_at) * _spread(camera)
+        away = np.linalg.norm(np.asarray(start.position) - start.look_at) * spread(camera)
         target = np.asarray(camera.look_at if self.follow.value else start.look_at)
         with event.client.atomic():
-            _place(camera, target + away * way / np.linalg.norm(way), target)
+            place(camera, target + away * way / np.linalg.norm(way), target)
 
     def _show_help(self, event: Any) -> None:
         """Show the sheet in the browser that asked for it, or close it there."""
@@ -131,26 +129,3 @@ def guide_text() -> str:
     text = GUIDE.read_text(encoding="utf-8")
     text = re.sub(r"^!\[.*\n|^# .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
-
-
-def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
-    """Step back with the camera of an upright page as long as the page has it at the start.
-
-    A page that is still being set up drops what it is told.
-    """
-    with contextlib.suppress(AssertionError):  # a page that says nothing of its size
-        camera, start = client.camera, np.asarray(server.initial_camera.position)
-        if (back := _spread(camera)) > 1.0 and np.allclose(camera.position, start, atol=0.0):
-            target = np.array(server.initial_camera.look_at)
-            _place(camera, target + back * (start - target), target)
-
-
-def _place(camera: Any, position: Array, target: Array) -> None:
-    camera.position = position
-    camera.look_at = target  # afterwards, because it moves with the position
-
-
-def _spread(camera: Any) -> float:
-    """Return how much farther the camera must be on an upright page."""
-    width, height = int(camera.image_width), int(camera.image_height)
-    return max(1.0, height / max(width, 1))
