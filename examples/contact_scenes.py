@@ -208,7 +208,7 @@ def show(name, folder):
     speed = np.abs(d.qvel).max()
     print(f"{name}: {d.ncon} contacts after {seconds:g} s, fastest {speed:.1e} m/s or rad/s")
     if folder is not None:
-        looks = {"fps": FPS, "size": (4.0, 3.0), "elevation": elevation, "azimuth": azimuth}
+        looks = {"fps": FPS, "size": (400, 300), "elevation": elevation, "azimuth": azimuth}
         rb.animate(m, frames, folder / f"{name}.gif", **looks)
 
 

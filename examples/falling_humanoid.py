@@ -125,7 +125,7 @@ def main():
     if given.film:
         film = given.out / "falling_humanoid.gif"
         looks = {"looks": folder / ROBOT, "package_dirs": [folder]}
-        rb.animate(m, standing(m), film, duration=3.0, fps=12.5, size=(4.8, 3.6), **looks)
+        rb.animate(m, standing(m), film, duration=3.0, fps=12.5, size=(480, 360), **looks)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def main():
     if given.film:
         m = models["step 2 ms"]
         film = given.out / "spinning_top.gif"
-        rb.animate(m, dropped(m), film, duration=SECONDS, fps=25, size=(4.8, 3.6))
+        rb.animate(m, dropped(m), film, duration=SECONDS, fps=25, size=(480, 360))
 
 
 if __name__ == "__main__":

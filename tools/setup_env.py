@@ -57,15 +57,18 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
+#: Extras of setup.py that all commands, nodes and tutorials need.
+EXTRAS = "plot,view,camera,record,control,identify"
+
 # Compiles what a simulator compiles.
 WARM = """
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.loading.load import load_urdf
-from rbdyn_ros.ros.common.dynamics_query import warm as warm_services
-from rbdyn_ros.runtime.loop import warm as warm_loop
+from rbdyn_ros.ros.common import dynamics_query, ik_query
+from rbdyn_ros.runtime import loop
 m = load_urdf(bundled_robot("seven_dof_arm"))
-warm_loop(m)
-warm_services(m)
+for part in (loop, dynamics_query, ik_query):
+    part.warm(m)
 """
 
 # Run by a candidate interpreter: prints its version and its missing parts.
@@ -222,7 +225,7 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
     """Return step -> hash of everything the step depends on, in order of the steps."""
     python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
-    packages = digest(environment, ROOT / "setup.py")
+    packages = digest(environment, EXTRAS, ROOT / "setup.py")
     files = sorted((ROOT / "rbdyn_ros" / "ros" / "messages").glob("*.*"))
     files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
     names = " ".join(str(path.relative_to(ROOT)) for path in files)
@@ -312,7 +315,7 @@ def install(env: Environment, extras: str) -> None:
 
 def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
-    install(env, f"{ROS[env.ros]},plot,view,record,control,identify")
+    install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
 

@@ -34,8 +34,8 @@ Examples:
   rbdyn replay run.mcap --film run.gif --from 1 --to 3 --fps 20
   rbdyn replay bag/ --robot arm.urdf
 
-A film draws each body as a box with its mass and inertia. The browser shows the visual elements
-of the robot file, from the recording or from --robot.
+Films and the browser show the visual elements of the robot file, from the recording or from
+--robot.
 Exit status: 0 after Ctrl-C or when the film is written, 1 if the recording is refused, 2 if it
 cannot be shown."""
 

@@ -9,7 +9,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,8 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 
-if TYPE_CHECKING:
-    from rbdyn_ros.description.appearance.shapes import Appearance
-
-#: Size of a picture [pixels], and its height as an angle [rad].
-WIDTH, HEIGHT, ANGLE = 480, 320, 0.8
-#: The thinnest box of a body, relative to the longest edge of all.
-THINNEST = 0.02
+#: Size of a picture [pixels].
+WIDTH, HEIGHT = 480, 320
 #: Number of joints in a table; further ones are counted.
 MOST_JOINTS = 40
 
@@ -90,44 +84,19 @@ def _picture(m: Model, instant: Instant) -> str:
     try:
         from PIL import Image
 
-        from rbdyn_ros.sensors.camera_specs import ColorSpec
-        from rbdyn_ros.view.render.render import looking
         from rbdyn_ros.view.render.renderer import Renderer
+        from rbdyn_ros.view.scene.plain import plain_looks
         from rbdyn_ros.view.web.show import FROM
 
-        with Renderer(m, _solid(m)) as renderer:
-            middle, distance = renderer.framing(instant, ANGLE)
-            camera = ColorSpec(
-                "picture", m.frame_names[0], rate=1.0, near=0.01 * distance, far=100.0 * distance,
-                width=WIDTH, height=HEIGHT, field_of_view=ANGLE * WIDTH / HEIGHT,
-            )  # fmt: skip
-            eye = middle + distance * FROM / np.linalg.norm(FROM)
-            pixels = renderer.draw(instant, camera, looking(eye, middle))
+        with Renderer(m, plain_looks(m)) as renderer:
+            camera, place = renderer.framing([instant], (WIDTH, HEIGHT), FROM)
+            pixels = renderer.draw(instant, camera, place, marks=True)
     except (ImportError, RbdynError):  # no renderer on this machine, or a state that diverged
         return ""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     data = base64.b64encode(file.getvalue()).decode()
     return f'<img alt="{html.escape(m.name)}" src="data:image/png;base64,{data}">'
-
-
-def _solid(m: Model) -> Appearance:
-    """Return the bodies as boxes in turning colours; a Model does not know its visuals."""
-    from rbdyn_ros.description.appearance.shapes import PALETTE, Appearance, LinkShape
-    from rbdyn_ros.description.parts.geometries import Box
-    from rbdyn_ros.description.parts.poses import Pose
-    from rbdyn_ros.view.scene.parts import equivalent_box, massive_bodies
-
-    bodies = massive_bodies(m)
-    edges = equivalent_box(m.body_mass[bodies], m.body_inertia[bodies])
-    thinnest = THINNEST * edges.max(initial=1e-3)
-    shapes = []
-    for k, (body, edge) in enumerate(zip(bodies.tolist(), edges, strict=True)):
-        x, y, z = np.maximum(edge, thinnest).tolist()
-        origin = Pose(tuple(m.body_ipos[body].tolist()), tuple(m.body_iquat[body].tolist()))
-        color = PALETTE[k % len(PALETTE)]
-        shapes.append(LinkShape(m.body_names[body], Box((x, y, z)), origin, color))
-    return Appearance(tuple(shapes))
 
 
 def _table(m: Model, title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -166,6 +166,15 @@ def test_how_a_robot_is_held_is_said(file, options, text):
     assert held_at(m, on_floor(m, qpos) if "contact" in options else qpos).text == text
 
 
+def test_the_motors_of_a_parallel_robot_carry_its_platform(start):
+    m = rb.load("examples/delta_robot.yaml")
+    qpos = start_position(m, {})
+    carried = held_at(m, qpos)
+    motors = [int(m.jnt_dofadr[m.jnt_id(f"motor_{k}")]) for k in (1, 2, 3)]
+    assert (carried.text, np.flatnonzero(carried.dofs).tolist()) == (CARRIED, motors)
+    assert np.abs(walk(held(start, m, qpos), 1000)[-1].qpos - qpos).max() < 1e-9
+
+
 def test_objects_are_not_held():
     m = rb.scene(objects=[rb.Object("cube", rb.Box((0.1, 0.1, 0.1)), mass=1.0)])
     held = held_at(m, m.qpos0)

@@ -135,9 +135,9 @@ class Panel:
         part.remove = remove_all
         return part
 
-    def add_uplot(self, data, series, *, title, **_):
+    def add_uplot(self, data, series, *, title, scales, **_):
         assert len(data) == len(series)
-        return Part(self, label=title, data=data, series=series)
+        return Part(self, label=title, data=data, series=series, scales=scales)
 
     def __getitem__(self, label):
         return next(part for part in self.parts if part.label == label)
@@ -175,6 +175,8 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     fixed += 2  # the drawer and its tab
     plots = panel.parts[fixed:]
     assert [plot.label.split(" [")[0] for plot in plots] == list(TITLES)
+    flat = [plot.scales["y"] == {"range": (-charts.FLAT, charts.FLAT)} for plot in plots]
+    assert flat == [True, True, True, False, True]  # the energy is 1 J
     for plot in plots:
         times = plot.data[0]
         assert {len(line) for line in plot.data} == {len(times)} == {charts.LENGTH}

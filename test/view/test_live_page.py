@@ -166,6 +166,10 @@ def test_keys_and_follow_move_the_camera(browser, near):
         wait_until(lambda: np.linalg.norm(camera.look_at - before) > 0.4, "the camera", page)
         page.keyboard.press("h")
         page.get_by_text("Keys and mouse").wait_for()
+        page.get_by_text("right arrow").wait_for()
+        page.keyboard.press("h")
+        page.get_by_text("Keys and mouse").wait_for(state="detached")
+        page.keyboard.press("h")
         press(page, "Guide to this page")
         page.get_by_role("heading", name="Show a robot from Python", exact=True).wait_for()
 

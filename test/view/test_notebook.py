@@ -67,7 +67,7 @@ def test_a_film_is_played(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     m = rb.load_urdf(bundled_robot("pendulum"))
     path = tmp_path / "film.gif"
-    film = rb.animate(m, [[0.0], [0.5]], path, size=(1.0, 1.0))
+    film = rb.animate(m, [[0.0], [0.5]], path, size=(100, 100))
     assert film.path == path
     data = re.search(r"data:image/gif;base64,([^\"]+)", film._repr_html_())[1]
     assert base64.b64decode(data) == path.read_bytes()

@@ -14,7 +14,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context
-from rbdyn_ros.view.render.render import looking
+from rbdyn_ros.view.render.projection import looking
 from rbdyn_ros.view.render.renderer import Renderer
 
 CUBES = """<robot name="cubes">

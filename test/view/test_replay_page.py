@@ -85,6 +85,9 @@ def test_a_page_plays_and_obeys():
     timeline = None
     try:
         show = Show(server, run.m, read_appearance(PENDULUM))
+        (rod,) = (node for _, node in show.nodes._parts["visuals"])
+        assert rod._impl.click_cb
+        assert not rod._impl.drag_cb  # there is nothing to pull in a replay
         put = []
         show_put = show.put
         show.put = lambda instant: (put.append(instant), show_put(instant))

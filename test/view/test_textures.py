@@ -11,7 +11,7 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.meshes import textures
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.sensors import ColorSpec
-from rbdyn_ros.view.render.render import looking
+from rbdyn_ros.view.render.projection import looking
 from rbdyn_ros.view.render.renderer import Renderer
 from rbdyn_ros.view.scene.scene import VISUALS, Scene
 

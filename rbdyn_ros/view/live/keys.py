@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.share import share_dir
+from rbdyn_ros.view.web.show import place, spread
 
 if TYPE_CHECKING:
     import viser
@@ -29,6 +29,8 @@ HINT = (
     '<div style="padding: 0 0.75em; font-size: 0.85em; opacity: 0.8">'
     "Drag a link to pull it, with Shift to turn it. Key H: help.</div>"
 )
+#: Names of keys on the sheet, where viser's are others.
+NAMES = {"arrowright": "right arrow"}
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4
 
@@ -59,16 +61,16 @@ class Keys:
         )
         server.gui.add_html(HINT)
         self._rows: list[tuple[str, str]] = []
+        self._sheets: dict[int, Any] = {}
         for key, (label, act) in actions.items():
             self._add(key, label, act)
         self._add("F", "Follow the robot, or stop following", lambda _: self._toggle())
         for key, (label, direction) in VIEWS.items():
             self._add(key, label, partial(self._look_from, np.array(direction)))
-        self._add("H", "Show this help", self._show_help)
-        server.on_client_connect(partial(fit_page, server))
+        self._add("H", "Show or hide this help", self._show_help)
 
     def _add(self, key: str, label: str, act: Callable[[Any], object]) -> None:
-        self._rows.append((key, label))
+        self._rows.append((NAMES.get(key, key), label))
         command = self._server.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
 
         @command.on_trigger
@@ -94,22 +96,26 @@ class Keys:
         if event.client is None:
             return
         camera, start = event.client.camera, self._server.initial_camera
-        away = np.linalg.norm(np.asarray(start.position) - start.look_at) * _spread(camera)
+        away = np.linalg.norm(np.asarray(start.position) - start.look_at) * spread(camera)
         target = np.asarray(camera.look_at if self.follow.value else start.look_at)
         with event.client.atomic():
-            _place(camera, target + away * way / np.linalg.norm(way), target)
+            place(camera, target + away * way / np.linalg.norm(way), target)
 
     def _show_help(self, event: Any) -> None:
+        """Show the sheet in the browser that asked for it, or close it there."""
         if event.client is None:
+            return
+        number, gui = event.client.client_id, event.client.gui
+        if (shown := self._sheets.pop(number, None)) is not None:
+            shown.close()
             return
         rows = [*self._rows, *MOUSE]
         cells = (f"<tr><td><b>{key}</b>&emsp;</td><td>{text}</td></tr>" for key, text in rows)
-        gui = event.client.gui
-        with gui.add_modal("Keys and mouse") as modal:
+        with gui.add_modal("Keys and mouse") as self._sheets[number]:
             gui.add_html(f"<table>{''.join(cells)}</table>")
             if GUIDE.is_file():
                 gui.add_button("Guide to this page").on_click(partial(_show_guide, gui))
-            gui.add_button("Close").on_click(lambda _: modal.close())
+            gui.add_button("Close").on_click(lambda _: self._show_help(event))
 
 
 def _show_guide(gui: viser.GuiApi, _: Any) -> None:
@@ -123,24 +129,3 @@ def guide_text() -> str:
     text = GUIDE.read_text(encoding="utf-8")
     text = re.sub(r"^!\[.*\n|^# .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
-
-
-def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
-    """Step back with the camera of a new page that is upright."""
-    with contextlib.suppress(AssertionError):  # a page that says nothing of its size
-        camera = client.camera
-        if (back := _spread(camera)) > 1.0:
-            start = server.initial_camera
-            target = np.array(start.look_at)
-            _place(camera, target + back * (np.asarray(start.position) - target), target)
-
-
-def _place(camera: Any, position: Array, target: Array) -> None:
-    camera.position = position
-    camera.look_at = target  # afterwards, because it moves with the position
-
-
-def _spread(camera: Any) -> float:
-    """Return how much farther the camera must be on an upright page."""
-    width, height = int(camera.image_width), int(camera.image_height)
-    return max(1.0, height / max(width, 1))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures, plots and films of robots, with matplotlib."""
+"""Plots and graphs with matplotlib, and films."""

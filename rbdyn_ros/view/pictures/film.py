@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a figure frame by frame as an animated GIF or MP4."""
+"""Write pictures as an animated GIF or MP4."""
 
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import numpy as np
+from typing import Any, BinaryIO
 
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.loading.output import unwritable, write_whole
 from rbdyn_ros.view.pictures.canvas import missing_extra
+from rbdyn_ros.view.render.lens import Pixels
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+#: Colours of a GIF, which are those of its first frame.
+COLORS = 256
 
 
 def check_writer(path: Path) -> None:
@@ -24,39 +24,33 @@ def check_writer(path: Path) -> None:
     if path.suffix.lower() == ".gif":
         if importlib.util.find_spec("PIL") is None:
             raise missing_extra("Pillow")
-    elif not _has_ffmpeg():
+    elif shutil.which("ffmpeg") is None:
         text = "an .mp4 film needs the program ffmpeg, which is not installed; a .gif does not"
         raise ParameterError(Finding("no-ffmpeg", text, "error", "path", None, str(path)))
 
 
-def write_film(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -> None:
+def write_film(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
     """Write a .gif or .mp4 file that passed check_writer.
 
     Args:
         path: output file.
-        figure: figure that holds each frame.
         fps: frames per second.
-        frames: iterator that draws the next frame at each step.
+        frames: the pictures, (height, width, 3), at least one.
 
     Raises:
         ParameterError: the file cannot be written.
     """
     write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
-    write(path, figure, fps, frames)
+    write(path, fps, frames)
 
 
-def _write_gif(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -> None:
+def _write_gif(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
     from PIL import Image
 
-    def image() -> Any:
-        figure.canvas.draw()
-        pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]  # type: ignore[attr-defined]
-        return Image.fromarray(np.ascontiguousarray(pixels))
-
-    next(frames)
-    first = image().quantize(64)
-    # one palette for all frames avoids flicker
-    rest = (image().quantize(palette=first, dither=Image.Dither.NONE) for _ in frames)
+    images = (Image.fromarray(pixels) for pixels in frames)
+    # one palette for all frames, without dithering, avoids flicker; small things keep their colour
+    first = next(images).quantize(COLORS, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
+    rest: Any = (one.quantize(palette=first, dither=Image.Dither.NONE) for one in images)
 
     def write(file: BinaryIO) -> None:
         shown = 10 * round(100.0 / fps)  # [ms]
@@ -65,19 +59,20 @@ def _write_gif(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -
     write_whole(path, write)
 
 
-def _write_mp4(path: Path, figure: Figure, fps: float, frames: Iterator[None]) -> None:
-    from matplotlib.animation import FFMpegWriter
-
-    writer = FFMpegWriter(fps=fps)  # type: ignore[arg-type]
+def _write_mp4(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
+    first = next(frames)
+    height, width, _ = first.shape
+    source = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}")
+    even = ("-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p")
+    words = ["ffmpeg", "-y", "-loglevel", "error", *source, "-i", "-", *even, str(path)]
     try:
-        with writer.saving(figure, str(path), figure.dpi):
-            for _ in frames:
-                writer.grab_frame()
-    except (OSError, subprocess.CalledProcessError) as error:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE)  # noqa: S603
+        with process:
+            assert process.stdin is not None
+            process.stdin.write(first.tobytes())
+            for pixels in frames:
+                process.stdin.write(pixels.tobytes())
+    except OSError as error:
         raise unwritable(path, error) from error
-
-
-def _has_ffmpeg() -> bool:
-    from matplotlib.animation import FFMpegWriter
-
-    return bool(FFMpegWriter.isAvailable())
+    if process.returncode:
+        raise unwritable(path, subprocess.CalledProcessError(process.returncode, "ffmpeg"))

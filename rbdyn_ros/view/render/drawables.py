@@ -36,7 +36,7 @@ class Drawable:
         color: red, green, blue, opacity.
         floor: whether they are a plane.
         vertices: for the picture.
-        silhouette: for the shadow.
+        silhouette: for the shadow; None: it casts none.
         image: texture instead of the colour; None without one.
     """
 
@@ -94,9 +94,9 @@ def _part(programs: Programs, images: Images, part: Part) -> Drawable:
     corners = part.surface.vertices.astype(np.float64) * part.scale
     pose = pose_of(part.pos, quat_to_mat(part.quat))
     if part.image is None:
-        arrays = _put(programs, corners, part.surface.faces)
+        arrays = put_triangles(programs, corners, part.surface.faces)
         return Drawable(part.body, part.link, pose, part.color, False, *arrays)
-    arrays = _put(programs, corners, part.surface.faces, part.surface.places)
+    arrays = put_triangles(programs, corners, part.surface.faces, part.surface.places)
     image = images.of(part.image)
     return Drawable(part.body, part.link, pose, part.color, False, *arrays, image)
 
@@ -108,12 +108,12 @@ def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
     faces = np.array([(0, 1, 2), (0, 2, 3)], np.int32)
     for g in np.flatnonzero(m.geom_type == GeomType.PLANE):
         pose = pose_of(m.geom_pos[g], m.geom_mat[g].reshape(3, 3))
-        arrays = _put(programs, corners, faces)
+        arrays = put_triangles(programs, corners, faces)
         found.append(Drawable(int(m.geom_bodyid[g]), "", pose, FLOOR, True, *arrays))
     return found
 
 
-def _put(
+def put_triangles(
     programs: Programs, corners: Array, faces: NDArray[np.int32], places: Places | None = None
 ) -> tuple[Any, Any]:
     """Hand triangles to the graphics card; return them for the picture and for the shadow."""

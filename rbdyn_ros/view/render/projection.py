@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import bad_argument
 
 #: Origin (3,) and axes (3, 3).
 Place = tuple[Array, Array]
@@ -53,3 +55,18 @@ def parallel(reach: float) -> Array:
 def uniform(matrix: Array) -> bytes:
     """Return a matrix as the bytes of a uniform of OpenGL."""
     return np.ascontiguousarray(matrix.T, np.float32).tobytes()
+
+
+def looking(eye: object, target: object) -> Place:
+    """Return the place of a camera that looks from one point to another one, upright."""
+    start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
+    forward: Array = end - start
+    length = float(np.linalg.norm(forward))
+    if length == 0.0:
+        raise bad_argument("target", "eye and target are one point; allowed are two points")
+    forward = forward / length
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    if np.linalg.norm(right) < 1e-9:  # straight up or down: north is up
+        right = np.array([1.0, 0.0, 0.0])
+    right = right / np.linalg.norm(right)
+    return start, np.stack([right, np.cross(forward, right), forward], axis=1)

@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.instant import Instant
@@ -19,7 +16,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.camera_specs import ColorSpec
 from rbdyn_ros.view.render.lens import Pixels
-from rbdyn_ros.view.render.projection import Place
+from rbdyn_ros.view.render.projection import looking
 from rbdyn_ros.view.render.renderer import Renderer
 
 
@@ -68,18 +65,3 @@ def render(
         looks = read_appearance(looks, package_dirs=package_dirs)
     with Renderer(m, looks) as renderer:
         return renderer.draw(Instant.of(m, d), camera, place)
-
-
-def looking(eye: object, target: object) -> Place:
-    """Return the place of a camera that looks from one point to another one, upright."""
-    start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
-    forward: Array = end - start
-    length = float(np.linalg.norm(forward))
-    if length == 0.0:
-        raise bad_argument("target", "eye and target are one point; allowed are two points")
-    forward = forward / length
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    if np.linalg.norm(right) < 1e-9:  # straight up or down: north is up
-        right = np.array([1.0, 0.0, 0.0])
-    right = right / np.linalg.norm(right)
-    return start, np.stack([right, np.cross(forward, right), forward], axis=1)

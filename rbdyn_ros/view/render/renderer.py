@@ -7,6 +7,7 @@ obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,18 @@ from rbdyn_ros.sensors.camera_specs import ColorSpec
 from rbdyn_ros.view.render.context import OffScreen, check_size
 from rbdyn_ros.view.render.drawables import Drawable, Programs, drawables
 from rbdyn_ros.view.render.lens import Lens, Pixels, pixels_of
-from rbdyn_ros.view.render.projection import Place, inverse, parallel, pose_of, projection, uniform
+from rbdyn_ros.view.render.marks import Marks
+from rbdyn_ros.view.render.projection import (
+    Place,
+    inverse,
+    looking,
+    parallel,
+    pose_of,
+    projection,
+    uniform,
+)
 from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
-from rbdyn_ros.view.scene.scene import Scene
+from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 
 SKY = (0.77, 0.84, 0.92, 1.0)
 #: Direction to the sun.
@@ -32,6 +42,10 @@ SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 SHADOW = 2048
 #: Samples of a pixel.
 SAMPLES = 4
+#: Half the height that a framing camera sees at a distance of 1 m, and its margin.
+SLOPE, MARGIN = 0.3, 1.1
+#: Width of the obstacles that it leaves out, relative to the size of the robot.
+LARGEST = 2.0
 
 
 class Renderer(OffScreen):
@@ -56,6 +70,7 @@ class Renderer(OffScreen):
         self._shade = context.program(vertex_shader=VERTEX, fragment_shader=SHADOW_FRAGMENT)
         programs = Programs(context, self._program, self._shade)
         self._drawables = drawables(programs, self._scene)
+        self._marks = Marks(programs, self._scene)
         self._depths = context.depth_texture((SHADOW, SHADOW))
         self._depths.compare_func = "<="
         self._shadow = context.framebuffer(depth_attachment=self._depths)
@@ -67,19 +82,43 @@ class Renderer(OffScreen):
         """Warnings about meshes and textures that cannot be read."""
         return tuple(self._scene.findings)
 
-    def framing(self, instant: Instant, angle: float) -> tuple[Array, float]:
-        """Return the middle (3,) of the robot, and the distance from which all of it is seen.
+    def framing(
+        self, instants: Sequence[Instant], size: tuple[int, int], direction: Array
+    ) -> tuple[ColorSpec, Place]:
+        """Return a camera and its place that see all of the robot at these instants.
+
+        It sees the obstacles too, except those that are much larger than the robot.
 
         Args:
-            instant: of the robot.
-            angle: smaller field of view of the camera [rad].
+            instants: of the robot.
+            size: width and height of the picture [pixels].
+            direction: (3,) from the robot to the camera.
         """
-        at = self._scene.place(instant).xpos[1:]
-        low, high = at.min(axis=0, initial=np.inf), at.max(axis=0, initial=-np.inf)
-        middle: Array = 0.5 * (low + high) if len(at) else np.zeros(3)
-        return middle, 0.55 * self._scene.size / float(np.tan(0.5 * angle))
+        scene, (width, height) = self._scene, size
+        near = [one.corners() for one in scene.obstacles]
+        near = [box for box in near if np.ptp(box, axis=0).max() < LARGEST * scene.size]
+        points = np.concatenate([scene.points(instants), *near])
+        _, axes = looking(direction, np.zeros(3))
+        seen = points @ axes
+        middle = 0.5 * (seen.min(axis=0) + seen.max(axis=0))
+        right, down, forward = (seen - middle).T
+        wide = np.maximum(np.abs(right) * height / width, np.abs(down))
+        distance = max(float((wide * MARGIN / SLOPE - forward).max()), SMALLEST)
+        camera = ColorSpec(
+            "framing", self._m.frame_names[0], rate=1.0, near=0.01 * distance,
+            far=100.0 * distance, width=width, height=height,
+            field_of_view=2.0 * float(np.arctan(SLOPE * width / height)),
+        )  # fmt: skip
+        return camera, (axes @ (middle - (0.0, 0.0, distance)), axes)
 
-    def draw(self, instant: Instant, camera: ColorSpec, place: Place | None = None) -> Pixels:
+    def draw(
+        self,
+        instant: Instant,
+        camera: ColorSpec,
+        place: Place | None = None,
+        *,
+        marks: bool = False,
+    ) -> Pixels:
         """Return a picture (height, width, 3): red, green, blue, 0 to 255.
 
         Args:
@@ -87,6 +126,7 @@ class Renderer(OffScreen):
             camera: the camera.
             place: where it is in the world: origin (3,) and axes (3, 3), x right, y down, z
                 forward; None: at its link.
+            marks: whether to draw forces, contact points, and lines such as springs, too.
 
         Raises:
             ModelError: no such link, or qpos of the instant is not (nq,) finite numbers.
@@ -106,6 +146,9 @@ class Renderer(OffScreen):
             eye = pose_of(*place)
         seen = [one for one in self._drawables if one.link not in excluded]
         models = [bodies[one.body] @ one.pose for one in seen]
+        for mark, pose in self._marks.at(at) if marks else ():
+            seen.append(mark)
+            models.append(pose)
         with self._context:
             return self._picture(seen, models, camera, eye)
 
@@ -135,7 +178,7 @@ class Renderer(OffScreen):
         self._shadow.clear(depth=1.0)
         self._shade["view"].write(uniform(sun))
         for one, model in zip(seen, models, strict=True):
-            if not one.floor and one.color[3] == 1.0:
+            if one.silhouette is not None and not one.floor and one.color[3] == 1.0:
                 self._shade["model"].write(uniform(model))
                 one.silhouette.render()
         return sun

@@ -16,7 +16,7 @@ out vec2 in_image;
 void main() {
     vec4 there = model * vec4(at, 1.0);
     world = there.xyz;
-    normal = mat3(model) * across;  // models turn and move only
+    normal = mat3(model) * across;  // models turn and move; rods stretch along their side
     in_sun = sun * there;
     in_image = place;
     gl_Position = view * there;

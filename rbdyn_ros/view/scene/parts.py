@@ -153,7 +153,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
     """Return the geometries of links that have a volume."""
     parts = []
     for g in range(m.ngeomlink):
-        shape = _geometry_of(m, g)
+        shape = geometry_shape(m, g)
         if shape is not None:
             body, pos, quat = int(m.geom_bodyid[g]), m.geom_pos[g], mat_to_quat(m.geom_mat[g])
             link = m.frame_names[m.geom_frameid[g]]
@@ -163,7 +163,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
     return parts
 
 
-def _geometry_of(m: Model, g: int) -> Shape | None:
+def geometry_shape(m: Model, g: int) -> Shape | None:
     """Return the shape of a geometry; None for fewer corners than a volume has."""
     first, size = m.geom_vertadr[g], m.geom_size[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
@@ -247,7 +247,7 @@ def obstacle_parts(m: Model) -> list[Part]:
             surface = terrain_surface(heights, half)
             parts.append(Part(0, surface, pos, quat, OBSTACLE))
             continue
-        shape = _geometry_of(m, g)
+        shape = geometry_shape(m, g)
         surfaces = surfaces_of(shape) if shape is not None else ()
         parts += [Part(0, surface, pos, quat, OBSTACLE) for surface in surfaces]
     return parts

@@ -109,8 +109,7 @@ class Scene:
         self.size = 1.0
         self.shown = _layers_shown(looks)
         self.lines: Lines = lines_of(m, skeleton=self.shown != (VISUALS,))
-        at = self.place(Instant.still(m, m.qpos0))
-        points = _points(at, self._corners())
+        points = self.points([Instant.still(m, m.qpos0)])
         low, high = points.min(axis=0), points.max(axis=0)
         self.size = max(float(np.linalg.norm(high - low)), SMALLEST)
         self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
@@ -190,6 +189,11 @@ class Scene:
             touches,
         )
 
+    def points(self, instants: Sequence[Instant]) -> Array:
+        """Return points (n, 3) around the robot at instants."""
+        corners = self._corners()
+        return np.concatenate([_points(self.place(one), corners) for one in instants])
+
     def _corners(self) -> list[tuple[int, Array]]:
         """Return the body and the corners (8, 3) of each visible part."""
         return [(p.body, p.corners()) for layer in self.shown for p in self.parts(layer)]
@@ -199,13 +203,13 @@ class Scene:
 
         A floating base stays in its place. Closed loops do too: random positions would open them.
         """
-        m, rng, every, corners = self.m, np.random.default_rng(0), [points], self._corners()
-        floating = floating_entries(m)
+        m, rng, floating = self.m, np.random.default_rng(0), floating_entries(self.m)
+        instants = list[Instant]()
         for _ in range(0 if m.nefc else CONFIGURATIONS):
             qpos = random_qpos(m, rng)
             qpos[floating] = m.qpos0[floating]
-            every.append(_points(self.place(Instant.still(m, qpos)), corners))
-        reached = np.concatenate(every)
+            instants.append(Instant.still(m, qpos))
+        reached = np.concatenate([points, self.points(instants)]) if instants else points
         middle = 0.5 * (reached.min(axis=0) + reached.max(axis=0))
         return middle, float(np.linalg.norm(reached - middle, axis=1).max())
 

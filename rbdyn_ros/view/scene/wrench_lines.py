@@ -8,11 +8,22 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
 
+Rgb = tuple[int, int, int]
+
 #: Length of an arrow for the weight of the robot, relative to its size, and the longest arrow.
 WEIGHT_LENGTH, LONGEST = 0.5, 1.5
 
 #: Forces below this share of the weight, and torques below it times the size, are not shown.
 FAINT = 1e-3
+
+#: Colours of contact forces, of other external forces, and of torques without a force.
+CONTACT: Rgb = (0, 158, 115)
+PUSH: Rgb = (213, 94, 0)
+COUPLE: Rgb = (150, 90, 190)
+
+#: Radii of the shaft and the head of an arrow, and diameter of a contact point, relative to the
+#: size of the robot; a head is twice as long as its radius.
+SHAFT, HEAD, TOUCH = 0.003, 0.015, 0.015
 
 #: Gravity on earth, for scales of forces [m/s^2].
 USUAL_GRAVITY = 9.81

@@ -34,6 +34,15 @@ COLOURS = (
 )
 #: Tick distances of an axis; labels have three decimals, so none is smaller.
 TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
+#: Axes that are legible on light and on dark pages.
+AXIS: Any = {
+    "stroke": "#808890",
+    "grid": {"stroke": "#80889040"},
+    "ticks": {"stroke": "#80889040"},
+}
+STEPPED: Any = {**AXIS, "incrs": TICKS}
+#: Signals below this are drawn as constant, in the middle of their chart.
+FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 
 
@@ -248,8 +257,8 @@ class Charts:
             self._data(self._history.table(), columns),
             ({"label": "t [s]"}, *lines),  # type: ignore[arg-type]
             title=title,
-            scales={"x": {"time": False}},
-            axes=({}, {"incrs": TICKS}),
+            scales=_scales(self._history.table()[:, columns]),
+            axes=(AXIS, STEPPED),
             padding=(8, 16, 0, 0),
             height=HEIGHT,
         )
@@ -261,7 +270,9 @@ class Charts:
     def _draw(self) -> None:
         table = self._history.table()
         for plot, columns in self._plots.values():
-            plot.data = self._data(table, columns)
+            plot.data, scales = self._data(table, columns), _scales(table[:, columns])
+            if plot.scales != scales:
+                plot.scales = scales
 
     def csv(self) -> str:
         """Return the chosen signals as text: a line of names, then a line for each time."""
@@ -279,3 +290,9 @@ class Charts:
         """Send the signals as a file to the browser that asked for them."""
         if event.client is not None:
             event.client.send_file_download(f"{self._name}.csv", self.csv().encode())
+
+
+def _scales(signals: Array) -> Any:
+    """Return the scales of a chart; uPlot would show 0 at the edge of 0 to 100."""
+    flat = np.abs(signals).max(initial=0.0) < FLAT
+    return {"x": {"time": False}, "y": {"range": (-FLAT, FLAT)} if flat else {}}

@@ -30,20 +30,17 @@ from rbdyn_ros.view.scene.scene import (
     BodyPlacement,
     Scene,
 )
+from rbdyn_ros.view.scene.wrench_lines import CONTACT, COUPLE, HEAD, PUSH, SHAFT, TOUCH, Rgb
 from rbdyn_ros.view.web.textured import textured_mesh
 
 if TYPE_CHECKING:
     import viser
 
-Rgb = tuple[int, int, int]
 Dragged = Callable[[str, Any], Coroutine[Any, Any, None]]
 
 AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
 HAND: Rgb = (213, 94, 0)
-CONTACT: Rgb = (0, 158, 115)
-PUSH: Rgb = (213, 94, 0)
-COUPLE: Rgb = (150, 90, 190)
 
 #: The floor is darker than light robots and lighter than dark ones; it hides no robot below.
 FLOOR: Rgb = (176, 188, 202)
@@ -52,7 +49,7 @@ SECTION: Rgb = (128, 142, 160)
 FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
-LINE, ARROW, HEAD, AXES, TOUCH, TRIAD = 0.004, 0.006, 0.015, 0.06, 0.015, 0.2
+LINE, AXES, TRIAD = 0.004, 0.06, 0.2
 
 #: The layer of the name of a clicked body.
 LABEL = "label"
@@ -357,7 +354,7 @@ class Nodes:
     def _add_arrows(self, name: str, points: Array, color: Rgb) -> Any:
         size = self.scene.size
         return self._viser.add_arrows(
-            name, points, color, shaft_radius=0.5 * ARROW * size, head_radius=HEAD * size,
+            name, points, color, shaft_radius=SHAFT * size, head_radius=HEAD * size,
             head_length=2.0 * HEAD * size,
         )  # fmt: skip
 

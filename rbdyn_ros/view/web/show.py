@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,6 +70,7 @@ class Show:
             self._told = server.gui.add_html("", visible=False)
             self.display = Display(server, self.nodes)
             frame_camera(server, [self.scene])
+        server.on_client_connect(partial(fit_page, server))
         self.put(Instant.still(m, m.qpos0))
 
     def put(self, instant: Instant) -> None:
@@ -133,6 +136,35 @@ def frame_camera(server: viser.ViserServer, scenes: list[Scene]) -> None:
     camera.near, camera.far = 0.005 * distance, 200.0 * distance
     camera.look_at = middle
     camera.position = middle + distance * FROM / np.linalg.norm(FROM)
+
+
+def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
+    """Step back with the camera of an upright page, once it says where its camera is.
+
+    A page that is still being set up may drop what it is told, and then says so.
+    """
+
+    def fit(camera: Any) -> None:
+        start, target = (np.asarray(at) for at in (first.position, first.look_at))
+        if (back := spread(camera)) > 1.0 and np.allclose(camera.position, start, atol=1e-6):
+            place(camera, target + back * (start - target), target)
+
+    first = server.initial_camera
+    client.camera.on_update(fit)
+    with contextlib.suppress(AssertionError):  # a page that says nothing of its camera
+        fit(client.camera)
+
+
+def place(camera: Any, position: Array, target: Array) -> None:
+    """Move a camera to a position (3,), and let it look at a target (3,)."""
+    camera.position = position
+    camera.look_at = target  # afterwards, because it moves with the position
+
+
+def spread(camera: Any) -> float:
+    """Return how much farther the camera must be on an upright page."""
+    width, height = int(camera.image_width), int(camera.image_height)
+    return max(1.0, height / max(width, 1))
 
 
 def title(m: Model, name: str) -> str:

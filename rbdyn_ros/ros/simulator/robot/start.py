@@ -51,8 +51,10 @@ def held_at(m: Model, qpos: Array) -> Held:
     group, at_root = connected_trees(m)[m.dof_bodyid], m.body_parentid[m.dof_bodyid] == 0
     for tree in np.unique(group[acts]):
         own = group == tree
-        roots = own & ~acts & at_root & (m.jnt_dofnum[m.dof_jntid] == 6)
-        if not roots.any():
+        free = m.jnt_dofnum[m.dof_jntid] == 6
+        roots = own & ~acts & at_root & free
+        # loops tie the platform of a parallel robot to arms that stand on the ground
+        if not roots.any() or (own & at_root & ~free).any():
             dofs[own & acts] = FLOATS
             texts[CARRIED] = None
         elif may_stand(m, qpos, int(m.dof_jntid[roots][0])):
