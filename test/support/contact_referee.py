@@ -160,9 +160,9 @@ def _sides(m, d, c):
 def _points(m, d, c, body):
     """Return the contact point on a body at the start, and the one at which friction acts."""
     x = d.contact_pos[c]
-    if d.contact_time[c] > 0.0:  # where both bodies are at this time
-        J = rb.frame_jacobian(m, d, m.body_names[body], "world")
-        x = x - d.contact_time[c] * (J[3:] + np.cross(J[:3], d.xipos[body], axis=0)) @ d.qvel
+    if d.contact_time[c] != 0.0:  # where both bodies are at this time: the arms are those of then
+        arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
+        x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 

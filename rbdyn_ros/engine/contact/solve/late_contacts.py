@@ -3,7 +3,9 @@
 
 The list of a step has the contacts that the velocities at its start close. An impact changes these
 velocities, so a body could end the step inside another one. So once the forces of the step are
-known, the list is made again with the velocities at its end.
+known, the list is made again with the velocities at its end. A contact on the path of these
+velocities moves with them, but the forces are solved for the places of the list before. So a list
+of the same contacts keeps these places.
 """
 
 from __future__ import annotations
@@ -31,15 +33,16 @@ def list_late_contacts(m, d):
     if not _moves_on(m, d) or d.ndropped > 0:
         return False
     keep_iterate(m, d)
-    for c in range(d.ncon):
-        d.contact_old[c] = d.contact_key[c]
     number = d.ncon
+    _keep_list(d)
     d.contact_phase[0] = AT_END
     call_stage(m.contact_stage, m, d)
     d.contact_phase[0] = PREPARE
     found = _differs(d, number)
     if found:
         call_stage(m.contact_stage, m, d)
+    else:
+        _take_kept_places(d)
     d.contact_phase[0] = AT_START
     return found
 
@@ -60,6 +63,33 @@ def _moves_on(m, d):
         if h * h * (np.sqrt(dot3(there, there)) + m.geom_rbound[g] * turn) > most:
             return True
     return False
+
+
+@inline
+def _keep_list(d):
+    """Keep the keys and places of the contacts."""
+    for c in range(d.ncon):
+        d.contact_old[c] = d.contact_key[c]
+        d.contact_before[c, 12] = d.contact_dist[c]
+        d.contact_before[c, 13] = d.contact_time[c]
+        for k in range(3):
+            d.contact_before[c, k] = d.contact_pos[c, k]
+            d.contact_before[c, 3 + k] = d.contact_normal[c, k]
+            d.contact_before[c, 6 + k] = d.contact_arm1[c, k]
+            d.contact_before[c, 9 + k] = d.contact_arm2[c, k]
+
+
+@inline
+def _take_kept_places(d):
+    """Put the contacts where they were on the list before."""
+    for c in range(d.ncon):
+        d.contact_dist[c] = d.contact_before[c, 12]
+        d.contact_time[c] = d.contact_before[c, 13]
+        for k in range(3):
+            d.contact_pos[c, k] = d.contact_before[c, k]
+            d.contact_normal[c, k] = d.contact_before[c, 3 + k]
+            d.contact_arm1[c, k] = d.contact_before[c, 6 + k]
+            d.contact_arm2[c, k] = d.contact_before[c, 9 + k]
 
 
 @inline
