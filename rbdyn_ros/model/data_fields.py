@@ -248,8 +248,8 @@ DATA_FIELDS = (
     ),
     Field(
         "contact_before",
-        ("ncontact", 14),
-        "pos, normal, arm1, arm2, dist and time on the list before, while late ones are listed",
+        ("ncontact", 16),
+        "pos, normal, arm1, arm2, dist, time and geom of that list",
         stage="integrate",
     ),
     Field(

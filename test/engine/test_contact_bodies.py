@@ -121,6 +121,27 @@ def test_a_ball_that_spins_is_touched_where_it_is(restitution):
         assert end == pytest.approx(ends[0], abs=1e-9)
 
 
+@pytest.mark.parametrize(("mu", "most"), [(0.0, 3), (0.5, 26)])
+def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
+    """A box pushes a row of boxes with gaps of 0.5 mm, and the forces keep them apart in the end.
+
+    4 and 35 passes where the step then forgot these contacts, and found them again.
+    """
+    skin, box = rb.Surface(friction=mu), rb.Box((0.1, 0.1, 0.1))
+    m = rb.scene(
+        objects=[
+            rb.Object(f"{n}", box, mass=1.0 + n, pose=rb.pose((x, 0.001 * n, 0.05)), surface=skin)
+            for n, x in enumerate((0.0, 0.1005, 0.201, 0.3015))
+        ]
+    )
+    d = rb.make_data(m)
+    rb.step(m, d, 100)
+    d.qvel[0] = 2.0
+    rb.step(m, d)
+    assert d.qvel[12] > 0.1  # the third box moves
+    assert d.solver_niter <= most
+
+
 def overlaps(m, d, steps):
     """Return the largest overlap of balls in so many steps."""
     first, second = np.triu_indices(m.nbody - 1, 1)
@@ -200,7 +221,7 @@ def test_a_pile_of_balls_hardly_overlaps():
         missing = abs(10.0 * accelerations - d.cfrc_contact[1:, 3:]).max()
         assert missing < 1e-9 * max(1.0, abs(d.cfrc_contact).max())
         assert abs(velocities[:, 3:]).max() < 1e-8
-    assert np.mean(squares) < 7e-6
+    assert np.mean(squares) < 1e-6
 
 
 def deepest(m, d):

@@ -62,7 +62,7 @@ def problem(m, start, end):
     rb.fwd_velocity(m, d)
     assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
     n = end.ncon
-    for field in ("key", "geom", "pos", "normal", "dist", "lever", "time"):
+    for field in ("key", "geom", "pos", "normal", "arm1", "arm2", "dist", "lever", "time"):
         getattr(d, f"contact_{field}")[:n] = getattr(end, f"contact_{field}")[:n]
     if m.opt.integrator == "implicit_damping":
         A += h * np.diag(d.dof_viscosity)

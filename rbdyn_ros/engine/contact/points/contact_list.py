@@ -234,3 +234,17 @@ def _exchange(d, a, b):
     store3(d.contact_arm2, a, load3(d.contact_arm2, b))
     store3(d.contact_arm1, b, arm1)
     store3(d.contact_arm2, b, arm2)
+
+
+@inline
+def copy_contact(d, c, place):
+    """Copy what the list has of a contact to another place."""
+    d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
+    d.contact_time[place] = d.contact_time[c]
+    store3(d.contact_pos, place, load3(d.contact_pos, c))
+    store3(d.contact_normal, place, load3(d.contact_normal, c))
+    store3(d.contact_arm1, place, load3(d.contact_arm1, c))
+    store3(d.contact_arm2, place, load3(d.contact_arm2, c))
+    for side in range(2):
+        d.contact_geom[place, side] = d.contact_geom[c, side]
+        d.contact_body[place, side] = d.contact_body[c, side]

@@ -43,6 +43,7 @@ from rbdyn_ros.engine.contact.law.surfaces import restitution_of
 from rbdyn_ros.engine.contact.points.contact_list import (
     append,
     change_of_velocity,
+    copy_contact,
     velocity_in_step,
 )
 from rbdyn_ros.engine.tree.flight import PLAIN, has_drive
@@ -123,7 +124,7 @@ def keep_first_hits(m, d):
         elif d.contact_time[c] < 0.0 and restitution_of(m, d, c) > 0.0:
             _stop_bodies(m, d, c)
             continue
-        _copy_contact(d, c, kept)
+        copy_contact(d, c, kept)
         kept += 1
     d.ncon = kept
 
@@ -163,20 +164,6 @@ def _is_first(d, c):
         if shares and not same:
             first = first and time > 0.0 and (time > t or (time == t and n > c))
     return first
-
-
-@inline
-def _copy_contact(d, c, place):
-    """Copy what the list has of a contact to another place."""
-    d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
-    d.contact_time[place] = d.contact_time[c]
-    store3(d.contact_pos, place, load3(d.contact_pos, c))
-    store3(d.contact_normal, place, load3(d.contact_normal, c))
-    store3(d.contact_arm1, place, load3(d.contact_arm1, c))
-    store3(d.contact_arm2, place, load3(d.contact_arm2, c))
-    for side in range(2):
-        d.contact_geom[place, side] = d.contact_geom[c, side]
-        d.contact_body[place, side] = d.contact_body[c, side]
 
 
 @kernel
