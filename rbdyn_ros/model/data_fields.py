@@ -247,6 +247,12 @@ DATA_FIELDS = (
         "contact",
     ),
     Field(
+        "contact_before",
+        ("ncontact", 16),
+        "pos, normal, arm1, arm2, dist, time and geom of that list",
+        stage="integrate",
+    ),
+    Field(
         "contact_phase", (1,), "what to do with the list, see contact_arrays.py", "int", "contact"
     ),
     Field(

@@ -62,7 +62,7 @@ def problem(m, start, end):
     rb.fwd_velocity(m, d)
     assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
     n = end.ncon
-    for field in ("key", "geom", "pos", "normal", "dist", "lever", "time"):
+    for field in ("key", "geom", "pos", "normal", "arm1", "arm2", "dist", "lever", "time"):
         getattr(d, f"contact_{field}")[:n] = getattr(end, f"contact_{field}")[:n]
     if m.opt.integrator == "implicit_damping":
         A += h * np.diag(d.dof_viscosity)
@@ -160,9 +160,9 @@ def _sides(m, d, c):
 def _points(m, d, c, body):
     """Return the contact point on a body at the start, and the one at which friction acts."""
     x = d.contact_pos[c]
-    if d.contact_time[c] > 0.0:  # where both bodies are at this time
-        J = rb.frame_jacobian(m, d, m.body_names[body], "world")
-        x = x - d.contact_time[c] * (J[3:] + np.cross(J[:3], d.xipos[body], axis=0)) @ d.qvel
+    if d.contact_time[c] != 0.0:  # where both bodies are at this time: the arms are those of then
+        arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
+        x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 

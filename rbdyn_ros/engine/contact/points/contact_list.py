@@ -54,7 +54,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     body = m.geom_bodyid[g]
     v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
     if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
-        append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature, 0.0)
+        append(m, d, pair_number(m, g, o), o, g, 0, body, x, x, x, normal, dist, feature, 0.0)
 
 
 @inline
@@ -88,7 +88,7 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
     change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
     if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change), touches):
-        append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, 0.0)
+        append(m, d, pair, geom1, geom2, body1, body2, x, x, x, normal, dist, feature, 0.0)
 
 
 @inline
@@ -187,10 +187,11 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 
 
 @inline
-def append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
-    """Add a contact at the time t of the step to the list.
+def append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t):
+    """Add a contact at x and the time t of the step to the list.
 
-    What does not fit in does not act, and is counted.
+    At the start of the step it is at the points x1 and x2 of its bodies. What does not fit in does
+    not act, and is counted.
     """
     c = d.ncon
     if c == m.ncontact:
@@ -203,6 +204,9 @@ def append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
     store3(d.contact_pos, c, x)
     store3(d.contact_normal, c, normal)
     d.contact_dist[c], d.contact_time[c] = dist, t
+    if body1 > 0:
+        store3(d.contact_arm1, c, sub3(x1, load3(d.subtree_com, m.body_rootid[body1])))
+    store3(d.contact_arm2, c, sub3(x2, load3(d.subtree_com, m.body_rootid[body2])))
 
 
 @kernel
@@ -225,3 +229,22 @@ def _exchange(d, a, b):
     store3(d.contact_normal, a, load3(d.contact_normal, b))
     store3(d.contact_pos, b, x)
     store3(d.contact_normal, b, normal)
+    arm1, arm2 = load3(d.contact_arm1, a), load3(d.contact_arm2, a)
+    store3(d.contact_arm1, a, load3(d.contact_arm1, b))
+    store3(d.contact_arm2, a, load3(d.contact_arm2, b))
+    store3(d.contact_arm1, b, arm1)
+    store3(d.contact_arm2, b, arm2)
+
+
+@inline
+def copy_contact(d, c, place):
+    """Copy what the list has of a contact to another place."""
+    d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
+    d.contact_time[place] = d.contact_time[c]
+    store3(d.contact_pos, place, load3(d.contact_pos, c))
+    store3(d.contact_normal, place, load3(d.contact_normal, c))
+    store3(d.contact_arm1, place, load3(d.contact_arm1, c))
+    store3(d.contact_arm2, place, load3(d.contact_arm2, c))
+    for side in range(2):
+        d.contact_geom[place, side] = d.contact_geom[c, side]
+        d.contact_body[place, side] = d.contact_body[c, side]

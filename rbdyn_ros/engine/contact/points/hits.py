@@ -12,7 +12,8 @@ fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in fligh
 the centre of mass does so; they turn by their new angular velocity. That needs one time for all
 impacts of a body, so only the first one acts. A later one without restitution acts as well, with
 the arms of its own time, but its bodies move by their new velocity at once: their contact_time is
-negative.
+negative. So it is with impacts that begin because of the forces of the step: their arms are those
+of the touch on the paths of the new velocities. A touch after the step is left to the next one.
 
 A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
 listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
@@ -39,7 +40,12 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.surfaces import restitution_of
-from rbdyn_ros.engine.contact.points.contact_list import append, change_of_velocity
+from rbdyn_ros.engine.contact.points.contact_list import (
+    append,
+    change_of_velocity,
+    copy_contact,
+    velocity_in_step,
+)
 from rbdyn_ros.engine.tree.flight import PLAIN, has_drive
 from rbdyn_ros.engine.tree.points import point_velocity
 from rbdyn_ros.model.contact_arrays import AT_END, NORMAL
@@ -64,32 +70,31 @@ def centre_velocity(m, d, body):
 
 
 @inline
-def centre_at_touch(m, d, c, body):
-    """Return the centre of mass of a body's tree at the time of a contact."""
-    x, t = load3(d.subtree_com, m.body_rootid[body]), abs(d.contact_time[c])
-    return add_scaled3(x, centre_velocity(m, d, body), t) if t > 0.0 else x
+def _place_at_start(m, d, body, x, t, late):
+    """Return where a point of a body in flight at the time t of a path is at its start.
 
-
-@inline
-def as_at_start(m, d, body, x, t):
-    """Return where a point that a body has at the time t is at the start of the step."""
-    return add_scaled3(x, centre_velocity(m, d, body), -t) if t > 0.0 else x
-
-
-@inline
-def place_on(m, d, c, body):
-    """Return the point of a contact on one of its bodies at the start of the step."""
-    return as_at_start(m, d, body, load3(d.contact_pos, c), abs(d.contact_time[c]))
+    The body has the same arm to it.
+    """
+    centre = load3(d.subtree_com, m.body_rootid[body])
+    return add_scaled3(x, velocity_in_step(m, d, body, centre, late), -t)
 
 
 @kernel
-def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
-    """List a contact of bodies in flight at the time t of the step."""
-    x1, x2, h = as_at_start(m, d, body1, x, t), as_at_start(m, d, body2, x, t), m.opt.timestep
-    leaving = dot3(normal, _relative(m, d, body1, body2, x1, x2, False))
-    if dist + (h - t) * leaving < 0.0:
-        dist, t, d.hits[0] = max(dist, 0.0), min(t, h), 1
-        append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t)
+def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t, late):
+    """List a contact of bodies in flight that touch at the time t of a path of the step.
+
+    Each has its arm to the point from where it then is.
+    """
+    x1, x2 = _place_at_start(m, d, body1, x, t, late), _place_at_start(m, d, body2, x, t, late)
+    h = m.opt.timestep
+    leaving, left = dot3(normal, _relative(m, d, body1, body2, x1, x2, late > 0)), h - t
+    if left < 0.0 or dist + left * leaving >= 0.0:
+        return
+    if late > 0:
+        dist, t = dist - t * leaving, -t
+    else:
+        d.hits[0] = 1
+    append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t)
 
 
 @kernel
@@ -111,33 +116,41 @@ def keep_first_hits(m, d):
     kept = 0
     for c in range(d.ncon):
         if d.contact_time[c] > 0.0 and not _is_first(d, c):
+            d.contact_dist[c] = _gap_at_start(m, d, c)
             d.contact_time[c] = -d.contact_time[c]
     for c in range(d.ncon):
-        if d.contact_time[c] < 0.0:
-            d.contact_dist[c] = _gap_at_start(m, d, c)
-            if restitution_of(m, d, c) > 0.0:
-                _stop_bodies(m, d, c)
-                continue
-        _copy_contact(d, c, kept)
+        if d.contact_time[c] > 0.0:
+            d.contact_dist[c] = max(d.contact_dist[c], 0.0)
+        elif d.contact_time[c] < 0.0 and restitution_of(m, d, c) > 0.0:
+            _stop_bodies(m, d, c)
+            continue
+        copy_contact(d, c, kept)
         kept += 1
     d.ncon = kept
 
 
 @inline
 def _gap_at_start(m, d, c):
-    """Return what the points of a later hit close along its normal until they touch."""
-    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-    x1, x2 = place_on(m, d, c, body1), place_on(m, d, c, body2)
+    """Return what the points of a hit close along its normal until they touch."""
+    body1, body2, x1, x2 = _places(m, d, c)
     leaving = dot3(load3(d.contact_normal, c), _relative(m, d, body1, body2, x1, x2, False))
-    return d.contact_dist[c] + d.contact_time[c] * leaving
+    return d.contact_dist[c] - d.contact_time[c] * leaving
 
 
 @inline
 def _stop_bodies(m, d, c):
     """Stop the bodies of a hit."""
-    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-    x1, x2 = place_on(m, d, c, body1), place_on(m, d, c, body2)
+    body1, body2, x1, x2 = _places(m, d, c)
     stop_before(m, d, body1, body2, x1, x2, load3(d.contact_normal, c), d.contact_dist[c])
+
+
+@inline
+def _places(m, d, c):
+    """Return the bodies of a hit, and its point on each at the start of the step."""
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    x1 = add3(load3(d.subtree_com, m.body_rootid[body1]), load3(d.contact_arm1, c))
+    x2 = add3(load3(d.subtree_com, m.body_rootid[body2]), load3(d.contact_arm2, c))
+    return body1, body2, x1, x2
 
 
 @inline
@@ -151,18 +164,6 @@ def _is_first(d, c):
         if shares and not same:
             first = first and time > 0.0 and (time > t or (time == t and n > c))
     return first
-
-
-@inline
-def _copy_contact(d, c, place):
-    """Copy what the list has of a contact to another place."""
-    d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
-    d.contact_time[place] = d.contact_time[c]
-    store3(d.contact_pos, place, load3(d.contact_pos, c))
-    store3(d.contact_normal, place, load3(d.contact_normal, c))
-    for side in range(2):
-        d.contact_geom[place, side] = d.contact_geom[c, side]
-        d.contact_body[place, side] = d.contact_body[c, side]
 
 
 @kernel

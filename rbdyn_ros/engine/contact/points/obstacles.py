@@ -92,7 +92,7 @@ def contact(m, d):
         if phase == AT_END:
             find_hits(d)
         list_points(m, d)
-        if d.hits[0] != 0:
+        if phase != AT_END and d.hits[0] != 0:
             keep_first_hits(m, d)
     if phase != AT_END:
         recall(d)

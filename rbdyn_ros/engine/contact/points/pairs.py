@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
     add3,
     add_scaled3,
+    cross3,
     dot3,
     load3,
     mat_vec,
@@ -19,7 +21,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
 )
 from rbdyn_ros.engine.collision.clipping import POINTS
-from rbdyn_ros.engine.collision.kinds import BOX
+from rbdyn_ros.engine.collision.kinds import BOX, SPHERE
 from rbdyn_ros.engine.collision.manifold import manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.support import radius_of
@@ -75,9 +77,9 @@ SAME_NORMAL = 0.7
 #: Part of the speed along the normal that is as fast.
 SAME_SPEED = 0.5
 
-#: In place of a path: the geometries are where both touch; they touch later in the step with
-#: another normal than now, which the next step finds.
-AT_TOUCH, LATE_TOUCH = 2, 3
+#: In place of a path: the geometries are where both touch on the first or on the second path; they
+#: touch on the second one with another normal than now, which the next step finds.
+AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
 @optional_stage("pair_stage")
@@ -117,14 +119,14 @@ def _list_pair(m, d, pair):
     g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
     reach, first = d.geom_place[g, WAY] + d.geom_place[h, WAY], d.ncon
     mover = _lighter(m, g, h)
-    p, R = pose_of(d.geom_place, mover)
+    start, fly = _poses(d, g, h, mover), _both_fly(m, d, g, h)
     for late in range(paths(d)):
-        v, w = _relative_velocity(m, d, g, h, mover, p, late)
-        t = _time_of_touch(m, d, pair, g, h, mover, v, w, reach)
+        v, w = _relative_velocity(m, d, g, h, mover, start[0], late)
+        t = _time_of_touch(m, d, pair, g, h, mover, v, w, late, fly, reach)
         if t == NEVER or (late > 0 and t == NEAR):
             continue
-        _list_at(m, d, pair, g, h, mover, v, w, t, late, reach)
-        store_pose(d.geom_place, mover, p, R)
+        _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach)
+        _put(d, g, h, mover, start)
         if d.ncon > first:
             break
     order(d, first)
@@ -150,22 +152,81 @@ def _relative_velocity(m, d, g, h, mover, x, late):
     return v, w
 
 
+@inline
+def _poses(d, g, h, mover):
+    """Return the poses of the mover and of the other geometry of a pair."""
+    (p, R), (q, T) = pose_of(d.geom_place, mover), pose_of(d.geom_place, g if mover == h else h)
+    return p, R, q, T
+
+
+@inline
+def _put(d, g, h, mover, poses):
+    """Put the two geometries of a pair at poses."""
+    store_pose(d.geom_place, mover, poses[0], poses[1])
+    store_pose(d.geom_place, g if mover == h else h, poses[2], poses[3])
+
+
+@inline
+def _move(m, d, g, h, mover, start, v, w, t, late, fly):
+    """Put two geometries where their paths lead until the time t.
+
+    Bodies in flight move by their own velocities, others by that of the mover from the other one.
+    """
+    if fly:
+        _fly_on(m, d, mover, start[0], start[1], t, late)
+        _fly_on(m, d, g if mover == h else h, start[2], start[3], t, late)
+    else:
+        q, T = moved_by(start[0], start[1], v, w, t)
+        store_pose(d.geom_place, mover, q, T)
+
+
+@inline
+def _fly_on(m, d, g, p, R, t, late):
+    body = m.geom_bodyid[g]
+    v, w = velocity_in_step(m, d, body, p, late), turn_rate_in_step(m, d, body, late)
+    q, T = moved_by(p, R, v, w, t)
+    store_pose(d.geom_place, g, q, T)
+
+
 @kernel
-def _time_of_touch(m, d, pair, g, h, mover, v, w, reach):
-    """Return the time at which two geometries touch on their paths; the mover is then there."""
-    radius, flush, place = m.geom_rbound[mover], touch_depth(m, g, h), d.geom_place
+def _time_of_touch(m, d, pair, g, h, mover, v, w, late, fly, reach):
+    """Return the time at which two geometries touch on their paths."""
+    radius, flush, start = m.geom_rbound[mover], touch_depth(m, g, h), _poses(d, g, h, mover)
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):
         return 0.0
-    (p, R), search = pose_of(place, mover), begin_search(way, flush, v)
+    search = begin_search(way, flush, v)
     while goes_on(search):
-        q, T = moved_by(p, R, v, w, time_of_look(search))
-        store_pose(place, mover, q, T)
+        _move(m, d, g, h, mover, start, v, w, time_of_look(search), late, fly)
         dist, normal, x = _gap(m, d, pair, g, h, mover, reach)
-        rate = closing_rate(dist, normal, v, w, sub3(x, q), radius)
+        if fly:
+            v, w = _velocity_in_flight(m, d, mover, g if mover == h else h, start, late)
+        lever = sub3(x, load3(d.geom_place, mover))
+        rate = closing_rate(dist, normal, v, w, lever, radius)
         search = look(m, search, dist, rate, normal)
-    store_pose(place, mover, p, R)
+    _put(d, g, h, mover, start)
     return time_of_points(m, search)
+
+
+@inline
+def _velocity_in_flight(m, d, mover, other, start, late):
+    """Return the velocities of two geometries in flight as _relative_velocity, where they now are.
+
+    The spin of a sphere does not move its skin.
+    """
+    body, base = m.geom_bodyid[mover], m.geom_bodyid[other]
+    v = velocity_in_step(m, d, body, start[0], late)
+    v = sub3(v, velocity_in_step(m, d, base, start[2], late))
+    w, turn = _turn_rate_of_skin(m, d, mover, late), _turn_rate_of_skin(m, d, other, late)
+    apart = sub3(load3(d.geom_place, mover), load3(d.geom_place, other))
+    return sub3(v, cross3(turn, apart)), sub3(w, turn)
+
+
+@inline
+def _turn_rate_of_skin(m, d, g, late):
+    if m.geom_type[g] == SPHERE:
+        return ZERO3
+    return turn_rate_in_step(m, d, m.geom_bodyid[g], late)
 
 
 @kernel
@@ -197,29 +258,22 @@ def _nearest(m, d, pair, a, b, reach):
 
 
 @kernel
-def _list_at(m, d, pair, g, h, mover, v, w, t, late, reach):
+def _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
     """List the points at which two geometries touch at the time t of a path."""
-    place = d.geom_place
-    p, R = pose_of(place, mover)
-    body_g, body_h, other = m.geom_bodyid[g], m.geom_bodyid[h], g if mover == h else h
-    x, B = pose_of(place, other)
+    start, (p, R) = _poses(d, g, h, mover), pose_of(d.geom_place, mover)
     if t > 0.0:
-        if body_g > 0 and body_h > 0 and _as_now(m, d, pair, g, h, mover, v, w, t, reach):
+        moving = m.geom_bodyid[g] > 0 and m.geom_bodyid[h] > 0
+        if moving and _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
             t = 0.0
-        elif late == 0 and _both_fly(m, d, g, h):
-            late = AT_TOUCH
-            _fly_on(m, d, mover, t)
-            _fly_on(m, d, other, t)
         else:
-            stops = late > 0 and _bounce(m, g, h) and _both_fly(m, d, g, h)
-            late = LATE_TOUCH if stops else late
-            q, T = moved_by(p, R, v, w, t)
-            store_pose(place, mover, q, T)
+            stops = fly and late > 0 and _bounce(m, g, h)
+            _move(m, d, g, h, mover, start, v, w, t, late, fly and not stops)
+            if fly:
+                late = NEXT_STEP if stops else AT_TOUCH + late
     if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
         _boxes(m, d, pair, g, h, mover, p, R, t, late, reach)
     else:
         _hulls(m, d, pair, g, h, mover, p, R, t, late, reach)
-    store_pose(place, other, x, B)
 
 
 @inline
@@ -239,29 +293,20 @@ def _both_fly(m, d, g, h):
     return flies(m, d, m.geom_bodyid[g]) and flies(m, d, m.geom_bodyid[h])
 
 
-@inline
-def _fly_on(m, d, g, t):
-    """Put a geometry where its body leads it until the time t."""
-    (p, R), body = pose_of(d.geom_place, g), m.geom_bodyid[g]
-    v, w = velocity_in_step(m, d, body, p, 0), turn_rate_in_step(m, d, body, 0)
-    q, T = moved_by(p, R, v, w, t)
-    store_pose(d.geom_place, g, q, T)
-
-
 @kernel
-def _as_now(m, d, pair, g, h, mover, v, w, t, reach):
+def _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
     """Return whether two moving geometries touch with about the normal that they have now.
 
     They then keep the points of the start, where the arms of both are right, so that a force that
     is central turns neither.
     """
-    place = d.geom_place
-    p, R = pose_of(place, mover)
+    start = _poses(d, g, h, mover)
+    if fly:
+        v, _w = _velocity_in_flight(m, d, mover, g if mover == h else h, start, late)
     dist, now, _x = _gap(m, d, pair, g, h, mover, reach)
-    q, T = moved_by(p, R, v, w, t)
-    store_pose(place, mover, q, T)
+    _move(m, d, g, h, mover, start, v, w, t, late, fly)
     _dist, then, _x = _gap(m, d, pair, g, h, mover, reach)
-    store_pose(place, mover, p, R)
+    _put(d, g, h, mover, start)
     same = dot3(now, then) > SAME_NORMAL and dot3(then, v) < SAME_SPEED * dot3(now, v)
     return same and dist < reach
 
@@ -330,8 +375,9 @@ def _list_carried(m, d, pair, g, h, mover, p, R, t, late, x, normal, dist, featu
     The normal points from g to h; a geometry of the world is geom1.
     """
     key, body_g, body_h = m.ngeomlink * m.nobstacle + pair, m.geom_bodyid[g], m.geom_bodyid[h]
-    if late == AT_TOUCH:
-        list_hit(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t)
+    if late == AT_TOUCH or late == AT_LATE_TOUCH:
+        path = late - AT_TOUCH
+        list_hit(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t, path)
         return
     if t > 0.0:
         q, T = pose_of(d.geom_place, mover)
@@ -339,7 +385,7 @@ def _list_carried(m, d, pair, g, h, mover, p, R, t, late, x, normal, dist, featu
         v, _w = _relative_velocity(m, d, g, h, h, x, late)
         dist = gap_before(m, normal, dist, v, t)
     number = d.ncon
-    if late == LATE_TOUCH:
+    if late == NEXT_STEP:
         stop_before(m, d, body_g, body_h, x, x, normal, dist)
     elif body_h == 0:
         flipped = scaled3(normal, -1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of a step: velocities, arms and constants of the contacts."""
+"""The start of a step: velocities and constants of the contacts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     add_scaled3,
     dot3,
     load3,
+    load6,
     load9,
     mat_vec,
     scaled3,
@@ -21,8 +22,7 @@ from rbdyn_ros.engine.contact.law.contact_constants import prepare
 from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.law.masses import find_heaviest, join_trees
 from rbdyn_ros.engine.contact.law.patches import spin_of, spread_friction
-from rbdyn_ros.engine.contact.points.hits import place_on
-from rbdyn_ros.engine.tree.points import point_velocity
+from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.model.contact_arrays import NORMAL
 
 
@@ -39,12 +39,7 @@ def start_contacts(m, d):
     if d.nmutual > 0:
         find_heaviest(m, d)
     for c in range(d.ncon):
-        body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-        v = velocity_of(m, d, c)
-        store3(d.contact_arm2, c, _arm(m, d, c, body2))
-        if body1 > 0:
-            store3(d.contact_arm1, c, _arm(m, d, c, body1))
-        normal = load3(d.contact_normal, c)
+        v, normal = velocity_of(m, d, c), load3(d.contact_normal, c)
         leaving = dot3(normal, v)
         prepare(m, d, c, leaving)
         store3(d.contact_vel, c, add_scaled3(v, normal, -leaving))
@@ -61,14 +56,11 @@ def start_contacts(m, d):
 def velocity_of(m, d, c):
     """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-    v = add3(point_velocity(m, d, body2, place_on(m, d, c, body2)), _belts(m, d, c))
-    return sub3(v, point_velocity(m, d, body1, place_on(m, d, c, body1))) if body1 > 0 else v
-
-
-@inline
-def _arm(m, d, c, body):
-    """Return the way from the centre of mass of a body's tree to a contact."""
-    return sub3(place_on(m, d, c, body), load3(d.subtree_com, m.body_rootid[body]))
+    v = moved_point(load6(d.cvel, body2), load3(d.contact_arm2, c))
+    v = add3(v, _belts(m, d, c))
+    if body1 == 0:
+        return v
+    return sub3(v, moved_point(load6(d.cvel, body1), load3(d.contact_arm1, c)))
 
 
 @inline

@@ -14,7 +14,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.algebra.spatial import ZERO3, dot6, load6, moved, scaled6, store6, sub3
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    dot6,
+    load3,
+    load6,
+    moved,
+    scaled6,
+    store6,
+    sub3,
+)
 from rbdyn_ros.engine.algebra.symmetric import ZERO21, times21
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
@@ -25,7 +34,6 @@ from rbdyn_ros.engine.constraints.coupled import (
     prescribe,
 )
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
-from rbdyn_ros.engine.contact.points.hits import centre_at_touch
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.engine.tree.skyline import (
@@ -164,8 +172,8 @@ def _list_paths(m, d, c):
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     top = _common_ancestor(m, body1, body2)
     middle = _list_path(m, d, body2, top, 0, 1.0, ZERO3)
-    com1, com2 = centre_at_touch(m, d, c, body1), centre_at_touch(m, d, c, body2)
-    return middle, _list_path(m, d, body1, top, middle, -1.0, sub3(com2, com1))
+    way = sub3(load3(d.contact_arm1, c), load3(d.contact_arm2, c))
+    return middle, _list_path(m, d, body1, top, middle, -1.0, way)
 
 
 @inline

@@ -3,7 +3,10 @@
 
 The list of a step has the contacts that the velocities at its start close. An impact changes these
 velocities, so a body could end the step inside another one. So once the forces of the step are
-known, the list is made again with the velocities at its end.
+known, the list is made again with the velocities at its end, and the step is solved again if there
+are more contacts. Those that the forces now keep apart stay on the list: without them the bodies
+would meet again. A contact on the path of these velocities moves with them, but the forces are
+solved for the places of the list before, which a list of the same contacts keeps.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import add3, dot3, dot6, load3, load6, load9, mat_vec, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage
-from rbdyn_ros.engine.contact.points.contact_list import near
+from rbdyn_ros.engine.contact.points.contact_list import copy_contact, near
+from rbdyn_ros.engine.contact.points.hits import keep_first_hits
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate
 from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.model.contact_arrays import AT_END, AT_START, PREPARE
@@ -31,15 +35,20 @@ def list_late_contacts(m, d):
     if not _moves_on(m, d) or d.ndropped > 0:
         return False
     keep_iterate(m, d)
-    for c in range(d.ncon):
-        d.contact_old[c] = d.contact_key[c]
     number = d.ncon
+    _keep_list(d)
     d.contact_phase[0] = AT_END
     call_stage(m.contact_stage, m, d)
+    _insert_missing(m, d, number)
+    if d.hits[0] != 0:
+        keep_first_hits(m, d)
     d.contact_phase[0] = PREPARE
     found = _differs(d, number)
     if found:
         call_stage(m.contact_stage, m, d)
+    else:
+        for c in range(number):
+            _take_kept(m, d, c, c)
     d.contact_phase[0] = AT_START
     return found
 
@@ -60,6 +69,69 @@ def _moves_on(m, d):
         if h * h * (np.sqrt(dot3(there, there)) + m.geom_rbound[g] * turn) > most:
             return True
     return False
+
+
+@inline
+def _keep_list(d):
+    """Keep the list of contacts in contact_old and contact_before."""
+    for c in range(d.ncon):
+        d.contact_old[c] = d.contact_key[c]
+        before = d.contact_before[c]
+        for k in range(3):
+            before[k], before[3 + k] = d.contact_pos[c, k], d.contact_normal[c, k]
+            before[6 + k], before[9 + k] = d.contact_arm1[c, k], d.contact_arm2[c, k]
+        before[12], before[13] = d.contact_dist[c], d.contact_time[c]
+        before[14], before[15] = d.contact_geom[c, 0], d.contact_geom[c, 1]
+
+
+@inline
+def _take_kept(m, d, c, place):
+    """Put contact c of the list before at a place of the list."""
+    before = d.contact_before[c]
+    d.contact_key[place] = d.contact_old[c]
+    for k in range(3):
+        d.contact_pos[place, k], d.contact_normal[place, k] = before[k], before[3 + k]
+        d.contact_arm1[place, k], d.contact_arm2[place, k] = before[6 + k], before[9 + k]
+    d.contact_dist[place], d.contact_time[place] = before[12], before[13]
+    for side in range(2):
+        geom = int(before[14 + side])
+        d.contact_geom[place, side], d.contact_body[place, side] = geom, m.geom_bodyid[geom]
+
+
+@kernel
+def _insert_missing(m, d, number):
+    """Insert the contacts of the list before, of so many, that the list lacks, if they fit in.
+
+    Both lists are in the order of their keys.
+    """
+    n = missing = 0
+    for c in range(number):
+        while n < d.ncon and d.contact_key[n] < d.contact_old[c]:
+            n += 1
+        listed = n < d.ncon and d.contact_key[n] == d.contact_old[c]
+        missing += not listed and _stays(m, d, c)
+    if d.ncon + missing > m.ncontact:
+        return
+    c, n, place = number - 1, d.ncon - 1, d.ncon + missing - 1
+    d.ncon = d.ncon + missing
+    while place > n and c >= 0:  # from the end, so that no contact is overwritten
+        if n >= 0 and d.contact_key[n] >= d.contact_old[c]:
+            c -= d.contact_key[n] == d.contact_old[c]
+            copy_contact(d, n, place)
+            n, place = n - 1, place - 1
+        else:
+            if _stays(m, d, c):
+                _take_kept(m, d, c, place)
+                place -= 1
+            c -= 1
+
+
+@inline
+def _stays(m, d, c):
+    """Return whether contact c of the list before stays: hits.py takes off what bounces."""
+    before = d.contact_before[c]
+    bounces = m.geom_restitution[int(before[14])] + m.geom_restitution[int(before[15])]
+    return before[13] <= 0.0 and bounces == 0.0
 
 
 @inline
