@@ -221,6 +221,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         interface("command", "effort", "min", "-50"),
         interface("command", "position", "min", "-1"),
         interface("state", "position", "initial_value", "0"),
+        interface("state", "velocity", "initial_value", "0.0"),
         transmission(
             "<type>transmission_interface/SimpleTransmission</type><joint name='j'>"
             "<hardwareInterface>x</hardwareInterface></joint>"

@@ -278,8 +278,9 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _unread(joint: Joint, text: str) -> None:
-    del joint, text
+def _unread(joint: Joint, text: str) -> Joint | None:
+    """Nothing is lost with a 0, such as the velocity at the start."""
+    return joint if _number(text) == 0.0 else None
 
 
 def _started(joint: Joint, text: str) -> Joint | str:

@@ -74,7 +74,10 @@ class SensorEntries:
                 part.note("not-used", text, "warning")
                 continue
             at = pose(part)
-            at = compose(at, Pose(quat=OPTICAL)) if kind.is_optical else at
+            if kind.is_optical:
+                camera = part.child("camera")
+                inside = IN_PLACE if camera is None else camera.pose()
+                at = compose(at, compose(inside, Pose(quat=OPTICAL)))
             self.add(part.name, kind.type, link, kind.values(part), part.line, at)
 
     def of_joint(self, owner: SdfElement, joint: str, child: str, parent: str) -> None:
