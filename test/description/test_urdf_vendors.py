@@ -40,6 +40,7 @@ NAMED = {
         '<ros2_control><sensor name="ft"/></ros2_control>': "<ros2_control> <sensor>",
         '<ros2_control rw_rate="9"/>': "<ros2_control rw_rate=>",
         in_control('<limits enable="false"/>'): "<joint> <limits>",
+        in_control('<param name="offset">3</param>'): '<joint> <param name="offset">',
         in_control('<param name="gain">3</param>'): '<joint> <param name="gain">',
         in_control('<state_interface name="position" size="3"/>'): "<state_interface size=>",
         interface("command", "position", "min", "-0.5"): '<command_interface> <param name="min">',
@@ -90,6 +91,9 @@ WARNED = {
     transmission('<joint name="j"/><joint name="k"/>'): "<transmission>",
     in_control('<param name="mimic">k</param>'): "k",
     interface("command", "effort", "max", "0"): "0",
+    transmission(
+        '<joint name="j"/><actuator name="m"><drake:rotor_inertia value="heavy"/></actuator>'
+    ): "",
 }
 
 
@@ -119,6 +123,8 @@ USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),
     interface("command", "effort", "max", "5"): (limit_of("effort"), 5.0),
+    in_control('<command_interface name="effort"><param name="min">0</param>'
+               '<param name="max">5</param></command_interface>'): (limit_of("effort"), 5.0),
     interface("command", "velocity", "min", "-0.5"): (limit_of("velocity"), 0.5),
     in_control('<param name="mimic">k</param><param name="multiplier">2</param>')
     + '<joint name="k" type="revolute"><parent link="a"/><child link="d"/>'
@@ -215,6 +221,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         interface("command", "effort", "min", "-50"),
         interface("command", "position", "min", "-1"),
         interface("state", "position", "initial_value", "0"),
+        interface("state", "velocity", "initial_value", "0.0"),
         transmission(
             "<type>transmission_interface/SimpleTransmission</type><joint name='j'>"
             "<hardwareInterface>x</hardwareInterface></joint>"

@@ -32,12 +32,13 @@ LINK = """<link name="{}"><inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</i
 <ixy>0</ixy><ixz>0</ixz><iyz>0</iyz></inertia></inertial>{}</link>"""
 SENSORS = """<sensor name="imu" type="imu"><update_rate>100</update_rate><imu><angular_velocity>
 <x><noise type="gaussian"><mean>0.5</mean><stddev>0.1</stddev></noise></x></angular_velocity></imu>
-</sensor><sensor name="front view" type="camera"><pose>0.1 0 0 0 0 0</pose><camera><image>
+</sensor><sensor name="front view" type="camera"><pose>0.1 0 0 0 0 0</pose><camera>
+<pose>0 0 1 0 0 0</pose><image>
 <width>64</width><height>48</height></image><horizontal_fov>1.5</horizontal_fov></camera></sensor>
 <sensor name="scan" type="gpu_lidar"><update_rate>10</update_rate><lidar><scan><horizontal>
 <samples>10</samples><min_angle>-1</min_angle><max_angle>1</max_angle></horizontal></scan>
 <range><min>0.1</min><max>9</max></range><noise><stddev>0.01</stddev></noise></lidar></sensor>
-<sensor name="bad" type="camera"><camera><clip><near>5</near><far>1</far></clip></camera></sensor>
+<sensor name="bad" type="camera"><camera><image><width>inf</width></image></camera></sensor>
 """
 JOINT = """<joint name="j" type="revolute"><parent>base</parent><child>arm</child><axis><xyz>0 0 1
 </xyz></axis><sensor name="ft" type="force_torque"><force_torque><frame>parent</frame>
@@ -93,7 +94,7 @@ def test_sensors_of_sdf_are_those_of_a_sensors_file(tmp_path, in_world):
     assert isinstance(camera, ColorSpec)
     assert (camera.name, camera.width, camera.height) == (f"{called}front_view", 64, 48)
     assert (camera.field_of_view, camera.rate) == (1.5, 30.0)
-    assert m.frame_pos[m.frame_id(camera.link)].tolist() == [0.1, 0.0, 0.0]
+    assert m.frame_pos[m.frame_id(camera.link)].tolist() == [0.1, 0.0, 1.0]
     assert isinstance(lidar, LidarSpec)
     assert (lidar.horizontal.first, lidar.horizontal.last, lidar.columns) == (-1.0, 1.0, 10)
     assert (lidar.near, lidar.far, lidar.noise) == (0.1, 9.0, RangeNoise(stddev=0.01))

@@ -166,8 +166,8 @@ class Grouping:
     def _with_sensors(
         self, described: Description, members: list[Frame], joints: list[Joint]
     ) -> Description:
-        parts = (*described.links, *described.joints)
-        entries = SensorEntries(part.name for part in parts)
+        links = (link.name for link in described.links)
+        entries = SensorEntries((*links, *(joint.name for joint in described.joints)))
         for link in members:
             if link.part is not None:
                 entries.of_link(link.part, link.full, partial(self.reader.pose, link=link))

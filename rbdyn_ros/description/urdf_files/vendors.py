@@ -9,7 +9,7 @@ what one puts back because it says more than the simulator can do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -117,7 +117,7 @@ class VendorParts:
     def touched(self, robot: Description) -> Description:
         """Return a robot with geometries, with the surfaces and the pairs of <gazebo>."""
         links = dict.fromkeys(geometry.link for geometry in robot.geometries)
-        if self._apart.keys() >= links.keys():
+        if links and self._apart.keys() >= links.keys():
             robot = replace(robot, self_collision=False)
             self._apart = {}
         elif len(links) * len(self._apart) > _MOST_PAIRS:
@@ -151,13 +151,18 @@ class VendorParts:
 
     def _controlled(self, joint: SdfElement, name: str) -> None:
         own = {param.name: param for param in joint.children("param")}
-        _put_back(x for key, x in own.items() if key not in ("mimic", "multiplier", "offset"))
+        known = ("mimic", *(key for key, _ in _MIMIC)) if "mimic" in own else ()
+        _put_back(param for key, param in own.items() if key not in known)
         if "mimic" in own:
             numbers = [_number(own[key].text) if key in own else usual for key, usual in _MIMIC]
             self._change(own["mimic"], name, lambda j, leader: self._follow(j, leader, *numbers))
         for interface in joint.children("command_interface", "state_interface"):
-            for param in interface.children("param"):
+            params = list(interface.children("param"))
+            ends = [abs(_number(param.text)) for param in params if param.name in _ENDS]
+            for param in params:
                 rule = _RULES.get(f"{interface.tag} {interface.name} {param.name}", _unread)
+                if interface.tag == "command_interface" and interface.name in _FIELDS:
+                    rule = _narrowed(interface.name, ends) if param.name in _ENDS else _unread
                 self._change(param, name, rule)
 
     def _follow(
@@ -202,10 +207,7 @@ class VendorParts:
         if rotor is not None and len(joints) == 1:
             turns = 1.0 if ratio is None else _number(ratio.attribute("value", "1"))
             inertia = _number(rotor.attribute("value")) * turns * turns
-            if inertia >= 0.0 and math.isfinite(inertia):
-                self._change(rotor, joints[0].name, lambda j, _: replace(j, armature=inertia))
-            else:
-                rotor.put_back()
+            self._change(rotor, joints[0].name, lambda j, _: _with_rotor(j, inertia))
 
     def _gazebo(self, part: SdfElement) -> None:
         name = part.attribute("reference")
@@ -276,8 +278,9 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _unread(joint: Joint, text: str) -> None:
-    del joint, text
+def _unread(joint: Joint, text: str) -> Joint | None:
+    """Nothing is lost with a 0, such as the velocity at the start."""
+    return joint if _number(text) == 0.0 else None
 
 
 def _started(joint: Joint, text: str) -> Joint | str:
@@ -294,17 +297,23 @@ def _started(joint: Joint, text: str) -> Joint | str:
     return replace(joint, start=(value,))
 
 
-def _narrowed(field: str) -> _Rule:
-    """Return the rule of the largest command of a joint: its limit becomes no larger."""
+def _narrowed(field: str, ends: Sequence[float]) -> _Rule:
+    """Return the rule of a range of commands: a limit is no larger than its farther end."""
 
-    def rule(joint: Joint, text: str) -> Joint | str | None:
-        value = abs(_number(text))
-        if joint.limit is None or not value > 0.0:
+    def rule(joint: Joint, text: str) -> Joint | str:
+        del text
+        most = max(ends)
+        if joint.limit is None or not most > 0.0:
             return "its joint has no such limit" if joint.limit is None else "it is not above 0"
-        narrow = min(getattr(joint.limit, field), value)
+        narrow = min(getattr(joint.limit, field), most)
         return replace(joint, limit=replace(joint.limit, **{field: narrow}))
 
     return rule
+
+
+def _with_rotor(joint: Joint, inertia: float) -> Joint | str:
+    sound = inertia >= 0.0 and math.isfinite(inertia)
+    return replace(joint, armature=inertia) if sound else "it is no inertia"
 
 
 def _within(joint: Joint, text: str) -> Joint | None:
@@ -325,15 +334,11 @@ def _rested(joint: Joint, text: str) -> Joint | str:
     return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
 
 
+_ENDS, _FIELDS = ("min", "max"), ("velocity", "effort")
 _MIMIC = (("multiplier", 1.0), ("offset", 0.0))
 #: What changes a joint.
 _RULES: dict[str, _Rule] = {
     "state_interface position initial_value": _started,
-    **{
-        f"command_interface {field} {end}": _narrowed(field)
-        for field in ("velocity", "effort")
-        for end in ("min", "max")
-    },
     "command_interface position min": _within,
     "command_interface position max": _within,
     "springStiffness": _sprung,

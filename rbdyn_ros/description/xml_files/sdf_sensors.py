@@ -74,7 +74,10 @@ class SensorEntries:
                 part.note("not-used", text, "warning")
                 continue
             at = pose(part)
-            at = compose(at, Pose(quat=OPTICAL)) if kind.is_optical else at
+            if kind.is_optical:
+                camera = part.child("camera")
+                inside = IN_PLACE if camera is None else camera.pose()
+                at = compose(at, compose(inside, Pose(quat=OPTICAL)))
             self.add(part.name, kind.type, link, kind.values(part), part.line, at)
 
     def of_joint(self, owner: SdfElement, joint: str, child: str, parent: str) -> None:
@@ -236,9 +239,14 @@ def _lidar(part: SdfElement) -> dict[str, Any]:
 def _fan(part: SdfElement, tag: str, name: str, usual: int) -> dict[str, Any]:
     place = tag, "scan", name
     first, last = (part.number(*place, end) for end in ("min_angle", "max_angle"))
-    count = round(part.number(*place, "samples", default=usual))
-    count = round(count * part.number(*place, "resolution", default=1.0))
+    samples = part.number(*place, "samples", default=usual)
+    count = _whole(samples * part.number(*place, "resolution", default=1.0))
     return {"from": first, "to": last, "rays": max(count if first != last else 1, 1)}
+
+
+def _whole(number: float) -> float:
+    """Return the nearest whole number; the tables of a sensors file refuse infinity."""
+    return round(number) if math.isfinite(number) else number
 
 
 def _sonar(part: SdfElement) -> dict[str, Any]:
@@ -254,7 +262,7 @@ def _color(part: SdfElement) -> dict[str, Any]:
     )
     values = _distances(part, near, far)
     for tag, usual in (("width", 320), ("height", 240)):
-        values[tag] = round(part.number("camera", "image", tag, default=usual))
+        values[tag] = _whole(part.number("camera", "image", tag, default=usual))
     part.word("camera", "image", "format")
     values["field_of_view"] = part.number("camera", "horizontal_fov", default=math.pi / 3)
     bends = [part.number("camera", "distortion", k) for k in ("k1", "k2", "p1", "p2", "k3")]
