@@ -32,8 +32,10 @@ DEPENDENT = 1e-7
 
 def without_delay(
     m: Model, motion: Motion, smoothing: float = 0.01, rest: ArrayLike | None = None
-) -> tuple[Motion, str]:
-    """Return a motion whose efforts are those of its positions, and a note; "" if unchanged.
+) -> tuple[Motion, float, str]:
+    """Return a motion whose efforts are those of its positions, the delay and a note.
+
+    The delay is 0 and the note "" if there is no certain delay.
 
     Args:
         m: the Model; only its kinematics count.
@@ -50,16 +52,16 @@ def without_delay(
         step, std = _step(Q, found)
         total += step
         if not abs(total) < LONGEST:
-            return motion, ""
-        found = _earlier(motion, total)
+            return motion, 0.0, ""
+        found = moved_efforts(motion, total)
     if abs(total) < max(SURE * std, SHORTEST):
-        return motion, ""
+        return motion, 0.0, ""
     when = "after" if total > 0.0 else "before"
     text = (
         f"efforts come {1e3 * abs(total):.2g} +- {1e3 * std:.1g} ms {when} the positions; "
         "they are moved by this"
     )
-    return found, text
+    return found, total, text
 
 
 def _basis(m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
@@ -105,7 +107,7 @@ def _beyond(Q: Array, rows: Array) -> Array:
     return np.asarray(rows - Q @ np.tensordot(Q, rows, axes=((0, 1), (0, 1))), np.float64)
 
 
-def _earlier(motion: Motion, delay: float) -> Motion:
+def moved_efforts(motion: Motion, delay: float) -> Motion:
     """Return a motion whose efforts are taken from a later time."""
     later = motion.time + delay
     inside = (later >= motion.time[0]) & (later <= motion.time[-1])
