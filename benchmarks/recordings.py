@@ -74,7 +74,8 @@ def _texts(folder: Path) -> Samples:
     start = folder / "matlab/data/Exciting_Traj/Trajectory_1/rbt_log"
     kinds = "time", "positions", "velocity", "torques"
     rows = [np.loadtxt(start / f"exciting_traj_{kind}.txt") for kind in kinds]
-    return checked_samples(str(start), PANDA, rows[0], *(row.reshape(-1, 7) for row in rows[1:]))
+    qpos, qvel, effort = (row.reshape(-1, 7) for row in rows[1:])
+    return checked_samples(str(start), PANDA, rows[0], qpos, qvel, effort)
 
 
 def _ur10e(path: str) -> Callable[[Path], Samples]:
