@@ -109,6 +109,8 @@ def _beyond(Q: Array, rows: Array) -> Array:
 
 def moved_efforts(motion: Motion, delay: float) -> Motion:
     """Return a motion whose efforts are taken from a later time."""
+    if delay == 0.0:
+        return motion
     later = motion.time + delay
     inside = (later >= motion.time[0]) & (later <= motion.time[-1])
     effort = CubicSpline(motion.time, motion.effort)(later.clip(*motion.time[[0, -1]]))

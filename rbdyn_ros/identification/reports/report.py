@@ -55,7 +55,8 @@ def report_dict(
         report["validation"] = _residuals(*checked[:2])
         for i, row in enumerate(report["validation"]):
             row["explained"] = finite_or_none(checked[1].explained[i])
-            row |= {"black_box": finite_or_none(one.rms[i]) for one in checked[2:]}
+            if len(checked) > 2:
+                row["black_box"] = finite_or_none(checked[2].rms[i])
     if found.held is not None:
         report["residuals_of_urdf"] = _residuals(found.before, found.held)
     report["terms"] = [
