@@ -24,6 +24,8 @@ from rbdyn_ros.model.model import Model
 SURE = 4.0
 #: ... and longer than this [s]; the longest one that can be estimated [s].
 SHORTEST, LONGEST = 1e-3, 0.1
+#: Parts of the motion whose estimates are compared.
+PARTS = 8
 #: Times that the linear estimate is repeated.
 ROUNDS = 3
 #: Columns below this fraction of the largest are dependent.
@@ -96,10 +98,16 @@ def _step(Q: Array, motion: Motion) -> tuple[float, float]:
     rest, slope = (_beyond(Q, np.where(kept, rows / size, 0.0)) for rows in (motion.effort, rate))
     noise = rest.std(axis=0) * np.sqrt(memory(rest))
     weight = np.where(noise > 0.0, 1.0 / np.where(noise > 0.0, noise, 1.0), 0.0)
-    power = float(np.sum((weight * slope) ** 2))
-    if power == 0.0:
+    power, along = (
+        np.array([part.sum() for part in np.array_split(weight**2 * slope * rows, PARTS)])
+        for rows in (slope, rest)
+    )
+    if power.sum() == 0.0:
         return 0.0, 0.0
-    return -float(np.sum(weight**2 * slope * rest)) / power, power**-0.5
+    delay = -float(along.sum()) / float(power.sum())
+    # the parts of the motion differ by more than noise if the model is not exact
+    scatter = np.sqrt(PARTS / (PARTS - 1.0) * np.sum((along + delay * power) ** 2))
+    return delay, max(float(power.sum()) ** -0.5, float(scatter) / float(power.sum()))
 
 
 def _beyond(Q: Array, rows: Array) -> Array:
