@@ -34,7 +34,7 @@ from rbdyn_ros.identification.data.plausible import plausible
 from rbdyn_ros.identification.data.recordings import read_recording
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
 from rbdyn_ros.identification.data.signals import to_motion, without_repeats
-from rbdyn_ros.identification.equations.delay import without_delay
+from rbdyn_ros.identification.equations.delay import moved_efforts, without_delay
 from rbdyn_ros.model.model import Model
 
 UR = [f"{name}_joint" for name in ["shoulder_pan", "shoulder_lift", "elbow"]]
@@ -74,7 +74,8 @@ def _texts(folder: Path) -> Samples:
     start = folder / "matlab/data/Exciting_Traj/Trajectory_1/rbt_log"
     kinds = "time", "positions", "velocity", "torques"
     rows = [np.loadtxt(start / f"exciting_traj_{kind}.txt") for kind in kinds]
-    return checked_samples(str(start), PANDA, rows[0], *(row.reshape(-1, 7) for row in rows[1:]))
+    qpos, qvel, effort = (row.reshape(-1, 7) for row in rows[1:])
+    return checked_samples(str(start), PANDA, rows[0], qpos, qvel, effort)
 
 
 def _ur10e(path: str) -> Callable[[Path], Samples]:
@@ -145,11 +146,11 @@ def main(folder: Path) -> None:
             samples, other = _split(samples)
         else:
             other, _ = without_repeats(plausible(m, case.check(place)))
-        motion, late = without_delay(m, to_motion(samples))
+        motion, delay, late = without_delay(m, to_motion(samples))
         found = identify(m, motion, armature=None, stribeck=None, offset=None)
         seconds = time.perf_counter() - begin
         print(f"\n{case.name}: {len(samples.time)} samples, {seconds:.1f} s", note, late)
-        _print(found, without_delay(m, to_motion(other))[0])
+        _print(found, moved_efforts(to_motion(other), delay))
     place = _clone(folder, CALIBRATION)
     if place is not None:
         _print_load(rb.load_urdf(place / "URe/urdf/ur10e.urdf"), place)

@@ -183,8 +183,8 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     from rbdyn_ros.identification.reports.report import report_dict, report_text
     from rbdyn_ros.report.progress import rounds
 
-    rest, motion = recorded(m, options, options.recording)
-    other = None if options.validate is None else recorded(m, options, options.validate)
+    rest, motion, delay = recorded(m, options, options.recording)
+    other = None if options.validate is None else recorded(m, options, options.validate, delay)
     # one message for the motion, then one per iteration
     with rounds("identifying", ITERATIONS + 1) as tell:
         found = identify(
@@ -197,7 +197,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
             stribeck=options.stribeck,
             progress=tell,
         )
-    checked = None if other is None else _checked(found, *other)
+    checked = None if other is None else _checked(found, *other[:2])
     if options.json:
         print(json.dumps(report_dict(found, checked), indent=2, allow_nan=False))
     else:
@@ -227,7 +227,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
     from rbdyn_ros.identification.equations.payload import identify_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text
 
-    rest, motion = recorded(m, options, options.recording)
+    rest, motion, _ = recorded(m, options, options.recording)
     friction = None if options.friction else Friction.of_model(m)
     found = identify_payload(m, motion, options.payload, friction=friction, rest=rest)
     if options.json:

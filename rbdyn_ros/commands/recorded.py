@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Motion]:
-    """Return the positions (nv,) of joints at rest, and the motion of a recording.
+def recorded(
+    m: Model, options: argparse.Namespace, path: Path, delay: float | None = None
+) -> tuple[Array, Motion, float]:
+    """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    Warnings about the recording are printed on stderr.
+    Efforts are moved by the delay; None: it is estimated. Warnings about the recording are
+    printed on stderr.
 
     Raises:
         ModelError: the robot cannot be identified.
@@ -31,16 +34,18 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     """
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.signals import to_motion
-    from rbdyn_ros.identification.equations.delay import without_delay
+    from rbdyn_ros.identification.equations.delay import moved_efforts, without_delay
 
     rest, samples = read_samples(m, options, path)
     dofs = [dof_names(m).index(name) for name in samples.names]
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     motion = to_motion(samples, options.cutoff, effort_limits=limits)
-    motion, note = without_delay(m, motion, rest=rest)
+    if delay is not None:
+        return rest, moved_efforts(motion, delay), delay
+    motion, delay, note = without_delay(m, motion, rest=rest)
     if note:
         print(f"rbdyn identify: {path}: {note}", file=sys.stderr)
-    return rest, motion
+    return rest, motion, delay
 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:

@@ -11,6 +11,7 @@ from support.documents import ROOT, blocks, of_language, page_names, text_of
 
 import rbdyn_ros as rb
 from rbdyn_ros import trials
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.types import Description
 
 README = text_of("README.md")
@@ -83,6 +84,12 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         text = block.text.replace(": ../", f": {ROOT}/config/")
         (tmp_path / "trial.yaml").write_text(text)
         assert trials.load(tmp_path / "trial.yaml").limits
+    elif "rbdyn_columns" in content:
+        from rbdyn_ros.identification.data.columns import DIALECT
+
+        audit = Audit()
+        DIALECT.read(DIALECT.parse(block.text, block.where, audit), audit)
+        assert not audit.errors
     elif "rbdyn_actuators" in content:
         from rbdyn_ros.actuators import read_actuators_text
 

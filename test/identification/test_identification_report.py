@@ -30,7 +30,9 @@ def found():
 
 
 def test_the_report_lists_joints_bodies_and_shares(found):
-    text = report_text(found, (found.before, found.after))
+    assert "black box" not in report_text(found, (found.before, found.after))
+    text = report_text(found, (found.before, found.after, found.before))
+    assert "black box" in text
     assert "efforts of the motion [N m or N]" in text
     assert "efforts of the validation motion" in text
     for i, name in enumerate(found.after.names):
@@ -65,6 +67,9 @@ def test_the_report_as_json_is_complete(found):
     assert printed["bodies"][0]["prior"]["mass"] == found.prior.body_mass[1]
     assert len(printed["base_parameters"]) == found.base.rank
     assert printed["residuals"][0]["rms_after"] == found.after.rms[0]
+    explained = [row.pop("explained") for row in printed["validation"]]
+    variance = found.after.measured.var(axis=0)
+    np.testing.assert_allclose(explained, 1.0 - found.after.rms**2 / variance)
     assert printed["validation"] == printed["residuals"]
     assert printed["warnings"] == list(found.warnings)
 

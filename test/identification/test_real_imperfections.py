@@ -53,10 +53,11 @@ def test_late_efforts_are_moved_back(late):
     rng = np.random.default_rng(2)
     effort = CubicSpline(motion.time, motion.effort)(motion.time - late)
     effort += 0.01 * effort.std(axis=0) * rng.normal(size=effort.shape)
-    found, note = without_delay(truth, replace(motion, effort=effort))
+    found, delay, note = without_delay(truth, replace(motion, effort=effort))
     if late == 0.0:
         assert note == ""
         return
+    assert delay == pytest.approx(late, abs=1e-3)
     assert ("after" if late > 0.0 else "before") in note
     inner = slice(50, -50)
     error = (found.effort - motion.effort)[inner].std(axis=0)

@@ -24,6 +24,8 @@ from rbdyn_ros.model.model import Model
 SURE = 4.0
 #: ... and longer than this [s]; the longest one that can be estimated [s].
 SHORTEST, LONGEST = 1e-3, 0.1
+#: Parts of the motion whose estimates are compared.
+PARTS = 8
 #: Times that the linear estimate is repeated.
 ROUNDS = 3
 #: Columns below this fraction of the largest are dependent.
@@ -32,8 +34,10 @@ DEPENDENT = 1e-7
 
 def without_delay(
     m: Model, motion: Motion, smoothing: float = 0.01, rest: ArrayLike | None = None
-) -> tuple[Motion, str]:
-    """Return a motion whose efforts are those of its positions, and a note; "" if unchanged.
+) -> tuple[Motion, float, str]:
+    """Return a motion whose efforts are those of its positions, the delay and a note.
+
+    The delay is 0 and the note "" if there is no certain delay.
 
     Args:
         m: the Model; only its kinematics count.
@@ -50,16 +54,16 @@ def without_delay(
         step, std = _step(Q, found)
         total += step
         if not abs(total) < LONGEST:
-            return motion, ""
-        found = _earlier(motion, total)
+            return motion, 0.0, ""
+        found = moved_efforts(motion, total)
     if abs(total) < max(SURE * std, SHORTEST):
-        return motion, ""
+        return motion, 0.0, ""
     when = "after" if total > 0.0 else "before"
     text = (
         f"efforts come {1e3 * abs(total):.2g} +- {1e3 * std:.1g} ms {when} the positions; "
         "they are moved by this"
     )
-    return found, text
+    return found, total, text
 
 
 def _basis(m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
@@ -94,10 +98,16 @@ def _step(Q: Array, motion: Motion) -> tuple[float, float]:
     rest, slope = (_beyond(Q, np.where(kept, rows / size, 0.0)) for rows in (motion.effort, rate))
     noise = rest.std(axis=0) * np.sqrt(memory(rest))
     weight = np.where(noise > 0.0, 1.0 / np.where(noise > 0.0, noise, 1.0), 0.0)
-    power = float(np.sum((weight * slope) ** 2))
-    if power == 0.0:
+    power, along = (
+        np.array([part.sum() for part in np.array_split(weight**2 * slope * rows, PARTS)])
+        for rows in (slope, rest)
+    )
+    if power.sum() == 0.0:
         return 0.0, 0.0
-    return -float(np.sum(weight**2 * slope * rest)) / power, power**-0.5
+    delay = -float(along.sum()) / float(power.sum())
+    # the parts of the motion differ by more than noise if the model is not exact
+    scatter = np.sqrt(PARTS / (PARTS - 1.0) * np.sum((along + delay * power) ** 2))
+    return delay, max(float(power.sum()) ** -0.5, float(scatter) / float(power.sum()))
 
 
 def _beyond(Q: Array, rows: Array) -> Array:
@@ -105,8 +115,10 @@ def _beyond(Q: Array, rows: Array) -> Array:
     return np.asarray(rows - Q @ np.tensordot(Q, rows, axes=((0, 1), (0, 1))), np.float64)
 
 
-def _earlier(motion: Motion, delay: float) -> Motion:
+def moved_efforts(motion: Motion, delay: float) -> Motion:
     """Return a motion whose efforts are taken from a later time."""
+    if delay == 0.0:
+        return motion
     later = motion.time + delay
     inside = (later >= motion.time[0]) & (later <= motion.time[-1])
     effort = CubicSpline(motion.time, motion.effort)(later.clip(*motion.time[[0, -1]]))

@@ -120,7 +120,8 @@ def _tried(
     sigma: Array,
 ) -> list[Term]:
     """Try terms one after the other, each beside the ones that were kept before it."""
-    fit, found = fit_of(kept), []
+    fit = fit_of(kept)
+    found: list[Term] = []
     largest = fit.unknowns.largest
     error = held_out(fit.eqs, fit.prior, weight, sigma, x, largest)
     for kind in kinds:

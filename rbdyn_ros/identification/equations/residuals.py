@@ -63,10 +63,12 @@ class Residuals:
     @property
     def explained(self) -> Array:
         """Share of the variance of the efforts that is explained (n,); NaN without variance."""
-        variance = np.array(
-            [column[kept].var() for column, kept in zip(self.measured.T, self.kept.T, strict=True)]
-        )
-        return 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
+        count = np.maximum(self.kept.sum(axis=0), 1)
+        rows = np.where(self.kept, self.measured, 0.0)
+        spread = np.where(self.kept, rows - rows.sum(axis=0) / count, 0.0)
+        variance = (spread**2).sum(axis=0) / count
+        shares: Array = 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
+        return shares
 
 
 def validate(

@@ -98,7 +98,8 @@ class Unknowns:
         )
         if extra.kind == "viscous":
             return max(
-                float(self.friction.viscous[k]), guess / np.abs(self.motion.qvel[:, i]).max()
+                float(self.friction.viscous[k]),
+                guess / float(np.abs(self.motion.qvel[:, i]).max()),
             )
         if extra.kind in ("coulomb", "stribeck"):
             return max(float(getattr(self.friction, extra.kind)[k]), guess)

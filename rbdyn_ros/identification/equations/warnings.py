@@ -284,8 +284,8 @@ def _unexplained(after: Residuals) -> str:
         return ""
     worst = int(np.nanargmax(after.share_of_peak))
     return (
-        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained, most at "
-        f"{quote(after.names[worst])} with {100.0 * after.share_of_peak[worst]:.3g}; "
+        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained, most "
+        f"at {quote(after.names[worst])} with {100.0 * after.share_of_peak[worst]:.3g}; "
         f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
         "signs, end stops, collisions, missing friction"
     )

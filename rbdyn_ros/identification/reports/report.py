@@ -30,8 +30,8 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 
     Args:
         found: result of identify.
-        checked: residuals of another motion by the prior, by the identified Model, and by
-            `black_box`.
+        checked: residuals of another motion by the prior, by the identified Model, and if you
+            like by found.black_box.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:
@@ -53,10 +53,10 @@ def report_dict(
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
         report["validation"] = _residuals(*checked[:2])
-        for row, explained, plain in zip(
-            report["validation"], checked[1].explained, checked[2].rms, strict=True
-        ):
-            row |= {"explained": finite_or_none(explained), "black_box": finite_or_none(plain)}
+        for i, row in enumerate(report["validation"]):
+            row["explained"] = finite_or_none(checked[1].explained[i])
+            if len(checked) > 2:
+                row["black_box"] = finite_or_none(checked[2].rms[i])
     if found.held is not None:
         report["residuals_of_urdf"] = _residuals(found.before, found.held)
     report["terms"] = [
@@ -142,16 +142,15 @@ def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str
     return [f"{title} [N m or N]", *aligned(rows)]
 
 
-_VALIDATION_HEAD = ("joint", "as described", "identified", "black box", "variance explained")
-
-
-def _validation_table(before: Residuals, after: Residuals, plain: Residuals) -> list[str]:
+def _validation_table(*checked: Residuals) -> list[str]:
     """Return the RMS on another motion; the black box is fitted without physical constraints."""
-    rows: list[Row] = [_VALIDATION_HEAD]
-    for i, name in enumerate(after.names):
-        errors = (f"{one.rms[i]:.4g}" for one in (before, after, plain))
-        rows.append((cut(name), *errors, f"{after.explained[i]:.2%}".replace("nan%", "-")))
-    return ["RMS on the validation motion [N m or N]", *aligned(rows)]
+    kinds = ("as described", "identified", "black box")[: len(checked)]
+    rows: list[Row] = [("joint", *kinds, "variance explained")]
+    for i, name in enumerate(checked[1].names):
+        texts = [f"{one.rms[i]:.4g}" for one in checked] + [f"{checked[1].explained[i]:.2%}"]
+        known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
+        rows.append((cut(name), *known))
+    return ["efforts of the validation motion, RMS error [N m or N]", *aligned(rows)]
 
 
 _TERM_HEAD = ("term", "error without", "with", "")
