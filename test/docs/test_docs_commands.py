@@ -30,6 +30,7 @@ FLOAT = "ros2 launch rbdyn_ros gravity_compensation.launch.py"
 SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
 
 #: Reasons why blocks do not run, by page and the beginning of their first line.
+CLIENT = "needs a client in another process; test/control_box and test_box_node.py do the same"
 NOT_RUN = {
     ("README.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
     ("README.md", "cd ~/ws/src && git clone"): WORKSPACE,
@@ -39,6 +40,9 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
+    ("docs/guides/control_box.md", "pip install"): INSTALLS,
+    ("docs/guides/control_box.md", "rbdyn sim panda --box franka"): CLIENT,
+    ("docs/guides/control_box.md", "rbdyn sim --scene cell.yaml"): CLIENT,
     ("docs/guides/hil.md", "ros2 launch rbdyn_ros hil.launch.py"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 param set /simulator real_time_factor"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 param set /simulator faults"): WORKSPACE,

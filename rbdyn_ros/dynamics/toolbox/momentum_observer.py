@@ -14,8 +14,8 @@ from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import coriolis_matrix, gravity_term
 from rbdyn_ros.model.model import Model
 
-#: Directions in which a link moves less than this per unit of a joint are left out [m or 1].
-SMALLEST = 1e-2
+#: Damping of the least squares, which bounds the wrench near singular poses.
+DAMPING = 1e-8
 
 
 class MomentumObserver:
@@ -92,5 +92,5 @@ class MomentumObserver:
         Source: J^T wrench = residual by least squares, damped.
         """
         J = frame_jacobian(self._m, self._d, frame)
-        found: Array = np.linalg.solve(J @ J.T + SMALLEST**4 * np.eye(6), J @ self.residual)
+        found: Array = np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual)
         return found
