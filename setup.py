@@ -73,6 +73,7 @@ TEST = [
     *GYM,
     *IK,
     *CAMERA,
+    *BOX_TEST,
     *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
