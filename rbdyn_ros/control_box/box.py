@@ -77,6 +77,7 @@ class FrankaBox:
 
     Attributes:
         robot, gripper: the servers; gripper is None without a hand.
+        failure: the error that ended the thread.
 
     Raises:
         RbdynError: the tick of the loop is not 1 ms, or a port is in use.
@@ -119,6 +120,7 @@ class FrankaBox:
         self._epoch = self._cycles = 0
         self._asked: list[Callable[[], None]] = []
         self._ended = threading.Event()
+        self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rbdyn-box", daemon=True)
 
     @property
@@ -147,6 +149,12 @@ class FrankaBox:
         self._asked.append(action)
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # noqa: BLE001 - Boxes.check raises it
+            self.failure = error
+
+    def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
             realtime.obtain("off" if self._lockstep else self._loop.settings.realtime)
         version = 0

@@ -121,6 +121,12 @@ class Boxes:
             box.wire = WireFaults.of(faults, double, self._loop.period_ns)
         return without_channel(faults) if self.all else faults
 
+    def check(self) -> None:
+        """Raise the error that ended the thread of a box."""
+        for box in self.all:
+            if box.failure is not None:
+                raise box.failure
+
     def close(self) -> None:
         """End the boxes."""
         for box in self.all:
@@ -193,6 +199,7 @@ class BoxedArm:
         self.close()
 
     def close(self) -> None:
-        """End the boxes and the simulation."""
+        """End the boxes and the simulation; raise the error that ended a box earlier."""
         self.boxes.close()
         self.loop.stop()
+        self.boxes.check()

@@ -276,7 +276,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def poll(self) -> None:
         """Check for other simulators and stopped commanders; report statistics.
 
-        Raise if publishing failed, or if another simulator was first.
+        Raise if publishing or a control box failed, or if another simulator was first.
         """
         if self._claims is not None and self._robots:  # all is open
             self._claims.poll()
@@ -286,6 +286,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._started:
             now = time.monotonic()
             for robot in self._robots:
+                robot.boxes.check()
                 robot.wait_alarm.poll(now)
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
