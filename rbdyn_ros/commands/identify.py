@@ -154,7 +154,9 @@ def _usage(options: argparse.Namespace) -> str:
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
     arm_only = ("patch", "validate", "offset", "armature", "stribeck")
-    if options.payload is not None and any(getattr(options, name) for name in arm_only):
+    if options.payload is not None and any(
+        getattr(options, name) is not None for name in arm_only
+    ):
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
             f"--{name}" for name in arm_only
         )

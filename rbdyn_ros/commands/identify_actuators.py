@@ -53,7 +53,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
     if options.actuators is None:
         alone = [name for name in OWN if getattr(options, name)]
         return f"--{alone[0].replace('_', '-')} needs --actuators" if alone else ""
-    if any(getattr(options, name) for name in OTHERS) or not options.friction:
+    if any(getattr(options, name) is not None for name in OTHERS) or not options.friction:
         others = ", ".join(f"--{name}" for name in OTHERS)
         return f"--actuators cannot be combined with {others}, --no-friction"
     return ""

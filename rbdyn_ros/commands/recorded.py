@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import FileOf, nearest_file
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, quote
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -67,7 +67,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]
     renamed = {name: _mapped(name, options.map or ()) for name in dof_names(m)}
-    back = {there: here for here, there in renamed.items()}
+    back = _back(renamed, path)
     there = [renamed[name] for name in names]
     try:
         if options.columns is not None:
@@ -135,6 +135,22 @@ def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
         if name.startswith(robot):
             return recording + name.removeprefix(robot)
     return name
+
+
+def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Return the robot's names of joints by the names in the recording."""
+    from rbdyn_ros.recording.bags import recording_error
+
+    back: dict[str, str] = {}
+    for here, there in renamed.items():
+        if there in back:
+            text = (
+                f"with --map the joints {quote(back[there])} and {quote(here)} have one name in "
+                f"the recording, {quote(there)}; map each joint to a name of its own"
+            )
+            raise recording_error("bad-map", text, str(path))
+        back[there] = here
+    return back
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:

@@ -8,7 +8,7 @@ import pytest
 from scipy.io import savemat
 from support.refusals import refused, worded
 
-from rbdyn_ros.errors import ParameterError, RbdynError
+from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
 from rbdyn_ros.identification.data.columns import read_by_columns
 
 NAMES = ["arm", "wrist"]
@@ -94,6 +94,23 @@ def test_a_rate_and_fewer_joints(tmp_path, rows):
         ("time: 0\npositions: 1\nefforts: [5]\n", "wrong-shape"),
         ("time: 0\npositions: 1\nefforts: 5\neffort_signs: [1]\n", "wrong-count"),
         ("time: 0\npositions: 1\nefforts: 5\neffort_unit: lbf\n", "bad-value"),
+        ("time: ²\npositions: 1\nefforts: 5\n", "no-column"),
+        pytest.param(
+            f"time: {5000 * '9'}\npositions: 1\nefforts: 5\n", "no-column", id="a huge column"
+        ),
+        ("time: -1\npositions: 1\nefforts: 5\n", "no-column"),
+        ("time: []\npositions: 1\nefforts: 5\n", "bad-value"),
+        ("time: 0\npositions: []\nefforts: 5\n", "bad-value"),
+        ("time: 0\npositions: [1, 1]\nefforts: 5\n", "bad-value"),
+        ("time: 0\nrate: 100\npositions: 1\nefforts: 5\n", "bad-value"),
+        ("rate: 100\ntime_unit: ms\npositions: 1\nefforts: 5\n", "bad-value"),
+        ("time: 0\npositions: 1\nefforts: 5\neffort_signs: [100, 1]\n", "bad-value"),
+        ("time: 0\npositions: 1\nefforts: 5\nposition_signs: [1, 0]\n", "bad-value"),
+        ("time: 0\npositions: 1\nefforts: 5\ndrive_gains: [9, 9]\n", "bad-value"),
+        (
+            "time: 0\npositions: 1\ncurrents: 5\ndrive_gains: [9, 9]\neffort_unit: mNm\n",
+            "bad-value",
+        ),
     ],
 )
 def test_wrong_columns_files_are_refused(tmp_path, rows, text, code):
@@ -116,3 +133,67 @@ def test_other_robots_and_other_files_are_refused(tmp_path, rows):
     np.savez(broken, q=rows[1])
     with refused(ParameterError, "no-column"):
         read(tmp_path, text, broken)
+
+
+def test_a_joint_has_one_place_in_the_file(tmp_path, rows):
+    columns = tmp_path / "columns.yaml"
+    columns.write_text("rbdyn_columns: 1\njoints: [arm, arm]\ntime: 0\npositions: 1\nefforts: 5\n")
+    with refused(DescriptionError, "bad-value"):
+        read_by_columns(table(tmp_path, rows), columns, NAMES, raw=False)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("t,q\n0.0,1.0\n", "delete a header"), ("", "no row"), ("# nothing\n", "no row")],
+)
+def test_tables_without_numbers_are_refused(tmp_path, text, named):
+    file = tmp_path / "log.txt"
+    file.write_text(text)
+    with refused(ParameterError, "no-table") as caught:
+        read(tmp_path, "time: 0\npositions: 1\nefforts: 5\n", file)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("delimiter", [",", " "])
+def test_comments_of_a_table_are_skipped(tmp_path, rows, delimiter):
+    file = table(tmp_path, rows, delimiter)
+    file.write_text("# time; position, velocity\n\n" + file.read_text())
+    same(read(tmp_path, "time: 0\npositions: 1\nvelocities: 3\nefforts: 5\n", file), rows)
+
+
+ARRAYS = "positions: q\nefforts: tau\n"
+
+
+def test_other_arrays_of_a_file_are_ignored(tmp_path, rows):
+    file = tmp_path / "log.npz"
+    names = {"names": np.array(NAMES), "objects": np.array([{}, None], object)}
+    np.savez(file, q=rows[1], tau=rows[3], **names)
+    found = read(tmp_path, "rate: 100\n" + ARRAYS, file)
+    np.testing.assert_allclose(found.qpos, rows[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"q": 1j * np.ones((50, 2))}, "no-column"),
+        ({"q": np.zeros(100)}, "wrong-shape"),
+        ({"q": np.float64(1.0)}, "wrong-shape"),
+        ({"q": np.zeros((0, 2)), "t": np.zeros(0)}, "wrong-shape"),
+        ({"q": np.zeros((50, 2, 1))}, "wrong-shape"),
+    ],
+)
+@pytest.mark.parametrize("time", ["rate: 100\n", "time: t\n"])
+def test_wrong_arrays_are_refused(tmp_path, rows, change, code, time):
+    file = tmp_path / "log.npz"
+    np.savez(file, **{"t": rows[0], "q": rows[1], "tau": rows[3]} | change)
+    with refused(ParameterError, code):
+        read(tmp_path, time + ARRAYS, file)
+
+
+def test_an_array_of_one_joint_may_have_one_axis(tmp_path, rows):
+    columns, file = tmp_path / "columns.yaml", tmp_path / "log.npz"
+    columns.write_text("rbdyn_columns: 1\njoints: [arm]\nrate: 100\n" + ARRAYS)
+    np.savez(file, q=rows[1][:, 0], tau=rows[3][:, 0])
+    found = read_by_columns(file, columns, ["arm"], raw=False)
+    np.testing.assert_allclose(found.qpos[:, 0], rows[1][:, 0])

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from moved_arms import ARM, recorded, rubbing, wrong
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.equations.fit import identify
 from rbdyn_ros.identification.equations.payload import identify_payload
 from rbdyn_ros.identification.equations.residuals import validate
+from rbdyn_ros.identification.equations.warnings import NOT_HELD
 from rbdyn_ros.identification.reports.figure import draw_efforts
+from rbdyn_ros.identification.reports.patch import patched_urdf
 from rbdyn_ros.identification.reports.report import (
     LONGEST,
     payload_dict,
@@ -81,7 +85,7 @@ def test_rotors_and_offsets_have_a_table(found):
     motion = recorded(truth, rubbing(truth), 1, offset=np.linspace(1.0, 3.0, 7), samples=200)
     with_them = identify(rb.load_urdf(ARM), motion, armature=True, offset=True)
     text = report_text(with_them)
-    assert "efforts of the motion without rotors and offsets, which a URDF cannot hold" in text
+    assert f"efforts of the motion {NOT_HELD} [" in text
     rows = text.split("\n\nrotors and offsets, which a URDF cannot hold")[1].splitlines()
     last = next(row for row in rows if row.strip().startswith(with_them.after.names[-1]))
     assert last.split()[1:] == ["0", "0.07", "3"]
@@ -93,6 +97,27 @@ def test_rotors_and_offsets_have_a_table(found):
     np.testing.assert_array_equal(
         with_them.held.predicted, validate(plain, with_them.friction, motion).predicted
     )
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_stribeck_friction_is_reported_and_not_in_the_urdf(given):
+    text = Path(ARM).read_text()
+    m = rb.load_urdf(text)
+    friction = Friction.of(7, 0.5, 1.0, 3.0)
+    motion = recorded(m, friction, 1, samples=200)
+    found = identify(m, motion, friction=friction if given else None, stribeck=not given)
+    report = report_text(found)
+    assert f"efforts of the motion {NOT_HELD} [" in report
+    assert "rotors and offsets, which a URDF cannot hold" not in report
+    table = report.split("\n\nfriction")[1].split("\n\n")[0].splitlines()
+    assert table[1].split()[-1] == "Stribeck"
+    last = -1 if given else -3  # "3 +- 1e-12"
+    assert [float(row.split()[last]) for row in table[2:]] == [3.0] * 7
+    loaded = rb.load_urdf(patched_urdf(text, found.m))
+    urdf = validate(loaded, Friction.of_model(loaded), motion)
+    np.testing.assert_allclose(found.held.predicted, urdf.predicted, atol=1e-6)
+    assert (found.held.rms > 10.0 * found.after.rms).all()
+    assert "Stribeck" not in report_text(identify(m, motion)).split("\n\nfriction")[1]
 
 
 def test_joint_without_samples_has_no_number(found):

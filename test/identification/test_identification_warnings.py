@@ -132,7 +132,7 @@ def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
     # masses take their place
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
-    assert_refused(found, "without rotors and offsets")
+    assert_refused(found, "without rotors, offsets and Stribeck friction")
     assert found.held is not None
     assert found.held.rms.max() > found.before.rms.max() > 1e3 * found.after.rms.max()
     assert identify(truth, good).held is None

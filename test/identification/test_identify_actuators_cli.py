@@ -96,6 +96,7 @@ def test_refused_recordings_leave_no_file(files, tmp_path):
         (("--motor-topic", "motors"), "--motor-topic needs --actuators"),
         (("--actuators", "a.yaml", "--payload", "tool0"), "--payload"),
         (("--actuators", "a.yaml", "--no-friction"), "--no-friction"),
+        (("--actuators", "a.yaml", "--no-offset"), "--offset"),
         (("--actuators", "a.urdf"), "'a.urdf'"),
     ],
 )

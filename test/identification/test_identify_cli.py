@@ -317,6 +317,24 @@ def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
     assert "shoulder_pan" in result.stderr
 
 
+def test_a_joint_that_lost_a_column_is_not_left_out(files, urdf):
+    folder, _, recording, _ = files
+    table = folder / "lost.csv"
+    text = recording.read_text()
+    table.write_text(text.replace("elbow_joint.position", "elbow_joint.positon", 1))
+    result = run("identify", urdf, table)
+    assert result.returncode == 1
+    assert "'elbow_joint.position' (did you mean 'elbow_joint.positon'?)" in result.stderr
+
+
+def test_joints_cannot_share_a_name_of_the_recording(files, urdf):
+    words = ("--map", "wrist_1:wrist_3")
+    result = run("identify", urdf, files[2], *words)
+    assert result.returncode == 1
+    assert "'wrist_1_joint' and 'wrist_3_joint' have one name" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_implausible_recordings_are_refused(files, urdf, tmp_path):
     _, _, recording, _ = files
     names, time, (qpos, effort) = read_table(recording, ("position", "effort"))
@@ -397,7 +415,7 @@ def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):
         assert "path is empty" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--offset", "--armature"])
+@pytest.mark.parametrize("option", ["--offset", "--no-armature"])
 def test_a_payload_is_identified_alone(option):
     result = run("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
     assert result.returncode == 2

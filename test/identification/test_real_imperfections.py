@@ -13,6 +13,7 @@ from rbdyn_ros.identification import identify, validate
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.data.signals import without_repeats
 from rbdyn_ros.identification.equations.delay import without_delay
+from rbdyn_ros.identification.equations.regressor import torque_regressor
 
 
 def polled(stopped):
@@ -63,6 +64,23 @@ def test_late_efforts_are_moved_back(late):
     error = (found.effort - motion.effort)[inner].std(axis=0)
     assert (error < 0.05 * motion.effort.std(axis=0)).all()
     assert not found.kept.all()
+
+
+def test_the_delay_of_a_long_motion_comes_from_some_of_its_samples(monkeypatch):
+    truth = load("ur5_robot.urdf")
+    motion = recorded(truth, rubbing(truth), seed=1, samples=5000)
+    effort = CubicSpline(motion.time, motion.effort)(motion.time - 0.02)
+    counts = []
+
+    def counted(m, qpos, qvel, qacc):
+        counts.append(len(qpos))
+        return torque_regressor(m, qpos, qvel, qacc)
+
+    monkeypatch.setattr("rbdyn_ros.identification.equations.delay.torque_regressor", counted)
+    found, delay, _ = without_delay(truth, replace(motion, effort=effort))
+    assert counts == [2000]
+    assert delay == pytest.approx(0.02, abs=1e-3)
+    assert len(found.time) == 5000
 
 
 def test_held_out_parts_decide_about_terms():

@@ -404,6 +404,18 @@ def test_positions_of_other_joints_are_read(tmp_path):
             assert set(read.others) == {"shoulder", "finger"}
 
 
+def test_only_joints_without_any_number_are_left_out(tmp_path):
+    stamps, q, v, tau = motion()
+    fingers = bag_of(tmp_path, messages())
+    assert read_recording(fingers, [*NAMES, "finger"], partly=True).names == NAMES
+    rows = [
+        state(ns, [*NAMES, "wrist"], [*q[k], np.nan], [*v[k], 1.0], [*tau[k], np.nan])
+        for k, ns in enumerate(stamps.tolist())
+    ]
+    path = write_bag(tmp_path / "wrist", {"/joint_states": (STATE, rows)})
+    assert refusal(path, [*NAMES, "wrist"], partly=True) == "incomplete-samples"
+
+
 @pytest.mark.filterwarnings("error")
 def test_too_large_numbers_are_refused(tmp_path):
     path = tmp_path / "recording.csv"

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     Whole,
 )
 from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
-from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.errors import ParameterError, did_you_mean, quote
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
 from rbdyn_ros.recording.bags import existing, recording_error
 
@@ -31,7 +32,7 @@ ANGLE_UNITS = {"rad": 1.0, "deg": np.pi / 180.0}
 EFFORT_UNITS = {"Nm": 1.0, "mNm": 1e-3}
 _ONE = Either(
     scalar=Name("a column from 0, or the name of an array"),
-    items=List(Whole(high=100_000), "a column"),
+    items=List(Whole(high=100_000), "column", least=1),
 )
 
 DIALECT = Dialect(
@@ -41,7 +42,7 @@ DIALECT = Dialect(
     Table(
         "columns file",
         (
-            Key("joints", List(Name(), "the name of a joint", least=1), "in order", needed=True),
+            Key("joints", List(Name(), "name", least=1), "in order", needed=True),
             Key("time", _ONE, "times; default: from rate"),
             Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
             Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
@@ -58,6 +59,13 @@ DIALECT = Dialect(
         one=("efforts", "currents"),
     ),
 )
+#: Keys without effect beside others.
+_WITHOUT_EFFECT = {
+    "rate": "time",
+    "time_unit": "rate",
+    "effort_unit": "currents",
+    "drive_gains": "efforts",
+}
 
 
 def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
@@ -116,28 +124,45 @@ def _read_map(path: Path) -> Given:
     audit, source = Audit(), str(path)
     given = DIALECT.read(DIALECT.parse(path.read_bytes(), source, audit), audit)
     audit.raise_errors(source)
+    _check(given)
+    audit.raise_errors(source)
     return given
+
+
+def _check(given: Given) -> None:
+    """Add an error for each key that repeats an entry, has a wrong sign or has no effect."""
+    for key in ("joints", "positions", "velocities", "efforts", "currents"):
+        values = given.get(key, ())
+        if not isinstance(values, str) and len(set(values)) < len(values):
+            given.error("bad-value", key, f"{key} of the columns file has an entry twice")
+    for key in ("position_signs", "effort_signs"):
+        wrong = [sign for sign in given.get(key, ()) if abs(sign) != 1.0]
+        if wrong:
+            text = f"{key} of the columns file has {wrong[0]:g}; a sign is 1 or -1"
+            given.error("bad-value", key, text)
+    for key, other in _WITHOUT_EFFECT.items():
+        if key in given.lines and other in given.lines:
+            text = f"{key} of the columns file has no effect beside {other}; leave one out"
+            given.error("bad-value", key, text)
 
 
 def _arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a file by name; a table has one array without a name."""
     try:
         if path.suffix.lower() == ".npz":
+            found = {}
             with np.load(path, allow_pickle=False) as file:
-                return {name: np.asarray(file[name], np.float64) for name in file.files}
+                for name in file.files:
+                    with suppress(ValueError):  # an array of objects, such as names
+                        found[name] = file[name]
+            return _real(found)
         if path.suffix.lower() == ".mat":
             from scipy.io import loadmat
 
-            found = loadmat(path, squeeze_me=False)
-            return {
-                name: np.asarray(value, np.float64)
-                for name, value in found.items()
-                if isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
-            }
-        with path.open(encoding="utf-8-sig") as file:
-            first = file.readline()
-        delimiter = next((mark for mark in ",;\t" if mark in first), None)
-        return {"": np.loadtxt(path, delimiter=delimiter, ndmin=2, encoding="utf-8-sig")}
+            return _real(loadmat(path, squeeze_me=False))
+        return {"": _table(path)}
+    except ParameterError:
+        raise
     except Exception as error:  # untrusted files: each library has its own errors
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
@@ -145,17 +170,46 @@ def _arrays(path: Path) -> dict[str, Array]:
         ) from error
 
 
+def _real(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the arrays of real numbers."""
+    return {
+        name: np.asarray(value, np.float64)
+        for name, value in arrays.items()
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+    }
+
+
+def _table(path: Path) -> Array:
+    """Return a table of numbers, separated as in its first row."""
+    with path.open(encoding="utf-8-sig") as file:
+        first = next((row for line in file if (row := line.split("#")[0].strip())), "")
+    if not first:
+        raise recording_error("no-table", "it has no row of numbers", str(path))
+    delimiter = next((mark for mark in ",;\t" if mark in first), None)
+    try:
+        float(first.split(delimiter)[0])
+    except ValueError as error:
+        text = f"its first row begins with {quote(first.split(delimiter)[0])}, not with a number"
+        hint = "delete a header, or begin it with #"
+        raise recording_error("no-table", f"{text}; {hint}", str(path)) from error
+    return np.loadtxt(path, delimiter=delimiter, ndmin=2, encoding="utf-8-sig")
+
+
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
-    """Return the array or the columns at a place of a columns file."""
+    """Return the array (a, b) or the columns (p, n) at a place of a columns file."""
     if not isinstance(place, str):
         columns = [int(k) for k in place]
-    elif place.isdigit():
+    elif place.isdecimal() and len(place) < 7:
         columns = list(range(int(place), int(place) + n))
     elif place in arrays and place:
-        return arrays[place]
+        return _two_axes(arrays[place], path, key)
     else:
-        names = ", ".join(map(quote, list(arrays)[:12])) if "" not in arrays else "numbers"
-        text = f"{key} names {quote(place)}{did_you_mean(place, arrays)}; the file has {names}"
+        if "" in arrays:
+            last = arrays[""].shape[1] - 1
+            has = f"is a table without names: give the number of a column, 0 to {last}"
+        else:
+            has = f"has these arrays of real numbers: {', '.join(map(quote, list(arrays)[:12]))}"
+        text = f"{key} names {quote(place)}{did_you_mean(place, arrays)}; the file {has}"
         raise recording_error("no-column", text, str(path))
     if "" not in arrays:
         text = f"{key} is a column, but the file has named arrays: {', '.join(list(arrays)[:12])}"
@@ -165,6 +219,15 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
         text = f"{key} is in column {max(columns)}, but the last column is {table.shape[1] - 1}"
         raise recording_error("no-column", text, str(path))
     return table[:, columns]
+
+
+def _two_axes(array: Array, path: Path, key: str) -> Array:
+    """Return an array of one joint (p,) or of several as (a, b)."""
+    found = array[:, None] if array.ndim == 1 else array
+    if found.ndim != 2 or not found.size:
+        text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"
+        raise recording_error("wrong-shape", text, str(path))
+    return found
 
 
 def _time(arrays: dict[str, Array], given: Given, path: Path) -> Array:

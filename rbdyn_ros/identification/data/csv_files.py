@@ -23,6 +23,8 @@ from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.bags import recording_error
 
 TIME = "time"
+#: Quantities of a joint in a recording.
+QUANTITIES = "position", "velocity", "effort", "motor"
 #: Longest line of a table [characters].
 LONGEST_LINE = 1_000_000
 #: Number of columns that a message lists.
@@ -36,7 +38,7 @@ def read_csv(
 
     A column <joint>.motor has the angle of the motor of a joint.
 
-    An incomplete last line is skipped. With `partly`, joints without columns are left out.
+    An incomplete last line is skipped. With `partly`, joints without any column are left out.
 
     Raises:
         ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
@@ -44,7 +46,7 @@ def read_csv(
     """
     header = _header(path)
     if partly:
-        there = [name for name in names if _places(header, f"{name}.position")]
+        there = [name for name in names if _has_column(header, name)]
         names = there or names
     n = len(names)
     wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]
@@ -192,6 +194,10 @@ def _first_row(file: TextIO) -> tuple[list[str], str]:
             yield read[-1]
 
     return next(csv.reader(lines()), []), "".join(read)
+
+
+def _has_column(header: Sequence[str], name: str) -> bool:
+    return any(_places(header, f"{name}.{quantity}") for quantity in QUANTITIES)
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:

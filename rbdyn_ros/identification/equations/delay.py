@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.linalg import qr
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, kept_samples, of_dofs, resting
 from rbdyn_ros.identification.equations.regressor import extra_columns, torque_regressor
 from rbdyn_ros.identification.equations.residuals import memory
@@ -26,6 +26,8 @@ SURE = 4.0
 SHORTEST, LONGEST = 1e-3, 0.1
 #: Parts of the motion whose estimates are compared.
 PARTS = 8
+#: Largest number of samples of the linear estimate.
+MOST = 2_000
 #: Times that the linear estimate is repeated.
 ROUNDS = 3
 #: Columns below this fraction of the largest are dependent.
@@ -48,10 +50,13 @@ def without_delay(
     Raises:
         ModelError, ParameterError: as identify.
     """
-    Q = _basis(m, motion, smoothing, rest)
+    count = len(motion.time)
+    # at random, because every tenth sample may be at the same phase of a periodic motion
+    rows = np.sort(np.random.default_rng(0).choice(count, min(count, MOST), replace=False))
+    Q = _basis(m, motion, smoothing, rest, rows)
     found, total, std = motion, 0.0, 0.0
     for _ in range(ROUNDS):
-        step, std = _step(Q, found)
+        step, std = _step(Q, found, rows)
         total += step
         if not abs(total) < LONGEST:
             return motion, 0.0, ""
@@ -66,20 +71,22 @@ def without_delay(
     return found, total, text
 
 
-def _basis(m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
-    """Return an orthonormal basis (p, n, r) of the efforts that the Model can make."""
+def _basis(
+    m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None, rows: Ints
+) -> Array:
+    """Return an orthonormal basis (k, n, r) of the efforts that the Model can make in k rows."""
     dofs = dofs_of(m, motion)
     where, n = resting(m, rest), len(dofs)
-    qpos = of_dofs(m, dofs, motion.qpos, where)
-    qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
+    qpos = of_dofs(m, dofs, motion.qpos[rows], where)
+    qvel, qacc = (of_dofs(m, dofs, columns[rows]) for columns in (motion.qvel, motion.qacc))
     Y = torque_regressor(m, qpos, qvel, qacc)[:, dofs]
     kinds = [
-        extra_columns(kind, motion, np.full(n, smoothing))
+        extra_columns(kind, motion, np.full(n, smoothing))[rows]
         for kind in ("viscous", "coulomb", "armature", "offset")
     ]
     extras = np.einsum("kpi,ij->pikj", np.array(kinds), np.eye(n)).reshape(len(Y), n, -1)
     size = np.abs(motion.effort).max(axis=0)
-    kept = kept_samples(m, motion, dofs)[:, :, None]
+    kept = kept_samples(m, motion, dofs)[rows][:, :, None]
     A = kept * np.concatenate([Y, extras], axis=2) / np.where(size > 0.0, size, 1.0)[:, None]
     flat = A.reshape(len(Y) * n, -1)
     lengths = np.linalg.norm(flat, axis=0)
@@ -89,18 +96,20 @@ def _basis(m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None) -
     return np.asarray(Q[:, :rank].reshape(len(Y), n, rank), np.float64)
 
 
-def _step(Q: Array, motion: Motion) -> tuple[float, float]:
-    """Return a delay and its standard deviation [s]."""
+def _step(Q: Array, motion: Motion, rows: Ints) -> tuple[float, float]:
+    """Return a delay and its standard deviation [s], from some rows of the motion."""
     kept = np.ones(motion.effort.shape, bool) if motion.kept is None else motion.kept
     size = np.abs(motion.effort).max(axis=0)
     size = np.where(size > 0.0, size, 1.0)
     rate = np.gradient(motion.effort, motion.time, axis=0)
-    rest, slope = (_beyond(Q, np.where(kept, rows / size, 0.0)) for rows in (motion.effort, rate))
+    rest, slope = (
+        _beyond(Q, np.where(kept, efforts / size, 0.0)[rows]) for efforts in (motion.effort, rate)
+    )
     noise = rest.std(axis=0) * np.sqrt(memory(rest))
     weight = np.where(noise > 0.0, 1.0 / np.where(noise > 0.0, noise, 1.0), 0.0)
     power, along = (
-        np.array([part.sum() for part in np.array_split(weight**2 * slope * rows, PARTS)])
-        for rows in (slope, rest)
+        np.array([part.sum() for part in np.array_split(weight**2 * slope * other, PARTS)])
+        for other in (slope, rest)
     )
     if power.sum() == 0.0:
         return 0.0, 0.0

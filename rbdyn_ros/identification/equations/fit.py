@@ -67,7 +67,7 @@ def identify(
         stribeck: identify additional friction near standstill; None: as offset.
         smoothing: speed at which 76 percent of Coulomb friction acts [rad/s or m/s].
         strength: weight of the prior. With 1 the masses of the description have a standard
-            deviation of 50 percent. Well determined parameters do not depend on it.
+            deviation of 20 percent. Well determined parameters do not depend on it.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
         progress: called with a message after every iteration.
 
@@ -162,13 +162,15 @@ class _Fit:
         return validate(m, friction, u.motion, offset, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the residuals without identified rotors and offsets; None if there are none."""
+        """Return the residuals of the patched URDF; None if it holds the whole solution."""
         u = self.unknowns
-        if not any(extra.kind in ("armature", "offset") for extra in u.extras):
-            return None
         m, friction, _ = self.robot(x)
+        extras = any(extra.kind in ("armature", "offset") for extra in u.extras)
+        if not (extras or friction.stribeck.any()):
+            return None
         plain = m.replaced(dof_armature=u.m.dof_armature)
-        return validate(plain, friction, u.motion, rest=u.rest)
+        coulomb = replace(friction, stribeck=np.zeros(m.nv))
+        return validate(plain, coulomb, u.motion, rest=u.rest)
 
     def _heard(self, base: BaseParameters, after: Residuals) -> Array:
         """Return what the prior spread of each base parameter does to the efforts, (b,).

@@ -33,8 +33,8 @@ class Identification:
         condition: condition number of the base regressor, with columns scaled to length 1.
         before: efforts of the motion predicted by the prior.
         after: efforts predicted by the identified Model.
-        held: efforts predicted without the identified rotors and offsets, which a URDF cannot
-            hold; None if none were identified.
+        held: efforts predicted without the identified rotors and offsets and without Stribeck
+            friction, which a URDF cannot hold; None if there are none.
         warnings: messages about the recording and the result.
         grave: warnings because of which the robot description should not be patched.
         terms: terms that were tried on held-out parts of the motion.

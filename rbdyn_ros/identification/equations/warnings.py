@@ -39,6 +39,8 @@ SURE = 3.0
 FAR, SPREAD = 0.05, 0.01
 #: Number of names that a warning lists.
 MOST_NAMED = 8
+#: What a patched URDF lacks.
+NOT_HELD = "without rotors, offsets and Stribeck friction, which a URDF cannot hold"
 
 
 def why_no_patch(found: Identification) -> str:
@@ -314,8 +316,8 @@ def _of_held(found: Identification) -> str:
     if held <= before:
         return ""
     return (
-        f"without rotors and offsets, which a URDF cannot hold, the RMS residual is {held:.4g}, "
-        f"more than the {before:.4g} of the present robot description"
+        f"{NOT_HELD}, the RMS residual is {held:.4g}, more than the {before:.4g} of the present "
+        "robot description"
     )
 
 

@@ -48,7 +48,7 @@ def patched_urdf(text: str, m: Model) -> str:
     the body is identified as lighter than its tool, the fixed links lose their `<inertial>` and
     the moving link gets the whole inertia. Unchanged bodies and joints are not touched. A mimic
     joint keeps its friction unless its leader is identified with less; then it gets none. URDF
-    cannot hold rotor inertias.
+    cannot hold rotor inertias, offsets and Stribeck friction.
 
     Args:
         text: the URDF that m was loaded from, with xacro expanded.

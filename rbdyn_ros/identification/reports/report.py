@@ -13,6 +13,7 @@ from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.payload import PayloadEstimate
 from rbdyn_ros.identification.equations.residuals import Residuals
 from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.identification.equations.warnings import NOT_HELD
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
 
@@ -37,7 +38,7 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
     if checked is not None:
         parts.append(_validation_table(*checked))
     if found.held is not None:
-        title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
+        title = f"efforts of the motion {NOT_HELD}"
         parts.append(_residual_table(title, found.before, found.held))
     parts += [*_term_table(found), _friction_table(found), *_rotor_table(found)]
     parts += [_body_table(found)]
@@ -173,12 +174,14 @@ _FRICTION_HEAD = ("joint", "viscous before", "after", "Coulomb before", "after")
 
 def _friction_table(found: Identification) -> list[str]:
     old, friction = found.prior, found.friction
-    rows: list[Row] = [_FRICTION_HEAD]
+    stribeck = friction.stribeck.any()
+    rows: list[Row] = [(*_FRICTION_HEAD, *(["Stribeck"] if stribeck else []))]
     for k, name in enumerate(dof_names(found.m)):
         viscous = _with_std(friction.viscous[k], found.friction_std[0, k])
         coulomb = _with_std(friction.coulomb[k], found.friction_std[1, k])
         before = f"{old.dof_damping[k]:.4g}", f"{old.dof_frictionloss[k]:.4g}"
-        rows.append((cut(name), before[0], viscous, before[1], coulomb))
+        more = [_with_std(friction.stribeck[k], found.friction_std[2, k])] if stribeck else []
+        rows.append((cut(name), before[0], viscous, before[1], coulomb, *more))
     return ["friction [N m s/rad or N s/m; N m or N]", *aligned(rows)]
 
 
@@ -188,7 +191,7 @@ _ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m 
 def _rotor_table(found: Identification) -> list[list[str]]:
     """Return the table of rotors and offsets; empty if there are none."""
     old, new = found.prior.dof_armature, found.m.dof_armature
-    if found.held is None and not new.any():
+    if not (new.any() or found.offset.any()):
         return []
     rows: list[Row] = [_ROTOR_HEAD]
     for k, name in enumerate(dof_names(found.m)):
