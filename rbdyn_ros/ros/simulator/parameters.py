@@ -9,6 +9,7 @@ from rbdyn_ros.model.options import INTEGRATORS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
+    EXTERNAL,
     GRAVITY,
     OF_THE_DRIVER,
     PACKAGE_DIRS,
@@ -236,6 +237,7 @@ PARAMETERS = (
         ),
     ),
     *group("driver of an arm", *OF_THE_DRIVER),
+    *group("external efforts", *EXTERNAL),
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),
