@@ -142,7 +142,8 @@ PARAMETERS = (
         Parameter(
             "lockstep_joints",
             (),
-            "joints whose commands each tick waits for; empty: all joints that accept efforts",
+            "joints whose commands each tick waits for; empty: all joints that accept efforts, or "
+            "with `box` those of the boxes only",
         ),
         Parameter(
             "lockstep_timeout",
@@ -228,7 +229,8 @@ PARAMETERS = (
             "box",
             (),
             "control boxes of real arms, to which unmodified clients of their vendor connect: "
-            "franka, franka@127.0.0.2, or with the robot of a scene left/franka",
+            "franka, franka@127.0.0.2, or with the robot of a scene left/franka; they replace "
+            "those of the scene file",
         ),
         Parameter(
             "box_anywhere",

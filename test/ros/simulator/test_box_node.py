@@ -17,9 +17,13 @@ from rbdyn_ros.control_box.franka import packets
 ADDRESS = f"127.8.{os.getpid() // 255 % 255}.{1 + os.getpid() % 254}"
 
 
-def test_a_node_with_a_box(simulate):
-    box = f"box:=['franka@{ADDRESS}']"
-    simulate(find("panda.urdf"), "--ros-args", "-p", "time_mode:=lockstep", "-p", box)
+@pytest.mark.parametrize("where", ["parameter", "scene"])
+def test_a_node_with_a_box(simulate, tmp_path, where):
+    robot, box = find("panda.urdf"), f"franka@{ADDRESS}"
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(f"rbdyn_scene: 1\nrobot: {{file: {robot}, box: {box}}}\n")
+    source = ("--scene", scene) if where == "scene" else (robot, "--box", box)
+    simulate(*source, "--ros-args", "-p", "time_mode:=lockstep")
     with (
         socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as client,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as states,

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.boxes import Boxes
+from rbdyn_ros.control_box.boxes import Boxes, boxed
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.description.source import Source
@@ -187,10 +187,12 @@ class Robot:
         held = None if self.held is None else self.held.dofs
         settings = loop_settings(values, m, self.commands, cadence, locked)
         settings = replace(settings, held=held)
+        if values.box:
+            settings = boxed(settings, m, self.given.description, values.box)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.boxes = Boxes(
-            [name for name in values.box if name],
+            values.box,
             loop,
             self.given.description,
             values.lockstep_timeout or math.inf,
