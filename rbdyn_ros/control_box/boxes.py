@@ -93,6 +93,17 @@ def boxed(
     )
 
 
+def _parsed(names: Sequence[str]) -> list[BoxName]:
+    """Read names; raise RbdynError if two of them are of one arm."""
+    found = [BoxName.parsed(text) for text in names]
+    prefixes = [name.prefix for name in found]
+    for prefix in prefixes:
+        if prefixes.count(prefix) > 1:
+            arm = f"robot {quote(prefix.removesuffix('/'))}" if prefix else "the arm"
+            raise refusal(f"{arm} has several control boxes; expected one")
+    return found
+
+
 class Boxes:
     """All boxes of a loop.
 
@@ -103,6 +114,9 @@ class Boxes:
         patience: in lock-step, how long a cycle waits for a client [s].
         log, warn: take sentences, in any thread.
         anywhere: whether addresses beside the loopback range are allowed.
+
+    Attributes:
+        by_prefix: the boxes by the prefix of their arm's joints, see BoxName.
 
     Raises:
         RbdynError: a name, an arm, an address or a port is refused.
@@ -119,16 +133,22 @@ class Boxes:
         anywhere: bool = False,
     ) -> None:
         self._loop = loop
-        self.all: list[FrankaBox] = []
+        self.by_prefix: dict[str, FrankaBox] = {}
         try:
-            for name in map(BoxName.parsed, names):
+            for name in _parsed(names):
                 if warning := check_address(name.address, anywhere):
                     warn(warning)
                 arm = FrankaArm(loop.m, description, name.prefix)
-                self.all.append(FrankaBox(loop, arm, name.address, log, patience))
+                box = FrankaBox(loop, arm, name.address, log, patience)
+                self.by_prefix[name.prefix] = box
         except Exception:
             self.close()
             raise
+
+    @property
+    def all(self) -> tuple[FrankaBox, ...]:
+        """The boxes, in the order of their names."""
+        return tuple(self.by_prefix.values())
 
     def start(self) -> None:
         """Start the threads of the boxes."""

@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import pytest
+from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -52,3 +53,8 @@ def test_each_arm_of_a_scene_file_has_its_box(tmp_path):
                 client.sendall(struct.pack("<IIIHH", 0, 0, 16, 10, states.getsockname()[1]))
                 state = np.frombuffer(states.recv(4096), packets.STATE)[0]
                 assert state["q"][3] == pytest.approx(q4, abs=1e-3)
+
+
+def test_an_arm_has_one_box():
+    with refused(rb.RbdynError, "request"):
+        rb.BoxedArm(find("panda.urdf"), ["franka@127.9.8.7", "franka@127.9.8.8"])

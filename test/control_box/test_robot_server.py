@@ -309,6 +309,8 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.move() == MoveStatus.NOT_POSSIBLE
     rig.server.press_user_stop(False)
     assert rig.move() == MoveStatus.STARTED
+    rig.server.press_user_stop(False)  # it is released already
+    assert rig.cycle()["robot_mode"] == Mode.MOVE
 
 
 def test_a_guided_arm_moves_only_along_free_axes(rig):

@@ -69,7 +69,6 @@ class RobotServer:
         self._tau_d = np.zeros(7)
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
         self._rested = 0
-        self._pressed = False
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
         self._recovery = -1  # number of the request that waits for its end
@@ -197,7 +196,8 @@ class RobotServer:
 
     def press_user_stop(self, pressed: bool) -> None:
         """Press or release the user stop."""
-        self._pressed = pressed
+        if pressed == (self.mode == Mode.USER_STOPPED):
+            return
         if pressed and self._motion is not None:
             self._finish(MoveStatus.USER_STOP)
         if self._recovery >= 0 and pressed:
