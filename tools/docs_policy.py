@@ -121,7 +121,7 @@ SIMULATOR = _services(
         "set_gravity",
         "reset_with",
         "save_state",
-        *("user_stop", "guiding", "*/user_stop", "*/guiding"),
+        *("user_stop", "guiding", "reboot", "*/user_stop", "*/guiding", "*/reboot"),
         "attach",
         "detach",
         "set_surface_velocity",

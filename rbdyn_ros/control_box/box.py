@@ -163,6 +163,14 @@ class FrankaBox:
         self._asked.append(act)
         return future
 
+    def reboot(self) -> None:
+        """Reboot at once: clients lose their connections, the arm brakes; only inside `do`."""
+        for end in self._ends:
+            end.hang_up("the box reboots")
+        self._states.clear()
+        self._commands.clear()
+        self.robot.reboot()
+
     def _act_as_asked(self) -> None:
         while self._asked:
             self._asked.pop(0)()

@@ -56,6 +56,8 @@ def test_a_node_with_a_box(simulate, peer, tmp_path, where):
                 assert "only an idle arm" in asked("guiding", True).message
             assert asked(button, False).success
             until(Mode.IDLE)
+        assert peer.trigger("simulator/reboot")
+        assert client.recv(1) == b""
 
 
 def test_a_boxed_robot_needs_a_name_for_services(simulate, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of control boxes: the user stop and the guiding button, which no client can press."""
+"""Services of control boxes: user stop, guiding and reboot, which no client can ask for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.control_box.box import FrankaBox
 from rbdyn_ros.control_box.boxes import Boxes
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def offer(node: Node, boxes: Boxes) -> None:
-    """Offer ~/user_stop and ~/guiding of the only arm, or ~/ROBOT/user_stop and so on.
+    """Offer ~/user_stop, ~/guiding, ~/reboot of the only arm, or ~/ROBOT/user_stop and so on.
 
     Raises:
         RbdynError: the name of a robot cannot be a part of a service's name.
@@ -37,6 +37,7 @@ def _offer(node: Node, prefix: str, box: FrankaBox) -> None:
     try:
         serve(node, SetBool, f"~/{prefix}user_stop", partial(_stop, box))
         serve(node, SetBool, f"~/{prefix}guiding", partial(_guide, box))
+        serve(node, Trigger, f"~/{prefix}reboot", partial(_reboot, box))
     except NameValidationException as error:
         name = quote(prefix.removesuffix("/"))
         raise refusal(
@@ -56,6 +57,11 @@ def _guide(box: FrankaBox, request: SetBool.Request, _: SetBool.Response) -> str
             "only an idle arm can be guided; this arm moves, is stopped, or has an error"
         )
     return "the arm is guided by hand" if request.data else "the arm holds its position"
+
+
+def _reboot(box: FrankaBox, _request: Trigger.Request, _: Trigger.Response) -> str:
+    _done(box, box.reboot)
+    return "the box has rebooted; clients have to connect again"
 
 
 def _done(box: FrankaBox, action: Callable[[], T]) -> T:
