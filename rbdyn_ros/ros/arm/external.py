@@ -38,9 +38,10 @@ class ArmObserver:
     def take(self) -> None:
         """Take the newest state, unless it is known or lacks an effort; in the control thread."""
         arm, seen = self._controller.arm, self._controller.gate.measured
-        before, self._time = self._time, seen.time
+        before = self._time
         if seen.time == before or np.isnan(seen.effort[self._dofs]).any():
             return
+        self._time = seen.time
         observer = self._topics.observer
         if arm is not self._arm:  # another payload
             observer.change(arm.m)

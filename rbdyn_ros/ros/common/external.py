@@ -81,17 +81,17 @@ class ExternalTopics:
         shown = np.zeros_like(efforts) if quiet else efforts
         self._efforts.publish(self._message.filled(stamp_ns, shown))
         if self._wrench is not None:
-            wrench = np.zeros(6) if quiet else self.observer.wrench(self._link, "local")
+            wrench = np.zeros(6)
+            if not quiet:
+                wrench = self.observer.wrench(self._link, "local", self._dofs)
             self._wrench.publish(self._marked.filled(stamp_ns, np.roll(wrench, 3)))
 
 
 def _marked_wrench(frame: str) -> Prepared:
     """Return the message of a wrench; its numbers are the force and the torque."""
     message = WrenchStamped()
-    message.header.stamp, message.header.frame_id = (
-        convert.time_message(Prepared.MARK_STAMP),
-        frame,
-    )
+    message.header.frame_id = frame
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
     convert.fill_vector(message.wrench.force, convert.marks(0, 3))
     convert.fill_vector(message.wrench.torque, convert.marks(3, 3))
     return Prepared(message, 6)
