@@ -121,6 +121,7 @@ SIMULATOR = _services(
         "set_gravity",
         "reset_with",
         "save_state",
+        *("user_stop", "guiding", "reboot", "*/user_stop", "*/guiding", "*/reboot"),
         "attach",
         "detach",
         "set_surface_velocity",
@@ -151,13 +152,14 @@ SIMULATOR = _services(
         "get_available_worlds",
     ),
 )
+EXTERNAL = ("external_effort", "external_wrench")
 SIMULATED = (
     "*joint_states",
     "*motor_states",
     "*odom",
     "*object_poses",
     "*robot_description",
-    *_of("simulator", ("stats", "wrench_markers", "transition_event")),
+    *_of("simulator", ("stats", "wrench_markers", *EXTERNAL, "transition_event")),
     "**/data",
     "**/data_raw",
     "**/wrench",
@@ -189,7 +191,7 @@ ARM = _services(
     ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
 CONTROLLED = (
-    *_of("arm_controller", ("efforts", "positions", "status", "transition_event")),
+    *_of("arm_controller", ("efforts", "positions", "status", *EXTERNAL, "transition_event")),
     *ARM_COMMANDS,
 )
 TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))

@@ -8,7 +8,9 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +35,9 @@ from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 PAUSES = (0.0, 0.05, 0.25)
 #: In real time the box gives its torques this long before the next tick [s].
 AHEAD = 2e-4
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +149,31 @@ class FrankaBox:
         for end in self._ends:
             end.close()
 
-    def do(self, action: Callable[[], None]) -> None:
-        """Let the thread of the box do something between two cycles, as pressing the user stop."""
-        self._asked.append(action)
+    def do(self, action: Callable[[], T]) -> Future[T]:
+        """Let the thread of the box do something between two cycles; return its future result.
+
+        An action presses the user stop, for example. It can be cancelled before it begins.
+        """
+        future: Future[T] = Future()
+
+        def act() -> None:
+            if future.set_running_or_notify_cancel():
+                future.set_result(action())
+
+        self._asked.append(act)
+        return future
+
+    def reboot(self) -> None:
+        """Reboot at once: clients lose their connections, the arm brakes; only inside `do`."""
+        for end in self._ends:
+            end.hang_up("the box reboots")
+        self._states.clear()
+        self._commands.clear()
+        self.robot.reboot()
+
+    def _act_as_asked(self) -> None:
+        while self._asked:
+            self._asked.pop(0)()
 
     def _run(self) -> None:
         try:
@@ -161,6 +188,7 @@ class FrankaBox:
         while not self._ended.is_set():
             found = self._loop.readout.newer(version, 0.1)
             if found is None:
+                self._act_as_asked()
                 self._exchange(0.0)
                 continue
             version, state = found
@@ -170,8 +198,7 @@ class FrankaBox:
     def _cycle(self, state: LoopState) -> None:
         """Tell the client a state, take its command, and give the torques for the next tick."""
         began = time.monotonic()
-        while self._asked:
-            self._asked.pop(0)()
+        self._act_as_asked()
         if state.epoch != self._epoch:
             self._epoch = state.epoch
             self._states.clear()

@@ -15,7 +15,7 @@ from rbdyn_ros.control_box.box import FrankaBox, WireFaults, without_channel
 from rbdyn_ros.control_box.franka.arm import FrankaArm, with_rotors
 from rbdyn_ros.control_box.sockets import check_address
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.source import read
+from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.model import Model
@@ -67,10 +67,41 @@ def equipped(m: Model, boxes: Sequence[str]) -> Model:
     return m
 
 
-def boxed(settings: LoopSettings) -> LoopSettings:
-    """Return the settings of a loop that boxes pace: in lock-step it waits for them."""
-    locked = settings.time_mode == MODES_OF_TIME[LOCKSTEP]
-    return replace(settings, lockstep_timeout=0.0, locked=locked, hand_over_every=1)
+def boxed(
+    settings: LoopSettings, m: Model, description: Description, boxes: Sequence[str]
+) -> LoopSettings:
+    """Return the settings of a loop that boxes pace: in lock-step each tick waits for them.
+
+    Args:
+        settings: their `lockstep_dofs` are those that a tick waits for beside the boxes.
+        m: made with `equipped`.
+        description: of its robots.
+        boxes: see BoxName.
+
+    Raises:
+        RbdynError: a name or an arm is refused.
+    """
+    arms = [FrankaArm(m, description, BoxName.parsed(text).prefix) for text in boxes]
+    own = [dofs for arm in arms for dofs in (arm.dofs, arm.fingers)]
+    others = [] if settings.lockstep_dofs is None else [settings.lockstep_dofs]
+    return replace(
+        settings,
+        lockstep_dofs=np.unique(np.concatenate([*own, *others])),
+        lockstep_timeout=0.0,
+        locked=settings.time_mode == MODES_OF_TIME[LOCKSTEP],
+        hand_over_every=1,
+    )
+
+
+def _parsed(names: Sequence[str]) -> list[BoxName]:
+    """Read names; raise RbdynError if two of them are of one arm."""
+    found = [BoxName.parsed(text) for text in names]
+    prefixes = [name.prefix for name in found]
+    for prefix in prefixes:
+        if prefixes.count(prefix) > 1:
+            arm = f"robot {quote(prefix.removesuffix('/'))}" if prefix else "the arm"
+            raise refusal(f"{arm} has several control boxes; expected one")
+    return found
 
 
 class Boxes:
@@ -83,6 +114,9 @@ class Boxes:
         patience: in lock-step, how long a cycle waits for a client [s].
         log, warn: take sentences, in any thread.
         anywhere: whether addresses beside the loopback range are allowed.
+
+    Attributes:
+        by_prefix: the boxes by the prefix of their arm's joints, see BoxName.
 
     Raises:
         RbdynError: a name, an arm, an address or a port is refused.
@@ -99,16 +133,22 @@ class Boxes:
         anywhere: bool = False,
     ) -> None:
         self._loop = loop
-        self.all: list[FrankaBox] = []
+        self.by_prefix: dict[str, FrankaBox] = {}
         try:
-            for name in map(BoxName.parsed, names):
+            for name in _parsed(names):
                 if warning := check_address(name.address, anywhere):
                     warn(warning)
                 arm = FrankaArm(loop.m, description, name.prefix)
-                self.all.append(FrankaBox(loop, arm, name.address, log, patience))
+                box = FrankaBox(loop, arm, name.address, log, patience)
+                self.by_prefix[name.prefix] = box
         except Exception:
             self.close()
             raise
+
+    @property
+    def all(self) -> tuple[FrankaBox, ...]:
+        """The boxes, in the order of their names."""
+        return tuple(self.by_prefix.values())
 
     def start(self) -> None:
         """Start the threads of the boxes."""
@@ -144,7 +184,8 @@ class BoxedArm:
 
     Args:
         source: a robot or a scene, as for `rb.load`.
-        boxes: names of its boxes, such as franka@127.0.0.2 or left/franka.
+        boxes: names of its boxes, such as franka@127.0.0.2 or left/franka; None: those of the
+            scene file, or franka.
         time_mode: lockstep: time waits for the client; realtime.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.
         patience: in lock-step, how long a cycle waits for the client's command [s].
@@ -163,7 +204,7 @@ class BoxedArm:
     def __init__(
         self,
         source: str | Path,
-        boxes: Sequence[str] = ("franka",),
+        boxes: Sequence[str] | None = None,
         *,
         time_mode: str = "lockstep",
         start: Mapping[str, float] | None = None,
@@ -173,7 +214,8 @@ class BoxedArm:
         contact: bool = False,
     ) -> None:
         how: dict[str, Any] = {"contact": contact}
-        description = read(source, **how)
+        given = opened(source, **how)
+        description, boxes = given.description, boxes or given.boxes or ("franka",)
         m = equipped(load(source, **how), boxes)
         qpos = m.qpos0.copy()
         if start is None:
@@ -181,7 +223,8 @@ class BoxedArm:
                 qpos[FrankaArm(m, description, BoxName.parsed(text).prefix).qposadr] = READY
         for name, position in (start or {}).items():
             qpos[m.jnt_qposadr[m.jnt_names.index(name)]] = position
-        settings = boxed(LoopSettings(time_mode=time_mode, realtime="off", seed=seed))
+        settings = LoopSettings(time_mode=time_mode, realtime="off", seed=seed)
+        settings = boxed(settings, m, description, boxes)
         self.loop = Loop(m, settings, qpos)
         self.loop.compile()
         try:

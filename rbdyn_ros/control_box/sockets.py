@@ -141,6 +141,11 @@ class Endpoint:
         self.server.open()
         self._log(f"{self._name}: a client connects from {peer[0]}")
 
+    def hang_up(self, why: str) -> None:
+        """End the connection with the client, if there is one; `why` goes to the log."""
+        if self._client is not None:
+            self._leave(f"is disconnected: {why}")
+
     def _leave(self, why: str) -> None:
         assert self._client is not None
         self._client.close()

@@ -57,6 +57,16 @@ class Source:
         """Whether it came from a scene file."""
         return self.parts is not None
 
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """The control boxes of a scene's robots, each as ROBOT/BOX, or BOX of its only robot."""
+        robots = {} if self.parts is None else self.parts.robots
+        return tuple(
+            f"{name}/{robot.box}" if name else robot.box
+            for name, robot in robots.items()
+            if robot.box
+        )
+
 
 def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
     """Return the Description of a robot or a scene; arguments and errors as for opened."""

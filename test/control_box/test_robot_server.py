@@ -309,6 +309,26 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.move() == MoveStatus.NOT_POSSIBLE
     rig.server.press_user_stop(False)
     assert rig.move() == MoveStatus.STARTED
+    rig.server.press_user_stop(False)  # it is released already
+    assert rig.cycle()["robot_mode"] == Mode.MOVE
+
+
+def test_a_reboot_ends_a_motion_and_forgets_load_and_errors(rig):
+    load = np.concatenate([[0.5], np.zeros(3), 1e-3 * np.eye(3).ravel()])
+    rig.ask(Request.SET_LOAD, load.tobytes())
+    assert rig.cycle()["m_load"] == 0.5
+    rig.move()
+    rig.cycle(tau_J_d=np.full(7, np.nan))
+    assert rig.cycle()["robot_mode"] == Mode.REFLEX
+    rig.server.reboot()
+    state = rig.cycle()
+    assert (state["robot_mode"], state["m_load"]) == (Mode.IDLE, 0.0)
+    assert not state["errors"].any()
+    assert not state["reflex_reason"].any()
+    assert rig.move() == MoveStatus.STARTED
+    rig.cycle(tau_J_d=np.zeros(7))
+    rig.server.reboot()
+    assert rig.cycle()["robot_mode"] == Mode.IDLE
 
 
 def test_a_guided_arm_moves_only_along_free_axes(rig):

@@ -11,7 +11,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.scene_files.scene import is_scene
-from rbdyn_ros.description.source import read
+from rbdyn_ros.description.source import opened, read
 
 SCENE = Path("config/scenes/gripper.yaml")
 ARM = Path("config/robots/seven_dof_arm.urdf").absolute()
@@ -19,7 +19,7 @@ FULL = f"""rbdyn_scene: 1
 name: kitchen
 robots:
   left: {{file: {ARM}, xyz: [0, 1, 0], start: {{elbow_pitch: 0.5}}, surface: soft,
-         self_collision: true}}
+         self_collision: true, box: franka@127.0.0.2}}
   right: {{file: {ARM}, xyz: [0, -1, 0], rpy: [0, 0, 1.5], floating_base: true}}
 surfaces:
   soft: {{friction: 1.5, restitution: 0.2}}
@@ -91,6 +91,7 @@ def test_the_appearance_of_files_and_meshes(write, tmp_path):
 
 def test_everything_that_a_scene_may_have(write):
     assert read(write(FULL)).self_collision
+    assert opened(write(FULL)).boxes == ("left/franka@127.0.0.2",)
     m = rb.load(write(FULL))
     assert m.name == "kitchen"
     names = [name for name in m.jnt_names if not name.startswith(("left/", "right/"))]
@@ -135,6 +136,9 @@ ERRORS = {
     "robot: missing.urdf": ("no-such-file", 2),
     "robot: {xyz: [0, 0, 0]}": ("missing-key", 2),
     "robot: scene.yaml": ("not-a-mechanism", 2),
+    f"robot: {{file: {ARM}, box: ur}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, box: franka@127.0.0}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, box: [franka]}}": ("bad-value", 2),
     "robots: {'': {file: a.urdf}}": ("missing-name", 2),
     "robot: a.urdf\nrobots: {b: {file: c.urdf}}": ("duplicate-key", 3),
     "floor: {depth: 1}": ("unknown-key", 2),

@@ -69,6 +69,19 @@ def test_an_unknown_weight_is_a_wrench_of_the_tool(arm):
     assert wrench[3:] == pytest.approx([0.0, 0.0, -0.5 * 9.81], abs=0.02 * 0.5 * 9.81)
 
 
+def test_a_wrench_explains_the_known_efforts_only(arm):
+    frame, d, observer = arm.frame_names[-1], rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
+    d.qpos[:] = POSE
+    pushed = np.array([0.1, 0.2, -0.3, 4.0, -2.0, 5.0])
+    effort = rb.gravity_term(arm, d) - rb.frame_jacobian(arm, d, frame, "local").T @ pushed
+    effort[0] = 50.0  # wrong
+    for _ in range(400):
+        observer.update(POSE, np.zeros(arm.nv), effort, PERIOD)
+    known = observer.wrench(frame, "local", range(1, arm.nv))
+    assert known == pytest.approx(pushed, abs=0.02)
+    assert observer.wrench(frame, "local") != pytest.approx(pushed, abs=0.5)
+
+
 def test_it_follows_with_its_time_constant(arm):
     d, observer = rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE

@@ -55,6 +55,9 @@ class Load:
         return np.array([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
 
 
+NO_LOAD = Load(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
 class FrankaArm:
     """Finds the arm in a simulated robot, and computes its dynamics.
 
@@ -113,7 +116,7 @@ class FrankaArm:
         if self.finger_joints:
             c, s = np.cos(TOOL_TURN), np.sin(TOOL_TURN)
             self.F_T_NE[:2, :2], self.F_T_NE[2, 3] = [[c, -s], [s, c]], TOOL
-        self.carry(Load(0.0, np.zeros(3), np.zeros((3, 3))))
+        self.carry(NO_LOAD)
 
     def carry(self, load: Load) -> None:
         """Compute with a load at the flange from now on.

@@ -16,7 +16,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
-from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.arm import NO_LOAD, FrankaArm
 from rbdyn_ros.control_box.franka.laws import (
     Torques,
     cartesian_impedance,
@@ -69,7 +69,6 @@ class RobotServer:
         self._tau_d = np.zeros(7)
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
         self._rested = 0
-        self._pressed = False
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
         self._recovery = -1  # number of the request that waits for its end
@@ -197,7 +196,8 @@ class RobotServer:
 
     def press_user_stop(self, pressed: bool) -> None:
         """Press or release the user stop."""
-        self._pressed = pressed
+        if pressed == (self.mode == Mode.USER_STOPPED):
+            return
         if pressed and self._motion is not None:
             self._finish(MoveStatus.USER_STOP)
         if self._recovery >= 0 and pressed:
@@ -216,6 +216,18 @@ class RobotServer:
             self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
         self.mode = Mode.GUIDING if on else Mode.IDLE
         return True
+
+    def reboot(self) -> None:
+        """Begin as after switching on: without errors, load or settings; the user stop stays."""
+        if self._motion is not None:
+            self._finish(MoveStatus.ABORTED)
+        if self.mode != Mode.USER_STOPPED:
+            self.mode = Mode.IDLE
+        self.arm.carry(NO_LOAD)
+        self.settings = Settings(self.arm)
+        self.sensing.change()
+        self.sensing.forget()
+        self._errors[:], self._reasons[:], self._recovery = False, False, -1
 
     def restart(self) -> None:
         """Begin anew after the simulated arm was reset; a motion ends."""

@@ -60,6 +60,7 @@ class Placed:
         floating_base: whether the root link moves freely.
         contact: surfaces and filters of its geometries, and pairs of them that may overlap.
         start: positions at qpos0 by the names of joints with one coordinate [rad or m].
+        box: its control box in a simulation, such as franka@127.0.0.2; empty: none.
     """
 
     source: Any
@@ -68,3 +69,4 @@ class Placed:
     contact: Contact = NO_OBSTACLES
     start: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None
+    box: str = ""

@@ -12,7 +12,16 @@ from rbdyn_ros.description.mechanism_files.geometries import (
     names,
 )
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import Either, Flag, Kind, List, Name, Number, Owned
+from rbdyn_ros.description.yaml_files.kinds import (
+    Either,
+    Flag,
+    Form,
+    Kind,
+    List,
+    Name,
+    Number,
+    Owned,
+)
 from rbdyn_ros.description.yaml_files.poses import PLACE
 from rbdyn_ros.description.yaml_files.robots import ROBOT_KEYS
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
@@ -41,6 +50,13 @@ ROBOT_TABLE = Table(
         Key("self_collision", Flag(), "its links push each other", default=True),
         Key("filters", ByName(FILTER.kind, "filter"), "by link"),
         _DECOMPOSE,
+        Key(
+            "box",
+            Form(
+                "franka, or franka@ADDRESS with an IPv4 address", r"franka(@[0-9]+(\.[0-9]+){3})?"
+            ),
+            "its control box, to which clients of its vendor connect; default: none",
+        ),
     ),
 )
 ROBOT: Kind = Either(scalar=Name("a file"), table=ROBOT_TABLE)

@@ -79,7 +79,8 @@ def _robot(
     if not given.sound:
         return None
     start: Mapping[str, float] = given.get("start", {})
-    return Placed(robot_file_of(given, folder), at, given["floating_base"], contact, start, line)
+    floats, box = given["floating_base"], given.get("box", "")
+    return Placed(robot_file_of(given, folder), at, floats, contact, start, line, box)
 
 
 def _contact(given: Given, surfaces: Surfaces) -> Contact:

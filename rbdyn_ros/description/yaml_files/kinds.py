@@ -258,6 +258,24 @@ class Name(Kind):
 
 
 @dataclass(frozen=True)
+class Form(Name):
+    """A name of a certain form.
+
+    Attributes:
+        pattern: regular expression of the whole name.
+    """
+
+    pattern: str = ".*"
+
+    def value(self, node: Node) -> str | None:
+        name = Name.value(self, node)
+        return name if name is not None and re.fullmatch(self.pattern, name) else None
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^({self.pattern})$"}
+
+
+@dataclass(frozen=True)
 class OneOf(Kind):
     """One of some words.
 

@@ -77,20 +77,30 @@ class MomentumObserver:
         self._momentum = momentum
         return self.residual
 
-    def wrench(self, frame: str | int) -> Array:
+    def wrench(
+        self,
+        frame: str | int,
+        reference: str = "local_world_aligned",
+        dofs: ArrayLike | None = None,
+    ) -> Array:
         """Return the wrench on a link that explains `residual` best, at the last update.
 
         Args:
             frame: name or number of the link.
+            reference: of the wrench, as for `frame_jacobian`.
+            dofs: those with a known effort, which the wrench explains; None: all.
 
         Returns:
-            (6,) torque about the link's origin and force on the link, in world axes [N m; N].
+            (6,) torque about the link's origin and force on the link, in world axes or, with
+            "local", those of the link [N m; N].
 
         Raises:
             ModelError: the frame is unknown.
+            ParameterError: the reference is unknown.
 
         Source: J^T wrench = residual by least squares, damped.
         """
-        J = frame_jacobian(self._m, self._d, frame)
-        found: Array = np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual)
+        known = slice(None) if dofs is None else np.asarray(dofs)
+        J = frame_jacobian(self._m, self._d, frame, reference)[:, known]
+        found: Array = np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual[known])
         return found

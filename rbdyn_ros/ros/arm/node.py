@@ -36,6 +36,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
+from rbdyn_ros.ros.arm.external import open_external
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
@@ -115,6 +116,7 @@ class ArmController(process.ManagedNode):
             self.stop,
             self._preset,
             controller.gate.settings.simulated,
+            open_external(self, controller, self.values),
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)

@@ -18,6 +18,7 @@ from rbdyn_ros.ros.arm.safety_parameters import SAFETY
 from rbdyn_ros.ros.common.parameters import Parameter, group
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
+    EXTERNAL,
     GRAVITY,
     OF_THE_DRIVER,
     PACKAGE_DIRS,
@@ -83,6 +84,7 @@ PARAMETERS = (
     ),
     *SAFETY,
     *LAWS,
+    *group("external efforts", *EXTERNAL),
 )
 
 _FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")

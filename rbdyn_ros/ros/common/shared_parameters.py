@@ -56,3 +56,27 @@ OF_THE_DRIVER = (
         "measured efforts include the gravity compensation of the arm's own controller",
     ),
 )
+#: The estimate of external efforts, see external.py.
+EXTERNAL = (
+    Parameter(
+        "external.time_constant",
+        0.0,
+        "time constant of the estimates on ~/external_effort and ~/external_wrench; 0: off",
+        "s",
+        0.0,
+        10.0,
+    ),
+    Parameter(
+        "external.link",
+        "",
+        "link of ~/external_wrench, such as the tool; empty: the wrench is not published",
+    ),
+    Parameter(
+        "external.threshold",
+        0.0,
+        "report zeros while no estimated effort of a joint exceeds this",
+        "N m or N",
+        0.0,
+        1e9,
+    ),
+)

@@ -9,6 +9,7 @@ from rbdyn_ros.model.options import INTEGRATORS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
+    EXTERNAL,
     GRAVITY,
     OF_THE_DRIVER,
     PACKAGE_DIRS,
@@ -141,7 +142,8 @@ PARAMETERS = (
         Parameter(
             "lockstep_joints",
             (),
-            "joints whose commands each tick waits for; empty: all joints that accept efforts",
+            "joints whose commands each tick waits for; empty: all joints that accept efforts, or "
+            "with `box` those of the boxes only",
         ),
         Parameter(
             "lockstep_timeout",
@@ -227,7 +229,8 @@ PARAMETERS = (
             "box",
             (),
             "control boxes of real arms, to which unmodified clients of their vendor connect: "
-            "franka, franka@127.0.0.2, or with the robot of a scene left/franka",
+            "franka, franka@127.0.0.2, or with the robot of a scene left/franka; they replace "
+            "those of the scene file",
         ),
         Parameter(
             "box_anywhere",
@@ -236,6 +239,7 @@ PARAMETERS = (
         ),
     ),
     *group("driver of an arm", *OF_THE_DRIVER),
+    *group("external efforts", *EXTERNAL),
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),

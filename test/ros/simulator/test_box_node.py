@@ -10,16 +10,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from std_srvs.srv import SetBool
 from support.robots import find
 
 from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.packets import Mode
 
 ADDRESS = f"127.8.{os.getpid() // 255 % 255}.{1 + os.getpid() % 254}"
 
 
-def test_a_node_with_a_box(simulate):
-    box = f"box:=['franka@{ADDRESS}']"
-    simulate(find("panda.urdf"), "--ros-args", "-p", "time_mode:=lockstep", "-p", box)
+@pytest.mark.parametrize("where", ["parameter", "scene"])
+def test_a_node_with_a_box(simulate, peer, tmp_path, where):
+    robot, box = find("panda.urdf"), f"franka@{ADDRESS}"
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(f"rbdyn_scene: 1\nrobot: {{file: {robot}, box: {box}}}\n")
+    source = ("--scene", scene) if where == "scene" else (robot, "--box", box)
+    simulate(*source, "--ros-args", "-p", "time_mode:=lockstep")
     with (
         socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as client,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as states,
@@ -34,3 +40,30 @@ def test_a_node_with_a_box(simulate):
         assert later["message_id"] == state["message_id"] + 1
         with socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as second:
             assert second.recv(1) == b""  # one client at a time
+
+        def asked(button, on):
+            return peer.call(SetBool, f"simulator/{button}", SetBool.Request(data=on))
+
+        def until(mode):
+            while np.frombuffer(states.recv(4096), packets.STATE)[0]["robot_mode"] != mode:
+                pass
+
+        until(Mode.IDLE)
+        for button, mode in (("user_stop", Mode.USER_STOPPED), ("guiding", Mode.GUIDING)):
+            assert asked(button, True).success
+            until(mode)
+            if button == "user_stop":
+                assert "only an idle arm" in asked("guiding", True).message
+            assert asked(button, False).success
+            until(Mode.IDLE)
+        assert peer.trigger("simulator/reboot")
+        assert client.recv(1) == b""
+
+
+def test_a_boxed_robot_needs_a_name_for_services(simulate, tmp_path):
+    scene, box = tmp_path / "scene.yaml", f"franka@{ADDRESS}"
+    robots = f"{{left arm: {{file: {find('panda.urdf')}, box: {box}}}}}"
+    scene.write_text(f"rbdyn_scene: 1\nrobots: {robots}\n")
+    simulator = simulate("--scene", scene, wait=False)
+    assert simulator.process.wait(600.0) != 0
+    assert "robot 'left arm' has a control box with ROS services" in simulator.text()

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.boxes import Boxes
+from rbdyn_ros.control_box.boxes import Boxes, boxed
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.description.source import Source
@@ -23,6 +23,7 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.external import shows
 from rbdyn_ros.ros.common.parameters import live
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
@@ -37,6 +38,7 @@ from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.topics.external import open_external
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception
@@ -179,15 +181,18 @@ class Robot:
         m, values, node, loaded = self.m, self.values, self.node, self._loaded
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
-        cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
+        every = [*(self.sensors.every if self.sensors else ()), *([1] if shows(values) else ())]
+        cadence = Cadence.of(values, loaded.period_ns, every)
         locked = self._setup is not None and self._setup.locked
         held = None if self.held is None else self.held.dofs
         settings = loop_settings(values, m, self.commands, cadence, locked)
         settings = replace(settings, held=held)
+        if values.box:
+            settings = boxed(settings, m, self.given.description, values.box)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.boxes = Boxes(
-            [name for name in values.box if name],
+            values.box,
             loop,
             self.given.description,
             values.lockstep_timeout or math.inf,
@@ -204,7 +209,11 @@ class Robot:
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
             watch = self._setup.watch
-        others = [self.sensors, open_markers(node, loop, values.frame_prefix)]
+        others = [
+            self.sensors,
+            open_markers(node, loop, values.frame_prefix),
+            open_external(node, loop, values, cadence.states),
+        ]
         self.outputs = Outputs(
             node,
             loop,

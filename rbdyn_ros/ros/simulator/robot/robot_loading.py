@@ -16,7 +16,7 @@ from rclpy.node import Node
 
 from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control_box.boxes import boxed, equipped
+from rbdyn_ros.control_box.boxes import equipped
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.description.source import Source
@@ -94,7 +94,7 @@ def prepared_robot(
 
     Args:
         node: has its parameters and topics.
-        values: of the parameters; `floating_base` of a scene is set here.
+        values: of the parameters; `floating_base` and `box` of a scene are set here.
         setup: of a simulator inside another program, or None.
         stop: ends the wait for a robot_description.
         fallback: file of the robot if the parameters name none.
@@ -118,7 +118,8 @@ def _find(
 ) -> tuple[Model, Source]:
     """Return the Model and where it came from."""
 
-    def announce(_: Source) -> None:
+    def announce(given: Source) -> None:
+        values.box = [name for name in values.box if name] or list(given.boxes)
         if not is_compiled():
             text = "compiling the engine, first run only (about half a minute) ..."
             node.get_logger().info(text)
@@ -144,7 +145,7 @@ def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
         m.opt.gravity = values.gravity
     m.opt.integrator = values.integrator
     m.opt.exact_stops = values.exact_stops
-    m = equipped(m, values.box) if any(values.box) else m
+    m = equipped(m, values.box)
     return with_actuators(m, values.actuators) if values.actuators else m
 
 
@@ -315,7 +316,7 @@ def loop_settings(
     Raises:
         ParameterError: `lockstep_joints` has an unknown joint.
     """
-    settings = LoopSettings(
+    return LoopSettings(
         command_timeout=values.command_timeout,
         answer_timeout=values.answer_timeout,
         on_timeout=policy_of(values),
@@ -324,7 +325,7 @@ def loop_settings(
         time_mode=values.time_mode,
         real_time_factor=values.real_time_factor,
         control_decimation=values.control_decimation,
-        lockstep_dofs=_lockstep_dofs(values.lockstep_joints, m, commands),
+        lockstep_dofs=_lockstep_dofs(values, m, commands),
         lockstep_timeout=values.lockstep_timeout,
         servo_time_constant=values.servo_time_constant,
         hand_over_every=1 if values.shared_memory else cadence.hand_over,
@@ -333,13 +334,16 @@ def loop_settings(
         locked=locked,
         report_current=values.actuator_effort == "current",
     )
-    return boxed(settings) if any(values.box) else settings
 
 
-def _lockstep_dofs(names: Sequence[str], m: Model, commands: CommandParser) -> Ints:
-    """Return the dofs of joints; without names those of all joints with actuators at the start."""
+def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
+    """Return the dofs of lockstep_joints; without names those of all joints with actuators.
+
+    None: only those of the boxes.
+    """
+    names = values.lockstep_joints
     if not names:
-        return np.flatnonzero(actuated(m))
+        return None if values.box else np.flatnonzero(actuated(m))
     try:
         commands.check_joints(names)
     except RbdynError as error:

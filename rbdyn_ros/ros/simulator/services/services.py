@@ -18,6 +18,7 @@ from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query
 from rbdyn_ros.ros.common.ik_query import IkQueries, fill_ik
 from rbdyn_ros.ros.common.interfaces import own_services
 from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.services import boxes
 from rbdyn_ros.ros.simulator.services.wrenches import (
     MAX_DURATION,
     link_of,
@@ -179,6 +180,7 @@ def open_services(robot: Robot) -> None:
 
     serve(node, Trigger, "~/state_hash", lambda _request, _response: robot.state_hash())
     serve(node, Trigger, "~/clear_wrenches", clear_wrenches)
+    boxes.offer(node, robot.boxes)
     try:
         TypedServices(node, robot, values.world_frame, values.frame_prefix)
     except ImportError:

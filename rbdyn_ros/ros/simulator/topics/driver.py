@@ -16,6 +16,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import coriolis_term, gravity_term
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import EFFORT, Command
@@ -91,11 +92,17 @@ class SimulatedDriver:
         if self._coriolis:
             total += coriolis_term(m, d)
         if self._friction:
-            slides = np.clip(d.qvel / SLIDING, -1.0, 1.0)
-            total += m.dof_damping * d.qvel + m.dof_frictionloss * slides
+            total += friction(m, d.qvel)
         return total
 
     def _place(self, state: LoopState) -> None:
         if self._loop.m is not self._m:  # other objects
             self._m, self._d = self._loop.m, make_data(self._loop.m)
         self._d.qpos, self._d.qvel = state.qpos, state.qvel
+
+
+def friction(m: Model, qvel: Array) -> Array:
+    """Return the friction that the robot file has at a velocity (nv,) [N m or N]."""
+    slides = np.clip(qvel / SLIDING, -1.0, 1.0)
+    total: Array = m.dof_damping * qvel + m.dof_frictionloss * slides
+    return total

@@ -28,6 +28,7 @@ from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator.topics.alarms import Alarms
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.topics.external import ExternalEfforts
 from rbdyn_ros.ros.simulator.topics.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
@@ -82,7 +83,7 @@ class Outputs:
         cadence: of the topics.
         stamps: of the ticks of the loop.
         clock: publisher of /clock; None: another node publishes it.
-        others: sensors and markers, published from the same states.
+        others: sensors, markers and external efforts, published from the same states.
         recorder: records every state before it is published, or None.
         watch: called with every record of the loop before it is published, or None.
         reset_name: of the service to call after divergence.
@@ -104,7 +105,7 @@ class Outputs:
         cadence: Cadence,
         stamps: TickStamps,
         clock: Any,
-        others: Iterable[SensorTopics | WrenchMarkers] = (),
+        others: Iterable[SensorTopics | WrenchMarkers | ExternalEfforts] = (),
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
         watch: Callable[[LoopState], object] | None = None,
@@ -201,7 +202,7 @@ class Outputs:
             commits.append(self._transforms.prepare(m, description))
         if self._objects is not None:
             commits.append(self._objects.prepare(m, description.objects))
-        commits += [x.prepare(m) for x in self._others if isinstance(x, WrenchMarkers)]
+        commits += [x.prepare(m) for x in self._others if not isinstance(x, SensorTopics)]
 
         def commit() -> None:
             for part in commits:

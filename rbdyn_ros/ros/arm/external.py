@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""External efforts of an arm under control, estimated from its measured states."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from rclpy.node import Node
+
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.terms import gravity_term
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.external import ExternalTopics, shows
+
+
+class ArmObserver:
+    """Observes each state of an arm and publishes the estimates.
+
+    The observer knows the arm's payloads, and the friction that the controller compensates.
+
+    Args:
+        node: publishes.
+        controller: has the states.
+        values: of the parameters.
+    """
+
+    def __init__(self, node: Node, controller: Controller, values: SimpleNamespace) -> None:
+        self._controller, self._arm = controller, controller.arm
+        self._dofs = np.array(controller.gate.limits.dofs)
+        m = controller.arm.m
+        self._topics = ExternalTopics(node, m, values, joints=controller.names)
+        self._d = make_data(controller.arm.bare)
+        self._adds = values.robot_compensates_gravity and not values.effort_includes_gravity
+        self._friction, self._time = np.zeros(m.nv), 0
+
+    def take(self) -> None:
+        """Take the newest state, unless it is known or lacks an effort; in the control thread."""
+        arm, seen = self._controller.arm, self._controller.gate.measured
+        before = self._time
+        if seen.time == before or np.isnan(seen.effort[self._dofs]).any():
+            return
+        self._time = seen.time
+        observer = self._topics.observer
+        if arm is not self._arm:  # another payload
+            observer.change(arm.m)
+            self._arm, self._d = arm, make_data(arm.bare)
+        if seen.time < before:
+            observer.reset()
+        effort = np.nan_to_num(seen.effort) - arm.friction.effort(seen.qvel, self._friction)
+        if self._adds:
+            self._d.qpos[:] = seen.qpos
+            effort += gravity_term(arm.bare, self._d)
+        observer.update(seen.qpos, seen.qvel, effort, (seen.time - before) / NANOSECONDS)
+        self._topics.publish(seen.time)
+
+
+def open_external(
+    node: Node, controller: Controller, values: SimpleNamespace
+) -> ArmObserver | None:
+    """Return ArmObserver, or None if the parameters do not ask for them."""
+    return ArmObserver(node, controller, values) if shows(values) else None

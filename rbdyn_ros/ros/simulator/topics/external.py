@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""External efforts of a simulated robot, estimated from its joint_states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+from rclpy.node import Node
+
+from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.external import ExternalTopics, shows
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.simulator.topics.driver import friction
+from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+
+
+class ExternalEfforts:
+    """Observes each measurement of a loop; publishes as often as joint_states.
+
+    The observer knows the robot file: not the payloads, but the friction.
+
+    Args:
+        node: publishes.
+        loop: of the robot.
+        values: of the parameters.
+        every: period of publishing [ticks].
+    """
+
+    def __init__(self, node: Node, loop: Loop, values: SimpleNamespace, every: int) -> None:
+        if values.actuator_effort == "current":
+            text = (
+                "external.time_constant is set, but joint_states.effort is a current; the "
+                "estimate needs torques: set actuator_effort to torque"
+            )
+            raise ParameterError(Finding("external", text, "error", "external.time_constant"))
+        self._topics = ExternalTopics(node, loop.m, values, values.frame_prefix)
+        self._period_ns, self._ticker = loop.period_ns, Ticker(every)
+        self.prepare(loop.m)()
+
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Prepare for a Model with other objects; return the function that switches to it."""
+        go_on, joints = self._topics.prepare(m), SingleJoints.free(m)
+
+        def commit() -> None:
+            go_on()
+            self._m, self._joints = m, joints
+            self._last = (-1, -1)
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Take the measurement of a state, if it is new; publish when it is due."""
+        (epoch, before), tick = self._last, state.measured_tick
+        if tick < 0 or (epoch, before) == (state.epoch, tick):
+            return
+        self._last = (state.epoch, tick)
+        observer, m, period_ns = self._topics.observer, self._m, self._period_ns
+        if epoch != state.epoch or tick < before:
+            observer.reset()
+        qpos, qvel = state.qpos.copy(), state.measured_velocity[: m.nv]
+        qpos[self._joints.qposadr] = state.measured_position[self._joints.dofadr]
+        effort = state.measured_effort[: m.nv] - friction(m, qvel)
+        observer.update(qpos, qvel, effort, (tick - before) * period_ns / NANOSECONDS)
+        if self._ticker.due(state):
+            self._topics.publish(stamp_ns - (state.tick - tick) * period_ns)
+
+
+def open_external(
+    node: Node, loop: Loop, values: SimpleNamespace, every: int
+) -> ExternalEfforts | None:
+    """Return ExternalEfforts, or None if the parameters do not ask for them."""
+    return ExternalEfforts(node, loop, values, every) if shows(values) else None
