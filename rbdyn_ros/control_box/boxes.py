@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rbdyn_ros.checks.names import chosen, one_of
+from rbdyn_ros.checks.numbers import as_number, count, finite
 from rbdyn_ros.control_box.box import FrankaBox, WireFaults, without_channel
 from rbdyn_ros.control_box.franka.arm import FrankaArm, with_rotors
 from rbdyn_ros.control_box.sockets import check_address
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import quote, refusal, shown
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
-from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, LoopSettings
+from rbdyn_ros.runtime.settings import FAST, FLOATS, LOCKSTEP, MODES_OF_TIME, LoopSettings
 from rbdyn_ros.runtime.types import Faults
 
 if TYPE_CHECKING:
@@ -70,7 +72,10 @@ def equipped(m: Model, boxes: Sequence[str]) -> Model:
 def boxed(
     settings: LoopSettings, m: Model, description: Description, boxes: Sequence[str]
 ) -> LoopSettings:
-    """Return the settings of a loop that boxes pace: in lock-step each tick waits for them.
+    """Return the settings of a loop that boxes pace.
+
+    In lock-step each tick waits for the boxes. In real time their joints are held until the first
+    torques.
 
     Args:
         settings: their `lockstep_dofs` are those that a tick waits for beside the boxes.
@@ -84,12 +89,17 @@ def boxed(
     arms = [FrankaArm(m, description, BoxName.parsed(text).prefix) for text in boxes]
     own = [dofs for arm in arms for dofs in (arm.dofs, arm.fingers)]
     others = [] if settings.lockstep_dofs is None else [settings.lockstep_dofs]
+    locked = settings.time_mode == MODES_OF_TIME[LOCKSTEP]
+    held = np.zeros(m.nv, np.int64) if settings.held is None else settings.held.copy()
+    if not locked:
+        held[np.concatenate(own)] = FLOATS
     return replace(
         settings,
         lockstep_dofs=np.unique(np.concatenate([*own, *others])),
         lockstep_timeout=0.0,
-        locked=settings.time_mode == MODES_OF_TIME[LOCKSTEP],
+        locked=locked,
         hand_over_every=1,
+        held=held,
     )
 
 
@@ -135,11 +145,12 @@ class Boxes:
         self._loop = loop
         self.by_prefix: dict[str, FrankaBox] = {}
         try:
-            for name in _parsed(names):
+            for number, name in enumerate(_parsed(names)):
                 if warning := check_address(name.address, anywhere):
                     warn(warning)
                 arm = FrankaArm(loop.m, description, name.prefix)
-                box = FrankaBox(loop, arm, name.address, log, patience)
+                peers = self.by_prefix.values()
+                box = FrankaBox(loop, arm, name.address, log, patience, peers, number)
                 self.by_prefix[name.prefix] = box
         except Exception:
             self.close()
@@ -188,7 +199,7 @@ class BoxedArm:
             scene file, or franka.
         time_mode: lockstep: time waits for the client; realtime.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.
-        patience: in lock-step, how long a cycle waits for the client's command [s].
+        patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
         seed: of all random numbers.
         log: takes sentences; in the thread of a box.
         contact: as for `rb.load`.
@@ -213,6 +224,12 @@ class BoxedArm:
         log: Callable[[str], object] = print,
         contact: bool = False,
     ) -> None:
+        one_of("time_mode", time_mode, MODES_OF_TIME[:FAST])
+        count("seed", seed, high=2**63 - 1)
+        if not as_number(patience) > 0.0:
+            raise refusal(f"patience is {shown(patience)}; allowed is a number above 0 [s]")
+        if boxes is not None and (isinstance(boxes, str) or not boxes):
+            raise refusal(f"boxes is {shown(boxes)}; allowed is a list of names, as ['franka']")
         how: dict[str, Any] = {"contact": contact}
         given = opened(source, **how)
         description, boxes = given.description, boxes or given.boxes or ("franka",)
@@ -221,8 +238,11 @@ class BoxedArm:
         if start is None:
             for text in boxes:
                 qpos[FrankaArm(m, description, BoxName.parsed(text).prefix).qposadr] = READY
+        own = m.jnt_dofnum == 1
+        chosen([*(start or {})], np.array(m.jnt_names)[own].tolist(), "joint", prefix="start: ")
         for name, position in (start or {}).items():
-            qpos[m.jnt_qposadr[m.jnt_names.index(name)]] = position
+            at = m.jnt_qposadr[m.jnt_names.index(name)]
+            qpos[at] = finite(f"start: {name}", position)
         settings = LoopSettings(time_mode=time_mode, realtime="off", seed=seed)
         settings = boxed(settings, m, description, boxes)
         self.loop = Loop(m, settings, qpos)

@@ -11,8 +11,12 @@ from typing import Protocol
 
 from rbdyn_ros.errors import quote, refusal
 
-#: Largest datagram and largest piece of a stream that is read at once [bytes].
-PIECE = 65536
+#: Largest datagram that is read [bytes].
+DATAGRAM = 65536
+#: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more.
+PIECE = 512
+#: A client that leaves more than this unread is disconnected [bytes].
+MOST_UNSENT = 2**20
 #: Datagrams that are read in one cycle; a flood waits.
 MOST = 32
 
@@ -101,7 +105,8 @@ class Endpoint:
             while self._unsent:
                 self._unsent = self._unsent[self._client.send(self._unsent) :]
         except BlockingIOError:
-            pass
+            if len(self._unsent) > MOST_UNSENT:
+                self._leave(f"is disconnected: it reads no answers, {MOST_UNSENT} bytes wait")
         except OSError as error:
             self._leave(f"is gone: {error.strerror}")
 
@@ -116,10 +121,10 @@ class Endpoint:
         found = []
         for _ in range(MOST):
             try:
-                data, sender = self._udp.recvfrom(PIECE)
+                data, sender = self._udp.recvfrom(DATAGRAM)
             except OSError:
                 break
-            if self._client is not None and sender[0] == self._peer[0]:
+            if self._client is not None and sender == (self._peer[0], self.server.udp_port):
                 found.append(data)
         return found
 

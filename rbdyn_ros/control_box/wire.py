@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 
+#: Boxes of a loop with random numbers of their own.
+MOST_BOXES = 1024
 #: Uses of random numbers of a line.
 _DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
 
@@ -41,14 +43,16 @@ class WireLine:
     Args:
         seed: of the random numbers.
         direction: 0 for states, 1 for commands.
+        number: of the box; each has its own random numbers.
 
     Attributes:
         faults: they may change at any time.
     """
 
-    def __init__(self, seed: int, direction: int) -> None:
+    def __init__(self, seed: int, direction: int, number: int = 0) -> None:
         self.faults = FAULTLESS
-        self._seed, self._direction = seed, direction
+        self._seed, self._direction, self._number = seed, direction, number
+        self._tick = self._nth = 0  # of the last packet: its tick, and its number in the tick
         self._way: list[tuple[int, int, bytes]] = []  # when it comes, its number, the packet
         self._count = 0
         self._drawn(0, _DROP)  # it is compiled before a client waits
@@ -57,6 +61,8 @@ class WireLine:
         """Send a packet at a tick."""
         f = self.faults
         self._count += 1
+        self._nth = self._nth + 1 if tick == self._tick else 0
+        self._tick = tick
         if f.dead or self._drawn(tick, _DROP) < f.drop:
             return
         self._enter(tick, _JITTER, packet)
@@ -78,4 +84,5 @@ class WireLine:
         self._way.append((tick + late, self._count, packet))
 
     def _drawn(self, tick: int, use: int) -> float:
-        return float(uniform(self._seed, tick, WIRE, 2 * use + self._direction))
+        stream = (self._nth * MOST_BOXES + self._number) * 4 + use
+        return float(uniform(self._seed, tick, WIRE, 2 * stream + self._direction))

@@ -3,7 +3,6 @@
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.raw_client import address
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -23,12 +23,6 @@ pytestmark = pytest.mark.skipif(
     reason='pylibfranka is not installed (pip install "rbdyn_ros[box-test]")',
 )
 CLIENT = Path(__file__).with_name("client.py")
-
-
-def address():
-    """Return a loopback address that no other test process uses."""
-    number = os.getpid()
-    return f"127.{1 + number // 65025 % 254}.{1 + number // 255 % 255}.{1 + number % 254}"
 
 
 def run(task, timeout=300):
@@ -153,4 +147,5 @@ def test_the_gripper_grasps_a_cube(tmp_path, said):
     assert found["grasped"]
     assert found["held"]
     assert found["width"] == pytest.approx(0.04, abs=2e-3)
+    assert not found["nothing"]
     assert found["moved"]

@@ -65,12 +65,12 @@ class Rig:
         given["asynchronous"], given["maximum_velocity"] = asynchronous, 1.0
         return self.ask(Request.MOVE, given.tobytes())[0]
 
-    def cycle(self, **command):
+    def cycle(self, ticks=1, **command):
         """Advance by a tick, with a command if it has numbers; return the state."""
         q, dq = self.d.qpos[self.arm.qposadr], self.d.qvel[self.arm.dofs]
         qacc = self.d.qacc[self.arm.dofs]
         measured = MeasuredArm(q.copy(), dq.copy(), self.now, qacc.copy(), np.zeros(7))
-        state = np.frombuffer(self.server.observe(measured), packets.STATE)[0]
+        state = np.frombuffer(self.server.observe(measured, ticks), packets.STATE)[0]
         if command:
             given = np.zeros((), packets.COMMAND)
             given["message_id"] = command.pop("id", state["message_id"])
@@ -98,6 +98,33 @@ def test_packets_have_the_sizes_of_the_protocol():
     assert packets.STATE.itemsize == 1377
     assert packets.COMMAND.itemsize == 371
     assert len(packets.ERRORS) == 41
+
+
+def test_ticks_that_the_box_missed_count(rig):
+    first, second = rig.cycle(), rig.cycle(ticks=3)
+    assert second["message_id"] == first["message_id"] + 3
+    rig.move()
+    rig.cycle()
+    rig.cycle(tau_J_d=np.zeros(7))
+    rig.cycle(ticks=21)
+    assert rig.answer() == bytes([MoveStatus.REFLEX])
+    assert rig.errors("reflex_reason") == ["communication_constraints_violation"]
+
+
+def test_a_command_to_a_state_of_the_future_is_ignored(rig):
+    rig.move()
+    rig.cycle(id=2**64 - 1, tau_J_d=np.zeros(7))
+    assert rig.server.waits_to_begin
+    rig.cycle(tau_J_d=np.zeros(7))
+    assert not rig.server.waits_to_begin
+
+
+def test_the_rate_of_torques_is_over_the_ticks_that_passed(rig):
+    for ticks in (1, 4):
+        before = rig.server.sensing.tau.copy()
+        rig.cycle(ticks=ticks)
+        gap = rig.server.sensing.tau - before
+        assert rig.server.sensing.dtau == pytest.approx(gap / (ticks * 1e-3))
 
 
 def test_it_holds_its_pose(rig):

@@ -23,7 +23,7 @@ from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
 #: What a piece is; any other number is a cycle.
-STREAM, DATAGRAM, HAND, LEAVES, STOP, GUIDES = range(6)
+STREAM, DATAGRAM, HAND, LEAVES, STOP, GUIDES, MOVES = range(7)
 
 
 @functools.cache
@@ -83,9 +83,10 @@ def seeds() -> list[bytes]:
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         command = np.zeros((), packets.COMMAND)
-        command["message_id"], command["q_c"] = 1 << 40, READY
+        command["message_id"], command["q_c"] = 3, READY  # the state of the first cycle after it
         move = piece(STREAM, message("<III", Request.MOVE, given.tobytes()))
-        found.append(hello + move + piece(DATAGRAM, command.tobytes()) + piece(9) + piece(9))
+        begun = hello + move + piece(DATAGRAM, command.tobytes())
+        found += [begun + piece(9) + piece(9), begun + piece(MOVES, bytes(range(1, 15)))]
     return [*found, hello + piece(STOP, b"\1") + piece(9), hello + piece(GUIDES, b"\1") + piece(9)]
 
 
@@ -114,6 +115,9 @@ def fuzz_box(data: bytes) -> None:
             server.press_user_stop(bool(body[:1] > b"\0"))
         elif kind == GUIDES:
             server.guide(bool(body[:1] > b"\0"))
+        elif kind == MOVES:  # of each joint: hundredths of a radian from READY, and of its speed
+            numbers = np.frombuffer(body[:14].ljust(14, b"\0"), np.int8) / 100.0
+            now = MeasuredArm(READY + numbers[:7], numbers[7:], z, z, z)
         server.observe(now)
         torques = server.act()
         hand.observe(np.zeros(2), np.zeros(2))

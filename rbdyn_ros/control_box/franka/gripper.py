@@ -63,6 +63,12 @@ class GripperServer:
         self._running = None
         self.open()
 
+    def restart(self) -> None:
+        """Begin anew after the simulated hand was reset; a command ends."""
+        if self._running is not None:
+            self._end(GripperStatus.ABORTED)
+        self._aim, self._grasped = None, False
+
     def answers(self) -> bytes:
         """Return what goes to the client by TCP now."""
         answers, self._answers = b"".join(self._answers), []

@@ -23,7 +23,7 @@ from rbdyn_ros.control_box.franka.laws import (
     guiding,
     joint_impedance,
 )
-from rbdyn_ros.control_box.franka.limits import COUNTED, MOST_LOST, TOLERANCE
+from rbdyn_ros.control_box.franka.limits import COUNTED, CYCLE, MOST_LOST, TOLERANCE
 from rbdyn_ros.control_box.franka.motion import ClientMotion
 from rbdyn_ros.control_box.franka.packets import (
     ControllerMode,
@@ -233,7 +233,7 @@ class RobotServer:
         """Begin anew after the simulated arm was reset; a motion ends."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
-        self._joints = None
+        self._joints, self._rested = None, 0
         self.sensing.forget()
 
     # a cycle
@@ -252,14 +252,31 @@ class RobotServer:
     @property
     def rests(self) -> bool:
         """Whether nothing changes until a client wants something."""
-        return self._motion is None and self._rested > SETTLED and self.mode != Mode.GUIDING
+        return self._holds and self._rested > SETTLED
 
-    def observe(self, now: MeasuredArm) -> bytes:
-        """Take the state of a tick; return the packet that tells the client."""
+    @property
+    def settles(self) -> bool:
+        """Whether it comes to rest without a client."""
+        return self._holds and self._rested <= SETTLED
+
+    @property
+    def _holds(self) -> bool:
+        return self._motion is None and self.mode != Mode.GUIDING
+
+    def observe(self, now: MeasuredArm, ticks: int = 1) -> bytes:
+        """Take the state of a tick; return the packet that tells the client.
+
+        Args:
+            now: the state.
+            ticks: since the last call; of those in between the box saw nothing.
+        """
         if self._joints is None:
             self._joints = Stream(now.q)
+        for _ in range(min(ticks - 1, MOST_LOST)):
+            self._pass()
+        self._number += ticks - 1
         ddq_d = self._joints.a if self._motion is not None else np.zeros(7)
-        self.sensing.take(now, self.settings, ddq_d)
+        self.sensing.take(now, self.settings, ddq_d, ticks * CYCLE)
         still = (np.abs(now.dq) < REST).all() and (np.abs(self._joints.v) < REST).all()
         self._rested = self._rested + 1 if still else 0
         if self._motion is not None and (error := self._violation()):
@@ -305,30 +322,39 @@ class RobotServer:
         self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, RequestStatus.SUCCESS)
         self._recovery = -1
 
-    def command(self, data: bytes) -> bool:
-        """Take a datagram; return whether it answers the newest state."""
+    def answered_by(self, data: bytes) -> int:
+        """Return the message_id that a datagram answers; 0: it is no command for now."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
-            return False
-        given = np.frombuffer(data, packets.COMMAND)[0]
-        if int(given["message_id"]) <= motion.answered:
-            return False  # doubled, or overtaken by a later one
-        motion.take(given)
-        return motion.answered >= self._number
+            return 0
+        number = int(np.frombuffer(data, packets.COMMAND)[0]["message_id"])
+        # not doubled, nor overtaken by a later one, nor to a state that no client has seen
+        return number if motion.answered < number <= self._number else 0
+
+    def command(self, data: bytes) -> None:
+        """Take a datagram."""
+        if self.answered_by(data):
+            assert self._motion is not None
+            self._motion.take(np.frombuffer(data, packets.COMMAND)[0])
 
     def act(self) -> Torques:
         """Return the torques of the joints until the next cycle, with gravity."""
+        self._pass()
+        s = self.sensing.at
+        torques = self._torques()
+        self._tau_d = torques.at(s.q, s.dq)
+        return replace(torques, effort=torques.effort + self.sensing.gravity)
+
+    def _pass(self) -> None:
+        """Move what is desired by a cycle."""
         assert self._joints is not None
-        motion, s = self._motion, self.sensing.at
+        motion = self._motion
         if motion is not None and motion.begun:
             self._advance(motion)
         elif self.mode == Mode.RECOVERY:
             self._move_back()
         elif motion is None:
             self._joints.brake(self.arm.limits.acceleration)
-        torques = self._torques()
-        self._tau_d = torques.at(s.q, s.dq)
-        return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _torques(self) -> Torques:
         """Return the torques of the controller that acts now, without gravity."""

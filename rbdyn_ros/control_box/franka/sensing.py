@@ -80,13 +80,18 @@ class Sensing:
         self.joint_collision[:], self.collision[:] = 0.0, 0.0
         self._observer.reset()
 
-    def take(self, now: MeasuredArm, settings: Settings, ddq_d: Array) -> None:
-        """Take a state; the desired acceleration decides which thresholds count."""
+    def take(
+        self, now: MeasuredArm, settings: Settings, ddq_d: Array, period: float = CYCLE
+    ) -> None:
+        """Take a state a period after the last one [s].
+
+        The desired acceleration decides which thresholds count.
+        """
         arm = self._arm
         tau = now.effort - arm.armature * now.qacc - arm.damping * now.dq
         tau += np.clip(now.friction, -arm.friction, arm.friction)
-        self.dtau, self.tau = (tau - self.tau) / CYCLE, tau
-        self.external = -self._observer.update(now.q, now.dq, tau, CYCLE)
+        self.dtau, self.tau = (tau - self.tau) / period, tau
+        self.external = -self._observer.update(now.q, now.dq, tau, period)
         arm.at(now.q, now.dq)
         self.flange, self.gravity = arm.flange(), arm.gravity_torque()
         F_T_K = settings.F_T_K

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with a control box: a client of raw sockets connects, and a wrong box is refused."""
 
-import os
 import socket
 import struct
 
@@ -11,12 +10,13 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from std_srvs.srv import SetBool
+from support.raw_client import address
 from support.robots import find
 
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.packets import Mode
 
-ADDRESS = f"127.8.{os.getpid() // 255 % 255}.{1 + os.getpid() % 254}"
+ADDRESS = address()
 
 
 @pytest.mark.parametrize("where", ["parameter", "scene"])
@@ -25,7 +25,8 @@ def test_a_node_with_a_box(simulate, peer, tmp_path, where):
     scene = tmp_path / "scene.yaml"
     scene.write_text(f"rbdyn_scene: 1\nrobot: {{file: {robot}, box: {box}}}\n")
     source = ("--scene", scene) if where == "scene" else (robot, "--box", box)
-    simulate(*source, "--ros-args", "-p", "time_mode:=lockstep")
+    forever = ("-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=0.0")
+    simulate(*source, "--ros-args", *forever)
     with (
         socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as client,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as states,
