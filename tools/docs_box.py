@@ -19,7 +19,12 @@ What `rbdyn sim --box franka` and `rb.BoxedArm` simulate of the Franka Control I
 | gripper | TCP 1338, version 3: homing, grasp, move, stop, states every 10 ms |
 | arms | Panda and FR3, told apart by the limit of joint 4; joints `...joint1` to `...joint7` in one chain on a fixed base |
 | requests | all twelve of version 10 |
-| motions | torques; joint positions and velocities, poses and twists of the end effector with elbow, each with both internal controllers or external torques; asynchronous joint goals |
+| motions | torques; joint positions and velocities, poses and twists of the end effector with elbow, each with both internal controllers or external torques; asynchronous joint goals with the internal controllers |
+| a Move while the arm brakes | begins when it rests |
+| deviations of a Move | from the path: end effector and elbow, with the internal controllers; goal deviations have no effect |
+| measured speeds | joints and the translation of the end effector are limited; rotations are limited as commanded |
+| loads, frames | at most 50 kg and 2 m from the flange |
+| bodies beside links 1 to 6 | count as parts of their link, in their pose of the robot file |
 | lost commands | torques stay, motions keep their acceleration; after 20 cycles the motion ends |
 | a late command | counts in the cycle in which it comes |
 | rotors | joints without a rotor inertia in the robot file get 0.1 kg m^2 (MuJoCo Menagerie) |

@@ -12,7 +12,15 @@ import rbdyn_ros as rb
 from rbdyn_ros.control_box.boxes import READY, BoxName, equipped
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.packets import Mode, MoveStatus, Request
+from rbdyn_ros.control_box.franka.gripper import GripperServer
+from rbdyn_ros.control_box.franka.packets import (
+    GripperRequest,
+    GripperStatus,
+    Mode,
+    MoveStatus,
+    Request,
+)
+from rbdyn_ros.control_box.franka.paths import Stream, joint_error
 from rbdyn_ros.control_box.franka.robot import RobotServer
 from rbdyn_ros.control_box.franka.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import check_address
@@ -26,8 +34,8 @@ WIDE = np.array([10.0, 3.12, 6.28] * 2)
 class Rig:
     """A simulated Panda, its server, and a client that speaks bytes."""
 
-    def __init__(self, connect=True):
-        source = find("panda.urdf")
+    def __init__(self, connect=True, source=None):
+        source = source or find("panda.urdf")
         self.m = equipped(rb.load(source), ["franka"])
         self.m.opt.timestep = 1e-3
         self.arm = FrankaArm(self.m, read(source))
@@ -273,6 +281,7 @@ def test_doubled_and_overtaken_commands_are_ignored(rig):
         ({"controller": 0, "generator": ALONE}, MoveStatus.INVALID_ARGUMENT),
         ({"deviation": -WIDE}, MoveStatus.INVALID_ARGUMENT),
         ({"controller": 0, "generator": 1, "asynchronous": 1}, MoveStatus.INVALID_ARGUMENT),
+        ({"generator": 0, "asynchronous": 1}, MoveStatus.INVALID_ARGUMENT),
     ],
 )
 def test_a_wrong_move_is_refused(rig, move, status):
@@ -397,6 +406,317 @@ def test_a_joint_beyond_its_limit_is_moved_back_by_the_recovery(rig):
             break
     assert state["robot_mode"] == Mode.IDLE
     assert state["q"][0] < rig.arm.upper[0]
+
+
+def hand_of(rig):
+    return rig.m.body_names.index("panda_link7")
+
+
+def speed_up(rig, name, goal, cycles):
+    """Accelerate a commanded velocity (n,) steadily to a goal."""
+    for k in range(cycles + 1):
+        state = rig.cycle(**{name: goal * k / cycles})
+    return state
+
+
+def jump(rig):
+    """Return how much the torques changed in the next cycle [N m]."""
+    before = rig.now.copy()
+    rig.cycle()
+    return np.abs(rig.now - before).max()
+
+
+def test_the_end_of_external_torques_does_not_pull_to_the_desired_joints(rig):
+    rig.move(EXTERNAL, 1)
+    speed_up(rig, "dq_c", 0.5 * np.eye(7)[0], 200)
+    for k in range(200):
+        state = rig.cycle(dq_c=0.5 * np.eye(7)[0] * (1.0 - (k + 1) / 200))
+    assert abs(state["q_d"][0] - state["q"][0]) > 0.05
+    rig.cycle(dq_c=np.zeros(7), motion_generation_finished=1)
+    assert rig.answer() == bytes([MoveStatus.SUCCESS])
+    assert jump(rig) < 5.0
+    for _ in range(100):
+        rig.cycle()
+        assert np.abs(rig.d.qvel[:7]).max() < 0.1
+
+
+def test_the_end_of_a_cartesian_impedance_holds_a_pushed_arm_where_it_is(rig):
+    rig.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
+    rig.ask(Request.SET_CARTESIAN_IMPEDANCE, np.array([100.0] * 3 + [50.0] * 3).tobytes())
+    rig.move(1, 1)
+    for _ in range(1500):
+        rig.d.xfrc_applied[hand_of(rig), :3] = [0.0, 20.0, 0.0]
+        state = rig.cycle(dq_c=np.zeros(7))
+    assert np.abs(state["q_d"] - state["q"]).max() > 0.1
+    rig.cycle(dq_c=np.zeros(7), motion_generation_finished=1)
+    assert jump(rig) < 30.0  # the push itself is 20 N at less than a metre
+
+
+def test_a_move_waits_until_the_arm_has_braked(rig):
+    rig.move(0, 1)
+    state = speed_up(rig, "dq_c", np.eye(7)[0], 200)
+    rig.ask(Request.STOP_MOVE)
+    given = np.zeros((), packets.PAYLOADS[Request.MOVE])
+    given["generator"], given["path_deviation"] = 1, WIDE[:3]
+    assert rig.ask(Request.MOVE, given.tobytes()) is None
+    before, started = state["dq_d"], None
+    while started is None:
+        state = rig.cycle()
+        assert np.abs(state["dq_d"] - before).max() < 0.0151
+        before, started = state["dq_d"], rig.answer()
+    assert started == bytes([MoveStatus.STARTED])
+    assert state["robot_mode"] == Mode.MOVE
+
+
+def test_a_move_that_waits_ends_with_stop_move(rig):
+    rig.move(0, 1)
+    speed_up(rig, "dq_c", np.eye(7)[0], 200)
+    rig.ask(Request.STOP_MOVE)
+    given = np.zeros((), packets.PAYLOADS[Request.MOVE])
+    rig.ask(Request.MOVE, given.tobytes())
+    rig.server.request(struct.pack("<III", Request.STOP_MOVE, 99, 12))
+    assert bytes([MoveStatus.PREEMPTED]) in rig.server.answers()
+    for _ in range(200):
+        assert rig.cycle()["robot_mode"] == Mode.IDLE
+
+
+def test_a_push_without_a_motion_does_not_end_the_next_one(rig):
+    for _ in range(200):
+        rig.d.xfrc_applied[hand_of(rig), :3] = [0.0, 60.0, 0.0]
+        state = rig.cycle()
+    assert state["cartesian_collision"].any()
+    rig.d.xfrc_applied[:] = 0.0
+    for _ in range(500):
+        rig.cycle()
+    rig.ask(Request.AUTOMATIC_ERROR_RECOVERY)
+    assert not rig.cycle()["cartesian_collision"].any()
+    rig.server.sensing.collision[:] = 1.0
+    assert rig.move() == MoveStatus.STARTED
+    assert rig.cycle()["robot_mode"] == Mode.MOVE
+
+
+def guided_away(rig):
+    rig.server.guide(True)
+    for _ in range(300):
+        rig.d.xfrc_applied[hand_of(rig), :3] = [10.0, 10.0, 0.0]
+        rig.cycle()
+    rig.d.xfrc_applied[:] = 0.0
+    assert np.abs(rig.d.qpos[:7] - READY).max() > 0.05
+
+
+def test_a_user_stop_holds_a_guided_arm_where_it_is(rig):
+    guided_away(rig)
+    rig.server.press_user_stop(True)
+    assert jump(rig) < 30.0
+
+
+def test_a_reset_ends_guiding_and_errors(rig):
+    rig.ask(Request.SET_GUIDING_MODE, bytes(7))
+    rig.server.guide(True)
+    rig.cycle()
+    rig.d.qpos[:7] += 0.3
+    rig.server.restart()
+    assert rig.cycle()["robot_mode"] == Mode.IDLE
+    rig.cycle()
+    assert rig.now == pytest.approx(rig.server.sensing.gravity, abs=1.0)
+    rig.move()
+    rig.cycle(tau_J_d=np.full(7, 5.0))
+    assert rig.cycle()["robot_mode"] == Mode.REFLEX
+    rig.server.restart()
+    assert rig.cycle()["robot_mode"] == Mode.IDLE
+    assert rig.errors() == []
+
+
+def test_settings_do_not_jerk_a_guided_arm(rig):
+    frame = np.eye(4)
+    frame[0, 3] = 0.3
+    guided_away(rig)
+    assert rig.ask(Request.SET_EE_TO_K, frame.T.ravel().tobytes()) == b"\x01"
+    assert rig.ask(Request.SET_NE_TO_EE, frame.T.ravel().tobytes()) == b"\x01"
+    assert rig.ask(Request.SET_GUIDING_MODE, bytes(7)) == b"\x00"
+    rig.d.qvel[:] = 0.0
+    rig.cycle()
+    assert jump(rig) < 5.0
+
+
+def test_the_user_stop_keeps_errors_and_its_release_ends_no_motion(rig):
+    rig.move()
+    rig.cycle(tau_J_d=np.zeros(7))
+    rig.server.press_user_stop(False)
+    assert rig.cycle(tau_J_d=np.zeros(7))["robot_mode"] == Mode.MOVE
+    rig.cycle(tau_J_d=np.full(7, 5.0))
+    rig.server.press_user_stop(True)
+    assert rig.cycle()["robot_mode"] == Mode.USER_STOPPED
+    rig.server.press_user_stop(False)
+    assert rig.cycle()["robot_mode"] == Mode.REFLEX
+    assert rig.errors() == ["controller_torque_discontinuity"]
+
+
+def test_the_next_client_gets_no_answer_to_a_recovery_of_the_last(rig):
+    rig.move()
+    rig.cycle(tau_J_d=np.zeros(7))
+    rig.cycle(tau_J_d=np.full(7, 5.0))
+    rig.ask(Request.AUTOMATIC_ERROR_RECOVERY)
+    rig.server.close()
+    for _ in range(300):
+        state = rig.cycle()
+    assert state["robot_mode"] == Mode.IDLE
+    assert rig.server.answers() == b""
+
+
+def test_a_torque_may_change_by_the_cycles_that_were_lost(rig):
+    rig.move()
+    rig.cycle(tau_J_d=np.zeros(7))
+    rig.cycle()
+    rig.cycle(tau_J_d=np.full(7, 1.8))
+    assert rig.errors() == []
+    rig.cycle(tau_J_d=np.full(7, 4.0))
+    assert rig.errors() == ["controller_torque_discontinuity"]
+
+
+def test_the_first_elbow_may_be_the_measured_one(rig):
+    rig.move(0, 3)
+    for _ in range(3):
+        rig.cycle(valid_elbow=1, elbow_c=[1e-3, -1.0])
+    assert rig.errors() == []
+    assert rig.cycle()["q_d"][2] == pytest.approx(1e-3, abs=1e-4)
+
+
+def test_the_elbow_may_not_leave_its_deviation(rig):
+    rig.move(0, 1, deviation=np.array([10.0, 3.0, 1e-4] * 2))
+    rig.cycle(dq_c=np.zeros(7))
+    rig.d.qpos[rig.arm.qposadr[2]] += 1e-3
+    rig.cycle(dq_c=np.zeros(7))
+    assert rig.errors() == ["max_path_pose_deviation_violation"]
+
+
+def test_the_speed_limit_is_that_of_the_end_effector(rig):
+    frame = np.eye(4)
+    frame[0, 3] = 2.0
+    rig.ask(Request.SET_EE_TO_K, frame.T.ravel().tobytes())
+    rig.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
+    rig.move(0, 1)
+    speed_up(rig, "dq_c", 0.9 * np.eye(7)[0], 400)
+    twist = rig.server.sensing.at.J @ rig.server.sensing.at.dq
+    assert np.linalg.norm(twist[:3]) > rig.arm.limits.translation[0] * 1.01
+    assert rig.errors() == []
+    rig = Rig()
+    rig.ask(Request.SET_NE_TO_EE, frame.T.ravel().tobytes())
+    rig.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
+    rig.move(0, 1)
+    speed_up(rig, "dq_c", 0.9 * np.eye(7)[0], 400)
+    assert rig.errors() == ["cartesian_velocity_violation"]
+
+
+def test_a_panda_may_move_fast_near_a_limit(rig):
+    stream = Stream(rig.arm.upper - 4e-3, np.full(7, 1.0))
+    assert joint_error("", stream, np.zeros(7), rig.arm) == ""
+
+
+@pytest.mark.parametrize(
+    ("mass", "com", "inertia"),
+    [
+        (1e5, [0.0] * 3, np.zeros(9)),
+        (1.0, [9e5, 0.0, 0.0], np.zeros(9)),
+        (1.0, [0.0] * 3, np.array([0.5, 0.1, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.5])),
+        (1.0, [0.0] * 3, 1e5 * np.eye(3).ravel()),
+    ],
+)
+def test_a_load_that_no_arm_carries_is_refused(rig, mass, com, inertia):
+    assert rig.ask(Request.SET_LOAD, np.array([mass, *com, *inertia]).tobytes()) == b"\x02"
+
+
+def test_a_frame_far_from_the_flange_is_refused(rig):
+    frame = np.eye(4)
+    frame[0, 3] = 9.0
+    assert rig.ask(Request.SET_NE_TO_EE, frame.T.ravel().tobytes()) == b"\x02"
+
+
+@pytest.mark.parametrize(
+    ("generator", "command"),
+    [
+        (0, {"q_c": np.full(7, 1e305)}),
+        (1, {"dq_c": np.full(7, -1e305)}),
+        (2, {"O_T_EE_c": np.full(16, 1e200)}),
+        (3, {"O_dP_EE_c": np.full(6, 1e305)}),
+        (3, {"valid_elbow": 1, "elbow_c": [1e305, -1.0]}),
+    ],
+)
+def test_huge_numbers_are_refused(rig, generator, command):
+    rig.move(0, generator)
+    with np.errstate(all="raise"):
+        rig.cycle(**command)
+    assert rig.answer() == bytes([MoveStatus.INPUT_ERROR])
+
+
+def test_a_body_fixed_to_a_link_counts_with_it(tmp_path):
+    camera = """<link name="camera"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+      <inertia ixx="0.01" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="bracket" type="fixed"><origin xyz="0 0.1 0.2" rpy="0.3 0.2 0.1"/>
+      <parent link="panda_link4"/><child link="camera"/></joint></robot>"""
+    text = find("panda.urdf").read_text().replace("</robot>", camera)
+    source = tmp_path / "panda.urdf"
+    source.write_text(text)
+    rig = Rig(source=source)
+    q, dq = np.add(READY, 0.2), np.linspace(-0.5, 0.5, 7)
+    rig.d.qpos[:7], rig.d.qvel[:7] = q, dq
+    rig.arm.at(q, dq)
+    exact = rb.mass_matrix(rig.m, rig.d)[:7, :7]
+    assert rig.arm.inertia() == pytest.approx(exact, abs=1e-9)
+    assert rig.arm.gravity_torque() == pytest.approx(rb.gravity_term(rig.m, rig.d)[:7], abs=1e-9)
+
+
+class Hand:
+    """The server of the hand, with fingers that stop at given widths."""
+
+    def __init__(self, rig, width):
+        self.server = GripperServer(rig.arm, print)
+        self.server.udp_port = 1
+        self.fingers, self.number = len(rig.arm.fingers), 0
+        self.stop(width)
+
+    def stop(self, width, cycles=1):
+        """Stop the fingers at a width; return how far each wants to open [m]."""
+        for _ in range(cycles):
+            self.server.observe(np.full(self.fingers, width / 2.0), np.zeros(self.fingers))
+            torques = self.server.act()
+        return torques.position[0] - width / 2.0
+
+    def grasp(self, width, stops, tolerance=0.005):
+        self.number += 1
+        body = struct.pack("<5d", width, tolerance, tolerance, 0.05, 30.0)
+        head = struct.pack("<HII", GripperRequest.GRASP, self.number, 10 + len(body))
+        self.server.request(head + body)
+        wants = self.stop(stops, 500)
+        return wants, self.server.answers()[10:]
+
+    @property
+    def holds(self):
+        return bool(np.frombuffer(self.server.packet(), packets.GRIPPER_STATE)[0]["is_grasped"])
+
+
+@pytest.mark.parametrize(("begins", "side"), [(0.06, -1.0), (0.02, 1.0)])
+def test_a_second_grasp_keeps_its_object(rig, begins, side):
+    hand = Hand(rig, begins)
+    for _ in range(2):
+        wants, answer = hand.grasp(0.04, 0.04 + side * 2e-4)
+        assert answer == bytes(2)
+        assert side * wants > 1e-3
+        assert hand.holds
+    hand.stop(0.04 + side * 0.01)
+    assert not hand.holds
+
+
+def test_a_grasp_of_what_is_between_the_fingers_closes(rig):
+    hand = Hand(rig, 0.0398)
+    wants, answer = hand.grasp(0.04, 0.0398)
+    assert answer == bytes(2)
+    assert wants < -1e-3
+
+
+def test_closed_fingers_grasp_nothing(rig):
+    _, answer = Hand(rig, 0.0).grasp(0.0, 0.0)
+    assert answer == bytes([GripperStatus.UNSUCCESSFUL, 0])
 
 
 def test_another_robot_is_refused():

@@ -98,3 +98,37 @@ def test_it_follows_with_its_time_constant(arm):
 def test_a_gain_must_be_positive(arm, gain):
     with refused(rb.ParameterError, "bad-argument"):
         rb.MomentumObserver(arm, gain)
+
+
+def test_another_payload_changes_nothing_at_once(arm):
+    heavy = rb.with_payload(arm, arm.frame_names[-1], 1.0, (0.0, 0.0, 0.1))
+    d, qvel = rb.make_data(heavy), np.full(arm.nv, 0.5)
+    observer = rb.MomentumObserver(arm, GAIN)
+    observer.update(POSE, qvel, np.zeros(arm.nv), PERIOD)
+    observer.change(heavy)
+    d.qpos[:], d.qvel[:] = POSE, qvel
+    still = rb.gravity_term(heavy, d) - rb.coriolis_matrix(heavy, d).T @ qvel
+    assert observer.update(POSE, qvel, still, PERIOD) == pytest.approx(np.zeros(arm.nv), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"period": 0.0},
+        {"period": -1.0},
+        {"period": np.nan},
+        {"qpos": np.full(7, np.nan)},
+        {"qvel": np.full(7, np.inf)},
+        {"qvel": np.zeros(6)},
+        {"effort": np.full(7, np.nan)},
+        {"effort": 0.0},
+    ],
+)
+def test_a_wrong_measurement_is_refused_and_changes_nothing(arm, wrong):
+    good = {"qpos": POSE, "qvel": np.zeros(7), "effort": np.zeros(7), "period": PERIOD}
+    observer, other = rb.MomentumObserver(arm, GAIN), rb.MomentumObserver(arm, GAIN)
+    for each in (observer, other):
+        each.update(**good)
+    with refused(rb.ParameterError, "bad-argument"):
+        observer.update(**good | wrong)
+    assert (observer.update(**good) == other.update(**good)).all()

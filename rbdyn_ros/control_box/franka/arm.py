@@ -97,7 +97,8 @@ class FrankaArm:
                 f"link {quote(joints[0].parent)} moves; a Franka control box needs an arm whose "
                 "base is fixed to the world"
             )
-        behind = _behind(description, joints[-1].child)
+        tails = [_behind(description, joint.child) for joint in joints]
+        behind = tails[-1]
         self.finger_joints = [
             m.jnt_names.index(j.name) for j in behind if j.type == "prismatic" and j.mimic is None
         ]
@@ -106,8 +107,9 @@ class FrankaArm:
         self.finger_effort = m.jnt_effort[self.finger_joints].copy()
         self.finger_reach = m.jnt_range[self.finger_joints, 1].copy()
         self.mimics = any(j.type == "prismatic" and j.mimic is not None for j in behind)
-        links = {link.name: link.inertial for link in description.links}
-        self.hand = _lumped(m, joints[-1].child, {j.child: links[j.child] for j in behind})
+        links = _inertials(m, description, joints, tails)
+        bodies = {j.child: links[j.child] for j in behind}
+        self.hand = _lumped(m, joints[-1].child, bodies, np.array([0.0, 0.0, FLANGE]))
         self.urdf = _urdf(self.limits, joints, links)
         self._alone = load_urdf(self.urdf)
         self._alone.opt.gravity = tuple(quat_to_mat(m.frame_quat[base]).T @ m.opt.gravity)
@@ -222,25 +224,48 @@ def _behind(description: Description, link: str) -> list[Joint]:
     return found
 
 
+def _inertials(
+    m: Model, description: Description, joints: list[Joint], tails: list[list[Joint]]
+) -> dict[str, Inertial | None]:
+    """Return the inertia of all links; bodies beside links 1 to 6, as a camera, count there.
+
+    Args:
+        m: the robot.
+        description: of it.
+        joints: of the arm.
+        tails: all joints behind each of them.
+    """
+    found = {link.name: link.inertial for link in description.links}
+    for joint, tail, after in zip(joints, tails, tails[1:], strict=False):
+        chain = {j.child for j in (*joints, *after)}
+        beside = [j.child for j in tail if j.child not in chain]
+        if beside:
+            bodies = {name: found[name] for name in (joint.child, *beside)}
+            body = _lumped(m, joint.child, bodies, np.zeros(3))
+            com, six = tuple(body.com.tolist()), tuple(body.six.tolist())
+            found[joint.child] = Inertial(body.mass, Pose(com), six)
+    return found
+
+
 def _inertia(six: tuple[float, ...] | Array) -> Array:
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _lumped(m: Model, link7: str, links: dict[str, Inertial | None]) -> Load:
-    """Return the links as one body at the flange, with closed fingers."""
+def _lumped(m: Model, link: str, links: dict[str, Inertial | None], origin: Array) -> Load:
+    """Return links as one body, in the axes of a link at an origin, with closed fingers."""
     d = make_data(m)
     for j in range(m.njnt):  # closed fingers, joints at zero
         if m.jnt_dofnum[j] == 1:
             d.qpos[m.jnt_qposadr[j]] = 0.0
-    p7, R7 = frame_pose(m, d, link7)
+    p0, R0 = frame_pose(m, d, link)
     mass, moment, parts = 0.0, np.zeros(3), []
     for name, inertial in links.items():
         if inertial is None or inertial.mass == 0.0:
             continue
         p, R = frame_pose(m, d, name)
-        com = R7.T @ (p + R @ np.array(inertial.origin.pos) - p7) - [0.0, 0.0, FLANGE]
-        turn = R7.T @ R @ quat_to_mat(inertial.origin.quat)
+        com = R0.T @ (p + R @ np.array(inertial.origin.pos) - p0) - origin
+        turn = R0.T @ R @ quat_to_mat(inertial.origin.quat)
         parts.append((inertial.mass, com, turn @ _inertia(inertial.inertia) @ turn.T))
         mass += inertial.mass
         moment += inertial.mass * com

@@ -46,9 +46,10 @@ class GripperServer:
         self._x = self._v = np.zeros(len(arm.fingers))
         self._aim: Array | None = None  # of each finger [m]
         self._goal, self._speed, self._force = 0.0, 0.0, MOVING_FORCE
-        self._running: tuple[GripperRequest, int, Any] | None = None
+        self._running: tuple[GripperRequest, int] | None = None
         self._stopped = 0
         self._grasped = False
+        self._low = self._high = 0.0  # widths that count as grasped [m]
         self._number = 0
         self.open()
 
@@ -141,19 +142,29 @@ class GripperServer:
         return bool(right and (command == GripperRequest.MOVE or given["force"] > 0.0))
 
     def _begin(self, command: GripperRequest, number: int, given: Any) -> None:
-        self._running, self._stopped, self._grasped = (command, number, given), 0, False
+        from_inside = self._grasped and self._goal > self.width / 2.0
+        self._running, self._stopped, self._grasped = (command, number), 0, False
         self._goal, self._speed, self._force = self._most / 2.0, HOMING_SPEED, MOVING_FORCE
         if command != GripperRequest.HOMING:
             self._goal = float(given["width"]) / 2.0
             self._speed = min(float(given["speed"]), MOST_SPEED)
         if command == GripperRequest.GRASP:
             self._force = min(float(given["force"]), MOST_FORCE)
-            closes = self._goal < self.width / 2.0
-            self._goal = 0.0 if closes else self._most / 2.0
+            width = float(given["width"])
+            self._low, self._high = width - given["inner"], width + given["outer"]
+            # what is held already stays held
+            opens = from_inside if self._is_between() else width > self.width
+            self._goal = self._most / 2.0 if opens else 0.0
+
+    def _is_between(self) -> bool:
+        return bool(self._low <= self.width <= self._high)
+
+    def _is_there(self) -> bool:
+        return abs(self.width / 2.0 - self._goal) < REACHED
 
     def _end(self, status: GripperStatus) -> None:
         assert self._running is not None
-        command, number, _ = self._running
+        command, number = self._running
         self._running = None
         self._answer(command, number, status)
 
@@ -164,6 +175,7 @@ class GripperServer:
             self._aim, self._goal = x.copy(), float(x.mean())
         still = bool((np.abs(v) < STILL).all())
         self._stopped = self._stopped + 1 if still else 0
+        self._grasped = self._grasped and self._is_between() and not self._is_there()
         if self._running is not None:
             self._judge()
         self._number += 1
@@ -172,13 +184,11 @@ class GripperServer:
     def _judge(self) -> None:
         """End the command when its width is reached or the fingers have stopped."""
         assert self._running is not None
-        command, _, given = self._running
-        there = abs(self.width / 2.0 - self._goal) < REACHED
+        command, there = self._running[0], self._is_there()
         if command == GripperRequest.GRASP:
             if self._stopped < CYCLES:
                 return
-            low, high = given["width"] - given["inner"], given["width"] + given["outer"]
-            self._grasped = bool(low <= self.width <= high) and not there
+            self._grasped = self._is_between() and not there
             done = self._grasped
         elif there or self._stopped >= CYCLES:
             done = there

@@ -70,7 +70,7 @@ PANDA = InterfaceLimits(
     np.array([2.175, 10.0, 5000.0]),
     -0.467002423653011,
     _seven(0.0),
-    _seven(100.0),  # the Panda's limits do not depend on positions
+    _seven(1e9),  # the Panda's limits do not depend on positions
 )
 FR3 = InterfaceLimits(
     "FR3",

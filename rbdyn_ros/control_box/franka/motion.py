@@ -14,7 +14,7 @@ from rbdyn_ros.control_box.franka.limits import CYCLE, START_JOINTS, TOLERANCE
 from rbdyn_ros.control_box.franka.packets import ControllerMode, Generator, MoveStatus
 from rbdyn_ros.control_box.franka.paths import CartesianPath, Stream, joint_error
 from rbdyn_ros.control_box.franka.sensing import SINGULAR
-from rbdyn_ros.control_box.franka.settings import Settings
+from rbdyn_ros.control_box.franka.settings import LARGEST, Settings
 
 _CARTESIAN = (Generator.CARTESIAN_POSITION, Generator.CARTESIAN_VELOCITY)
 _JOINT = "joint_motion_generator_"
@@ -37,7 +37,7 @@ class ClientMotion:
         arm: the robot.
         joints: the desired joints, which follow the commands.
         path: of a Cartesian motion, or None.
-        deviation: largest deviation from the path: [m], [rad], elbow [rad].
+        deviation: (3,) largest from the path: [m], [rad], elbow [rad].
         asynchronous: goals come now and then, and the box moves there within `speed`.
         speed: (7,) of an asynchronous motion.
         begun: whether a command came.
@@ -45,7 +45,7 @@ class ClientMotion:
         fresh: whether it came in this cycle.
         lost: cycles without a command, in a row.
         finished: the last command ends the motion.
-        is_finite: the last command had only finite numbers.
+        is_finite: the last command had only finite numbers below LARGEST.
         torque: (7,) of the external controller.
     """
 
@@ -85,7 +85,8 @@ class ClientMotion:
         if alone and controller != ControllerMode.EXTERNAL:
             return MoveStatus.INVALID_ARGUMENT
         if asynchronous and (
-            generator != Generator.JOINT_POSITION
+            controller == ControllerMode.EXTERNAL
+            or generator != Generator.JOINT_POSITION
             or not ((speed > 0.0) & (speed <= arm.limits.velocity * (1.0 + TOLERANCE))).all()
         ):
             return MoveStatus.INVALID_ARGUMENT
@@ -115,10 +116,10 @@ class ClientMotion:
     def advance(self) -> str:
         """Follow the command of this cycle, or go on without one; return an error by its name."""
         came, self.fresh = self.fresh, False
-        self.lost = 0 if came or self.asynchronous else self.lost + 1
         if self.asynchronous:
             return self._go(came)
         if not came:
+            self.lost += 1
             if self.path is not None:
                 self.path.extrapolate()
             elif self.generator != Generator.NONE:
@@ -129,7 +130,7 @@ class ClientMotion:
         error = self._follow()
         if error:  # the wrong command is not followed
             j.x, j.v, j.a = before
-        self._first = False
+        self._first, self.lost = False, 0
         return error
 
     def _follow(self) -> str:
@@ -143,14 +144,14 @@ class ClientMotion:
             return ""
         self.finished = bool(c["motion_generation_finished"])
         numbers = c[_USES[self.generator]].copy()
-        if not np.isfinite(numbers).all():
+        if not _is_plain(numbers):
             self.is_finite = False
             kind = "cartesian_motion_generator_" if self.path is not None else _JOINT
             return f"{kind}velocity_discontinuity"
         if self.path is None:
             return self._take_joints(numbers)
         elbow = c["elbow_c"].copy() if c["valid_elbow"] else None
-        if elbow is not None and not np.isfinite(elbow).all():
+        if elbow is not None and not _is_plain(elbow):
             self.is_finite = False
             return "cartesian_motion_generator_elbow_limit_violation"
         if self.generator == Generator.CARTESIAN_POSITION:
@@ -158,7 +159,7 @@ class ClientMotion:
         return self.path.take_twist(numbers, elbow)
 
     def _take_torque(self, torque: Array) -> str:
-        self.is_finite = bool(np.isfinite(torque).all())
+        self.is_finite = _is_plain(torque)
         most = self.arm.limits.torque_rate * CYCLE * (1.0 + self.lost) * (1.0 + TOLERANCE)
         if not self.is_finite or (np.abs(torque - self.torque) > most).any():
             return "controller_torque_discontinuity"
@@ -180,7 +181,7 @@ class ClientMotion:
         """Move to the goal of an asynchronous motion."""
         if came:
             goal = self._given["q_c"].copy()
-            self.is_finite = bool(np.isfinite(goal).all())
+            self.is_finite = _is_plain(goal)
             self.finished = bool(self._given["motion_generation_finished"])
             if not self.is_finite:
                 return f"{_JOINT}velocity_discontinuity"
@@ -190,3 +191,7 @@ class ClientMotion:
         assert self._goal is not None
         self.joints.approach(self._goal, self.speed, self.arm.limits.acceleration)
         return ""
+
+
+def _is_plain(numbers: Array) -> bool:
+    return bool((np.abs(numbers) < LARGEST).all())  # a NaN is not below it

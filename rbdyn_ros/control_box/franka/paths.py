@@ -202,8 +202,12 @@ class CartesianPath:
     def _take_elbow(self, elbow: Array, limits: InterfaceLimits) -> str:
         if elbow[1] != np.sign(self._joints.x[3] - limits.flip):
             return "cartesian_motion_generator_elbow_sign_inconsistent"
-        if not self._begun and abs(elbow[0] - self.elbow.x[0]) > START_JOINTS:
-            return "cartesian_motion_generator_start_elbow_invalid"
+        if not self._begun:
+            if abs(elbow[0] - self.elbow.x[0]) > START_JOINTS:
+                return "cartesian_motion_generator_start_elbow_invalid"
+            self.elbow.begin(elbow[:1])
+            self._follow()
+            self._joints.begin(self._joints.x)
         jerk = self.elbow.to(elbow[:1])
         if broken(self.elbow.v, self.elbow.a, jerk, limits.elbow):
             return "cartesian_motion_generator_elbow_limit_violation"

@@ -72,6 +72,7 @@ class RobotServer:
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
         self._recovery = -1  # number of the request that waits for its end
+        self._next: tuple[int, np.ndarray] | None = None  # a Move that waits until the arm rests
         self.open()
 
     # a client
@@ -87,6 +88,7 @@ class RobotServer:
         if self._motion is not None:
             self._log("the client left in a motion; the arm brakes and waits for the next client")
             self._reflex("communication_constraints_violation")
+        self._recovery, self._next = -1, None
         self.open()
 
     def answers(self) -> bytes:
@@ -119,8 +121,18 @@ class RobotServer:
         elif self._motion is not None:
             self._answer(command, number, RequestStatus.NOT_POSSIBLE)
         else:
-            self._answer(command, number, self.settings.apply(command, given))
-            self.sensing.change()
+            self._set(command, number, given)
+
+    def _set(self, command: Request, number: int, given: np.ndarray) -> None:
+        guided = self.mode == Mode.GUIDING
+        if guided and command in (Request.SET_EE_TO_K, Request.SET_NE_TO_EE):
+            # guiding holds axes of the stiffness frame
+            self._answer(command, number, RequestStatus.NOT_POSSIBLE)
+            return
+        self._answer(command, number, self.settings.apply(command, given))
+        self.sensing.change()
+        if guided:
+            self.guide(True)  # axes that are locked now stay where they are
 
     def _answer(self, command: Request, number: int, status: int, more: bytes = b"") -> None:
         self._answers.append(self._framing.answer(command, number, bytes([status]) + more))
@@ -143,9 +155,13 @@ class RobotServer:
     # motions
 
     def _begin(self, number: int, given: np.ndarray) -> None:
-        """Begin a Move, or refuse it."""
-        if self.mode != Mode.IDLE or self._motion is not None or self._joints is None:
+        """Begin a Move, refuse it, or keep it until the arm has braked."""
+        busy = self._motion is not None or self._next is not None
+        if self.mode != Mode.IDLE or busy or self._joints is None:
             self._answer(Request.MOVE, number, MoveStatus.NOT_POSSIBLE)
+            return
+        if (np.abs(self._joints.v) >= REST).any():
+            self._next = number, given
             return
         s = self.sensing.at
         q = self._joints.x
@@ -158,6 +174,7 @@ class RobotServer:
         self.mode, self._motion, self._joints = Mode.MOVE, motion, joints
         if motion.generator == Generator.NONE:
             self._joints = Stream(s.q)
+        self.sensing.clear()
         self._reasons[:] = False
         self._received.clear()
         self._tau_d = np.zeros(7)
@@ -168,12 +185,19 @@ class RobotServer:
         motion, self._motion = self._motion, None
         assert motion is not None
         self._answer(Request.MOVE, motion.number, status)
-        if motion.generator == Generator.NONE:
-            self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
+        if motion.controller != ControllerMode.JOINT_IMPEDANCE:
+            self._hold()  # no spring held the arm at q_d
         self.mode, self._rested = Mode.IDLE, 0
         self._received.clear()
 
+    def _hold(self) -> None:
+        """Let the desired joints go on from the measured ones, and brake."""
+        self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
+
     def _stop_move(self, number: int) -> None:
+        if self._next is not None:
+            self._answer(Request.MOVE, self._next[0], MoveStatus.PREEMPTED)
+            self._next = None
         if self._motion is not None:
             self._finish(MoveStatus.PREEMPTED)
         self._answer(Request.STOP_MOVE, number, RequestStatus.SUCCESS)
@@ -188,6 +212,7 @@ class RobotServer:
 
     def _recover(self, number: int) -> None:
         if self.mode in (Mode.IDLE, Mode.GUIDING):
+            self.sensing.clear()
             self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.SUCCESS)
         elif self.mode != Mode.REFLEX:
             self._answer(Request.AUTOMATIC_ERROR_RECOVERY, number, RequestStatus.NOT_POSSIBLE)
@@ -198,12 +223,17 @@ class RobotServer:
         """Press or release the user stop."""
         if pressed == (self.mode == Mode.USER_STOPPED):
             return
-        if pressed and self._motion is not None:
+        if not pressed:
+            self.mode = Mode.REFLEX if self._errors.any() else Mode.IDLE
+            return
+        if self._motion is not None:
             self._finish(MoveStatus.USER_STOP)
-        if self._recovery >= 0 and pressed:
+        if self.mode == Mode.GUIDING:
+            self._hold()
+        if self._recovery >= 0:
             self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, 5)  # kEmergencyAborted
             self._recovery = -1
-        self.mode = Mode.USER_STOPPED if pressed else Mode.IDLE
+        self.mode = Mode.USER_STOPPED
 
     def guide(self, on: bool) -> bool:
         """Begin or end guiding by hand; return whether the arm may be guided now."""
@@ -213,7 +243,7 @@ class RobotServer:
             self._guide_T = self.sensing.at.T
             self._joints = Stream(self.sensing.at.q)
         elif self.mode == Mode.GUIDING:
-            self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
+            self._hold()
         self.mode = Mode.GUIDING if on else Mode.IDLE
         return True
 
@@ -221,8 +251,11 @@ class RobotServer:
         """Begin as after switching on: without errors, load or settings; the user stop stays."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
+        if self.mode == Mode.GUIDING:
+            self._hold()
         if self.mode != Mode.USER_STOPPED:
             self.mode = Mode.IDLE
+        self._next = None
         self.arm.carry(NO_LOAD)
         self.settings = Settings(self.arm)
         self.sensing.change()
@@ -230,11 +263,11 @@ class RobotServer:
         self._errors[:], self._reasons[:], self._recovery = False, False, -1
 
     def restart(self) -> None:
-        """Begin anew after the simulated arm was reset; a motion ends."""
+        """Begin anew after the simulated arm was reset; motions, guiding and errors end."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
+        self._recovered()
         self._joints, self._rested = None, 0
-        self.sensing.forget()
 
     # a cycle
 
@@ -283,6 +316,9 @@ class RobotServer:
             self._reflex(error)
         if self.mode == Mode.RECOVERY and self._rested > 1 and self._is_inside():
             self._recovered()
+        if self._next is not None:
+            (number, given), self._next = self._next, None
+            self._begin(number, given)
         return self.packet()
 
     def _violation(self) -> str:
@@ -295,19 +331,21 @@ class RobotServer:
             return "joint_position_limits_violation"
         if (np.abs(s.dq) > limits.velocity * more).any():
             return "joint_velocity_violation"
-        twist = s.J @ s.dq
-        if np.linalg.norm(twist[:3]) > limits.translation[0] * more:
+        twist, T = s.J @ s.dq, sensing.flange @ self.settings.F_T_EE
+        speed = twist[:3] + np.cross(twist[3:], T[:3, 3] - s.T[:3, 3])
+        if np.linalg.norm(speed) > limits.translation[0] * more:
             return "cartesian_velocity_violation"
         if sensing.joint_collision.any():
             return "joint_reflex"
         if sensing.collision.any():
             return "cartesian_reflex"
         if motion.begun and motion.controller != ControllerMode.EXTERNAL:
-            gap = self._desired_flange() @ self.settings.F_T_EE
-            T = sensing.flange @ self.settings.F_T_EE
-            turn = np.linalg.norm(turn_between(T[:3, :3], gap[:3, :3]))
-            away = np.linalg.norm(gap[:3, 3] - T[:3, 3])
-            if away > motion.deviation[0] or turn > motion.deviation[1]:
+            assert self._joints is not None
+            T_d = self._desired_flange() @ self.settings.F_T_EE
+            away = np.linalg.norm(T_d[:3, 3] - T[:3, 3])
+            turn = np.linalg.norm(turn_between(T[:3, :3], T_d[:3, :3]))
+            elbow = abs(self._joints.x[2] - s.q[2])
+            if (np.array([away, turn, elbow]) > motion.deviation).any():
                 return "max_path_pose_deviation_violation"
         return ""
 
@@ -318,9 +356,11 @@ class RobotServer:
     def _recovered(self) -> None:
         self.sensing.forget()
         self._errors[:] = False
-        self.mode = Mode.IDLE
-        self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, RequestStatus.SUCCESS)
-        self._recovery = -1
+        if self.mode != Mode.USER_STOPPED:
+            self.mode = Mode.IDLE
+        if self._recovery >= 0:
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, RequestStatus.SUCCESS)
+            self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
         """Return the message_id that a datagram answers; 0: it is no command for now."""

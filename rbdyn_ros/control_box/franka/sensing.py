@@ -54,7 +54,7 @@ class Sensing:
         external: torques of the robot on its surroundings (7,), filtered.
         wrench: of the robot on its surroundings at K (6,): axes of O.
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
-        joint_collision, collision: 1 if it ever was above the upper ones, until `forget`.
+        joint_collision, collision: 1 if it ever was above the upper ones, until `clear`.
     """
 
     at: At
@@ -75,9 +75,13 @@ class Sensing:
             self._m = self._arm.m
             self._observer.change(self._m)
 
+    def clear(self) -> None:
+        """Forget collisions."""
+        self.joint_collision[:], self.collision[:] = 0.0, 0.0
+
     def forget(self) -> None:
         """Forget collisions and begin the observer anew."""
-        self.joint_collision[:], self.collision[:] = 0.0, 0.0
+        self.clear()
         self._observer.reset()
 
     def take(

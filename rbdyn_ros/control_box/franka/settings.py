@@ -20,6 +20,8 @@ from rbdyn_ros.errors import ParameterError
 
 #: Larger numbers are refused.
 LARGEST = 1e6
+#: The heaviest load [kg]; how far loads and frames may be from the flange [m].
+HEAVIEST, FARTHEST = 50.0, 2.0
 #: Thresholds of contacts and collisions at the start [N m; N and N m].
 _TORQUES = np.array([20.0, 20.0, 18.0, 18.0, 16.0, 14.0, 12.0])
 _FORCES = np.array([20.0, 20.0, 20.0, 25.0, 25.0, 25.0])
@@ -98,14 +100,19 @@ class Settings:
 
     def _frame(self, name: str, given: Any) -> bool:
         T = given["T"].reshape(4, 4).T.copy()
-        if right := is_rigid(T):
+        if right := is_rigid(T) and bool(np.linalg.norm(T[:3, 3]) <= FARTHEST):
             setattr(self, name, T)
         return right
 
     def _load(self, given: Any) -> bool:
-        inertia = given["inertia"].reshape(3, 3).copy()
+        mass, com, inertia = float(given["mass"]), given["com"].copy(), given["inertia"].copy()
+        inertia = inertia.reshape(3, 3)
+        small = mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST
+        small = small and np.abs(inertia).max() <= HEAVIEST * FARTHEST**2
+        if not (small and np.allclose(inertia, inertia.T, rtol=1e-6, atol=1e-9)):
+            return False
         try:
-            self._arm.carry(Load(float(given["mass"]), given["com"].copy(), inertia))
+            self._arm.carry(Load(mass, com, inertia))
         except ParameterError:
             return False
         return True

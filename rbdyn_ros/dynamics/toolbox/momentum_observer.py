@@ -44,17 +44,21 @@ class MomentumObserver:
         self._gain = finite(
             "the gain of a momentum observer", gains, (m.nv,), 1e-3, 1e5, element="gain"
         )
-        self.change(m)
-        self.reset()
+        self._m, self._d = m, make_data(m)
+        self._momentum: Array | None = None
+        self.residual = np.zeros(m.nv)
 
     def change(self, m: Model) -> None:
         """Go on with another payload or gravity: a Model with the same joints."""
-        self._m, self._d = m, make_data(m)
+        d, last = make_data(m), self._d
+        d.qpos[:], d.qvel[:] = last.qpos, last.qvel
+        self._m, self._d = m, d
+        if self._momentum is not None:
+            self._momentum = mass_matrix(m, d) @ d.qvel
 
     def reset(self) -> None:
         """Begin anew at the next update: the residual is zero."""
-        self.residual = np.zeros(self._m.nv)
-        self._momentum: Array | None = None
+        self.residual, self._momentum = np.zeros(self._m.nv), None
 
     def update(self, qpos: ArrayLike, qvel: ArrayLike, effort: ArrayLike, period: float) -> Array:
         """Take a measurement and return `residual`.
@@ -64,12 +68,20 @@ class MomentumObserver:
             qvel: (nv,) measured velocities.
             effort: (nv,) of the joints since the last measurement [N m or N].
             period: time since then [s].
+
+        Raises:
+            ParameterError: a number is not finite, a shape is wrong, or the period is not
+                positive.
         """
         m, d = self._m, self._d
-        d.qpos[:], d.qvel[:] = qpos, qvel
+        q = finite("qpos of a momentum observer", qpos, (m.nq,), element="qpos")
+        v = finite("qvel of a momentum observer", qvel, (m.nv,), element="qvel")
+        tau = finite("effort of a momentum observer", effort, (m.nv,), element="effort")
+        period = finite("the period of a momentum observer", period, above=0.0, element="period")
+        d.qpos[:], d.qvel[:] = q, v
         momentum = mass_matrix(m, d) @ d.qvel
         # dp/dt = effort + external - g + C^T qvel, because dM/dt = C + C^T
-        known = np.asarray(effort) - gravity_term(m, d) + coriolis_matrix(m, d).T @ d.qvel
+        known = tau - gravity_term(m, d) + coriolis_matrix(m, d).T @ d.qvel
         if self._momentum is not None:
             change = (momentum - self._momentum) / period - known
             share = 1.0 - np.exp(-self._gain * period)
