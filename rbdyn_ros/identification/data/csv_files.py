@@ -27,6 +27,8 @@ TIME = "time"
 LONGEST_LINE = 1_000_000
 #: Number of columns that a message lists.
 SHOWN = 12
+#: The columns of a joint.
+_OF_JOINT = ("position", "velocity", "effort", "motor")
 
 
 def read_csv(
@@ -36,7 +38,7 @@ def read_csv(
 
     A column <joint>.motor has the angle of the motor of a joint.
 
-    An incomplete last line is skipped. With `partly`, joints without columns are left out.
+    An incomplete last line is skipped. With `partly`, joints without any column are left out.
 
     Raises:
         ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
@@ -44,7 +46,7 @@ def read_csv(
     """
     header = _header(path)
     if partly:
-        there = [name for name in names if _places(header, f"{name}.position")]
+        there = [name for name in names if any(_places(header, f"{name}.{x}") for x in _OF_JOINT)]
         names = there or names
     n = len(names)
     wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]

@@ -109,7 +109,7 @@ def _read_bag(
     # subtract first: nanoseconds since 1970 exceed the precision of a double
     time = seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
-    there = np.isfinite(rows[:, [0, 2]]).any(axis=(0, 1)) if partly else np.ones(len(names), bool)
+    there = np.isfinite(rows).any(axis=(0, 1)) if partly else np.ones(len(names), bool)
     columns = rows[:, 0, there], rows[:, 1, there], rows[:, 2, there]
     names = np.array(names)[there].tolist()
     return checked_samples(str(path), names, time, *columns, places, motors)
