@@ -535,3 +535,10 @@ def test_a_loop_is_cut_where_no_controller_drives():
         closing = [joint.name for joint in found.joints if joint.closes_loop]
         assert len(closing) == 1
         assert driven not in closing
+
+
+def test_what_a_fixed_joint_ignores_is_not_noted_as_a_change():
+    text = '<gazebo reference="j"><springStiffness>3</springStiffness></gazebo>'
+    found = read_text(robot(robot=text).replace('"revolute"', '"fixed"')).findings
+    assert "fixed-joint" in {x.code for x in found}
+    assert "vendor-value" not in {x.code for x in found}

@@ -132,7 +132,8 @@ class VendorParts:
             changed = [
                 name
                 for name, joint in self._joints.items()
-                if any(getattr(joint, x) != getattr(first[name], x) for x in fields)
+                if joint.type != "fixed"
+                and any(getattr(joint, x) != getattr(first[name], x) for x in fields)
             ]
             self._note(text, "joint", changed)
 
