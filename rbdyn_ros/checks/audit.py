@@ -16,6 +16,11 @@ def robot_element(name: str) -> str:
     return f"robot {quote(name)}" if name.strip() else "robot without a name"
 
 
+def plain(finding: Finding) -> str:
+    """Return the message of a finding without its element."""
+    return finding.message.removeprefix(f"{finding.element}: ")
+
+
 class Audit:
     """The findings about one document.
 
@@ -77,3 +82,24 @@ class Audit:
         """Raise one DescriptionError with all errors, if there are any."""
         if self.errors:
             raise DescriptionError(self.errors, source)
+
+
+class Lenient(Audit):
+    """The audit of parts without which a document is as good: their errors are warnings."""
+
+    def __init__(self, whole: Audit) -> None:
+        super().__init__(strict=whole.strict)
+        self._whole = whole
+
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        element: str,
+        line: int | None,
+        message: str,
+        **of: str,
+    ) -> None:
+        """Add a finding to the whole audit."""
+        mild: Severity = "warning" if severity == "error" else severity
+        self._whole.add(mild, code, element, line, message, **of)

@@ -11,6 +11,7 @@ from rbdyn_ros.description.parts.geometries import Surface
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
+from rbdyn_ros.description.xml_files.sdf_surfaces import RIGID
 from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LIMITS, NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
@@ -103,7 +104,7 @@ def _link(
     geometries = robot.geometries(link.name)
     touches = {tuple(getattr(x.surface, name) for name in _TOUCH) for x in geometries}
     if len(touches) == 1:
-        _touch(root, link.name, *next(iter(touches)))
+        _touch(root, link.name, geometries[0].surface, left)
     for geometry in geometries:
         owner = f"geometry {quote(geometry.name)}"
         left.surface(owner, geometry.surface, _TOUCH if len(touches) == 1 else ())
@@ -115,14 +116,24 @@ def _link(
             left.add(owner, "it", "its corners are on a line")
 
 
-def _touch(
-    root: ET.Element, link: str, mu: float, stiffness: float | None, damping: float | None
-) -> None:
+def _touch(root: ET.Element, link: str, surface: Surface, left: LeftOut) -> None:
     """Write the friction and the stiffness of a link for Gazebo and rbdyn_ros."""
+    mu, stiffness, damping = surface.friction, surface.stiffness, surface.damping
+    owner = f"link {quote(link)}"
+    if stiffness is not None and stiffness >= RIGID:
+        left.add(owner, f"the stiffness {stiffness:g} N/m", f"from {RIGID:g} on <kp> is rigid")
+        stiffness = None
+    if stiffness is None and damping is not None:
+        left.add(owner, "the damping of its contacts", "<kd> needs a stiffness")
     if (mu, stiffness) == (Surface().friction, None):
         return
     part = ET.SubElement(root, "gazebo", reference=link)
-    given = {"mu1": mu, "mu2": mu, "kp": stiffness, "kd": None if stiffness is None else damping}
+    given = {"mu1": mu, "mu2": mu, "kp": stiffness}
+    if stiffness is not None and damping is None:
+        text = "the damping of its contacts"
+        left.add(owner, text, "it depends on the mass; without <kd> it is 1 N s/m")
+    elif stiffness is not None:
+        given["kd"] = damping
     for tag, value in given.items():
         if value is not None:
             ET.SubElement(part, tag).text = words(value)

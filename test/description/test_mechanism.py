@@ -24,6 +24,7 @@ from rbdyn_ros.description.parts.types import (
     Spring,
     Trajectory,
 )
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError
 
 CRANK_SLIDER = """\
@@ -707,3 +708,18 @@ def test_a_link_by_numbers_may_have_turned_axes():
     link = "links: {g: {mass: 1, inertia: [1, 1, 1, 0, 0, 0], rpy: [0, 0, 1]}}"
     made = mechanism.read_text(HEAD + link)
     assert made.links[0].inertial.origin == pose((0, 0, 0), (0, 0, 1))
+
+
+def test_sensors_and_exclusions_of_the_robot_stay(over, tmp_path):
+    parts = (
+        '<gazebo reference="{0}"><sensor name="s" type="imu"/><selfCollide>false</selfCollide>'
+        "</gazebo><gazebo><self_collide>false</self_collide></gazebo>"
+    )
+    plain = over("", contact=True)
+    link = plain.links[-1].name
+    text = (tmp_path / "arm.urdf").read_text()
+    (tmp_path / "arm.urdf").write_text(text.replace("</robot>", f"{parts.format(link)}</robot>"))
+    own, found = urdf.read_file(tmp_path / "arm.urdf", contact=True)[0], over("", contact=True)
+    assert [x.name for x in found.sensors] == [x.name for x in own.sensors] == ["s"]
+    assert len(found.exclusions) == len(own.exclusions)
+    assert not found.self_collision

@@ -8,6 +8,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.meshes.meshes import read_parts
+from rbdyn_ros.description.meshes.polygons import triangulated
 from rbdyn_ros.description.mjcf_files import mjcf
 from rbdyn_ros.errors import DescriptionError
 
@@ -666,6 +668,7 @@ def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes)
         ('gravity="0 0 -1.62"', [0.0, 0.0, -1.62]),
         ('gravity="0 0 -1"><flag gravity="disable"/></option><option', [0.0, 0.0, 0.0]),
         ('timestep="0.01"', [0.0, 0.0, -9.81]),
+        ('gravity=""', [0.0, 0.0, -9.81]),
     ],
 )
 def test_gravity_is_that_of_the_file(write, options, gravity):
@@ -678,7 +681,7 @@ def test_what_is_not_read_is_named_once(write):
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
     found = [str(x) for x in mjcf.read(write(text), contact=True).findings]
-    for kind in ("<option>", "<touch>", "<geom solref=>", "<geom shine=>"):
+    for kind in ("'timestep' of <option> is", "<touch>", "<geom solref=>", "<geom shine=>"):
         assert sum(kind in line for line in found) == 1, found
     assert not any("numeric" in line for line in found)
 
@@ -753,3 +756,46 @@ def test_polygons_have_the_triangles_of_mujoco(write, tmp_path, corners, seed):
     m, theirs = rb.load_urdf(path), mujoco.MjModel.from_xml_path(str(path))
     np.testing.assert_allclose(m.body_mass[1], theirs.body_mass[1], rtol=1e-6)
     np.testing.assert_allclose(m.body_ipos[1], theirs.body_ipos[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", ['gravity="0 0 -1"', '><flag gravity="disable"/></option><option']
+)
+def test_an_option_that_is_used_is_not_named(write, options):
+    found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
+    assert not any("<option>" in str(finding) for finding in found)
+
+
+@pytest.mark.parametrize("worst", ["nan", "inf", "-1e308 1e308"])
+@pytest.mark.filterwarnings("error")
+def test_a_height_field_of_no_finite_heights_is_refused(write, tmp_path, worst):
+    numbers = [*map(float, worst.split()), *[0.0] * 12][:12]
+    asset = f'elevation="{" ".join(map(str, numbers))}" nrow="3" ncol="4"'
+    if "308" not in worst:
+        data = np.array([3, 4], "<i4").tobytes() + np.array(numbers, "<f4").tobytes()
+        (tmp_path / "hill.bin").write_bytes(data)
+        asset = 'file="hill.bin"'
+    path = write(
+        f'<mujoco><asset><hfield name="hill" size="2 1 0.5 0.1" {asset}/></asset><worldbody>'
+        '<geom type="hfield" hfield="hill"/></worldbody></mujoco>'
+    )
+    with refused(DescriptionError, "bad-height-field"):
+        mjcf.read(path, contact=True)
+
+
+def test_a_star_keeps_all_its_faces_outside_of_mjcf(tmp_path):
+    """Its sides cross, so clipping ears does not finish."""
+    angles = np.arange(51) * 2 * np.pi * 25 / 51
+    lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
+    face = " ".join(map(str, range(1, 52)))
+    (tmp_path / "star.obj").write_text("\n".join([*lines, f"f {face}"]))
+    (part,) = read_parts(tmp_path / "star.obj")
+    assert len(part.faces) == 49
+
+
+def test_many_large_polygons_are_left_as_they_are():
+    angles = np.arange(300) * 2 * np.pi / 300
+    lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
+    face = "f " + " ".join(map(str, range(1, 301)))
+    found = triangulated("\n".join([*lines, *[face] * 40]).encode())
+    assert found.count(face.encode()) == 37

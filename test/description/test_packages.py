@@ -115,7 +115,7 @@ def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, f
     """Two clones in the user's own home are beside each other."""
     monkeypatch.setenv("HOME", "/home/me")
     searched = []
-    monkeypatch.setattr(packages, "_is_open", lambda _: False)
+    monkeypatch.setattr(packages, "is_open", lambda _: False)
     monkeypatch.setattr(packages, "_beside", lambda place, _: searched.append(place) or ())
     assert find_package("pack", robot=Path(robot) / "robot") is None
     assert (Path(robot) in searched) == found

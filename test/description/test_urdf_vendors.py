@@ -93,7 +93,24 @@ WARNED = {
     interface("command", "effort", "max", "0"): "0",
     transmission(
         '<joint name="j"/><actuator name="m"><drake:rotor_inertia value="heavy"/></actuator>'
-    ): "",
+    ): "heavy",
+    in_control('<param name="mimic">j</param>'): "j",
+    interface("command", "effort", "min", "nan"): "nan",
+    '<gazebo reference="j"><springStiffness>1e300</springStiffness></gazebo>': "1e300",
+    transmission(
+        '<joint name="j"/><actuator name="m"><drake:rotor_inertia value="1e200"/>'
+        '<drake:gear_ratio value="1e10"/></actuator>'
+    ): "1e200",
+    '<gazebo reference="b"><sensor name="s" type="imu"><pose>1e300 0 0 0 0 0</pose></sensor>'
+    "</gazebo>": "",
+    '<ros2_control><sensor name="s"><state_interface name="force.x"/>'
+    '<param name="frame_id">c</param></sensor></ros2_control>': "c",
+    '<gazebo reference="j"><sensor name="s" type="force_torque"><force_torque><frame>foo</frame>'
+    "</force_torque></sensor></gazebo>": "foo",
+    '<gazebo reference="j"><sensor name="s" type="force_torque"><force_torque><measure_direction>'
+    "bar</measure_direction></force_torque></sensor></gazebo>": "bar",
+    '<gazebo reference="b"><sensor name="s" type="ray"><ray><scan><horizontal><samples>-5'
+    "</samples><max_angle>1</max_angle></horizontal></scan></ray></sensor></gazebo>": "-5",
 }
 
 
@@ -118,6 +135,8 @@ IMU_STATES = "".join(
     f'<state_interface name="{word}.x"/>' for word in ("angular_velocity", "linear_acceleration")
 )
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
+#: Changes of numbers, which one note names for all joints or links.
+NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
 #: What changes the robot: how to see it, and what is there then.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
@@ -210,7 +229,8 @@ def test_what_moves_a_robot_otherwise_is_a_warning(text, named):
 def test_a_tag_that_is_used_changes_the_robot(text):
     seen, value = USED[text]
     before, after = (read_text(robot(robot=x), contact=True) for x in ("", text))
-    assert after.findings == ()
+    codes = ["vendor-value"] if any(word in text for word in NOTED) else []
+    assert [finding.code for finding in after.findings] == codes
     assert seen(after) == value
     assert seen(before) != value
 
@@ -342,6 +362,7 @@ def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, 
     path = tmp_path / "urdf/robot.urdf"
     path.parent.mkdir()
     path.write_text(robot())
+    (tmp_path / "package.xml").write_text("<package><name>p</name></package>")
     limits = path.parent / place
     limits.parent.mkdir(exist_ok=True)
     limits.write_text(
@@ -360,3 +381,164 @@ def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, 
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]
+    limits.write_text("joint_limits: {k: {has_velocity_limits: true, max_velocity: 0.5}}")
+    (found,) = read(path).findings
+    assert found.message.endswith("it is not used: the robot has none of its joints 'k'")
+    limits.write_text("joint_limits: {j: {has_velocity_limits: yes, max_velocity: 0.5}}")
+    assert [x.found for x in read(path).findings] == ["yes"]
+    limits.write_text("joint_limits:\n  j: {max_velocity: 1}\n  j: {max_velocity: 2}\n")
+    assert [x.severity for x in read(path).findings] == ["warning"]
+
+
+@pytest.mark.parametrize("case", ["open folder", "another package", "no package"])
+def test_limits_of_others_do_not_count(tmp_path, case):
+    for at in ("urdf", "config"):
+        (tmp_path / at).mkdir()
+    if case != "no package":
+        below = tmp_path / "urdf" if case == "another package" else tmp_path
+        (below / "package.xml").write_text("<package><name>p</name></package>")
+    if case == "open folder":
+        (tmp_path / "config").chmod(0o777)
+    path = tmp_path / "urdf/robot.urdf"
+    path.write_text(robot())
+    text = "joint_limits: {j: {has_velocity_limits: true, max_velocity: 0.5}}"
+    (tmp_path / "config/joint_limits.yaml").write_text(text)
+    assert joint_of(read(path)).limit == joint_of(read_text(robot())).limit
+
+
+def test_a_note_counts_the_joints_and_links_that_vendors_change():
+    text = USED_MU + interface("command", "effort", "max", "5")
+    found = [x.message for x in read_text(robot(robot=text), contact=True).findings]
+    assert found == [
+        "robot 'r': <command_interface> narrows the limits of 1 joint: 'j'",
+        "robot 'r': <gazebo> sets the surface of 1 link: 'b'",
+    ]
+
+
+USED_MU = '<gazebo reference="b"><mu1>0.2</mu1></gazebo>'
+
+
+@pytest.mark.parametrize("limits", ['<limits enable="false"/>', '<limits enable="False"/>'])
+@pytest.mark.parametrize("in_joint", [False, True])
+def test_a_range_that_is_not_enabled_changes_nothing(limits, in_joint):
+    outer, inner = (limits, "") if in_joint else ("", limits)
+    part = f'{outer}<command_interface name="effort">{inner}<param name="max">5</param>'
+    found = read_text(robot(robot=in_control(f"{part}</command_interface>")))
+    assert joint_of(found).limit.effort == 9.0
+
+
+@pytest.mark.parametrize(
+    "ends", [("nan", "5"), ("5", "nan")], ids=["nan is the least", "nan is the most"]
+)
+def test_a_range_with_nan_changes_nothing(ends):
+    low, high = (
+        f'<param name="{name}">{x}</param>' for name, x in zip(("min", "max"), ends, strict=True)
+    )
+    text = in_control(f'<command_interface name="effort">{low}{high}</command_interface>')
+    found = read_text(robot(robot=text))
+    assert joint_of(found).limit.effort == 9.0
+    assert all("is not a number" in finding.message for finding in found.findings)
+
+
+@pytest.mark.parametrize("inside", ["<kp>1e5</kp>", "<mu1/>", "<mu1>nan</mu1>"])
+def test_without_a_usable_mu1_friction_stays(inside):
+    found = read_text(robot(robot=f'<gazebo reference="b">{inside}</gazebo>'), contact=True)
+    assert found.geometries[1].surface.friction == Surface().friction
+
+
+def test_a_surface_of_the_file_wins_over_that_of_all_but_not_of_its_link():
+    rubber, other = Surface(friction=1.5), Surface(friction=1.25)
+    for surfaces, wanted in (({}, 0.2), ({"b": other}, 1.25)):
+        contact = rb.Contact(surface=rubber, surfaces=surfaces)
+        found = read_text(robot(robot=USED_MU), contact=contact).geometries
+        assert [x.surface.friction for x in found] == [1.5, wanted]
+
+
+def test_a_name_of_a_link_and_a_joint_means_both():
+    both = (
+        f"<springStiffness>3</springStiffness><mu1>0.2</mu1>{sensor('force_torque')}"
+        f"{sensor('imu', name='i')}"
+    )
+    text = robot(robot=f'<gazebo reference="b">{both}</gazebo>').replace('name="j"', 'name="b"')
+    found = read_text(text, contact=True)
+    assert found.joints[0].stiffness == 3.0
+    assert found.geometries[1].surface.friction == 0.2
+    assert sorted(x.type for x in found.sensors) == ["force_torque", "imu"]
+    assert {x.code for x in found.findings} == {"vendor-value"}
+
+
+SECOND = (
+    '<joint name="k" type="{}"><parent link="b"/><child link="d"/><axis xyz="0 0 1"/>'
+    '<limit effort="9" velocity="1" lower="-1" upper="1"/></joint><link name="d"/>'
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "control_of"),
+    [
+        ("fixed", {"j": "k"}),
+        ("revolute", {"j": "k", "k": "j"}),
+        ("revolute", {"j": "k</param><param name='multiplier'>1e300"}),
+        ("revolute", {"j": "k</param><param name='offset'>1e300"}),
+        ("revolute", {"j": "k</param><param name='multiplier'>abc"}),
+    ],
+)
+def test_a_mimic_joint_that_cannot_be_is_left_out(kind, control_of):
+    parts = (
+        f'<joint name="{name}"><param name="mimic">{text}</param></joint>'
+        for name, text in control_of.items()
+    )
+    found = read_text(
+        robot(robot=f"<ros2_control>{''.join(parts)}</ros2_control>{SECOND.format(kind)}")
+    )
+    assert sum(joint.mimic is not None for joint in found.joints) == len(control_of) - 1
+    assert [x.code for x in found.findings if x.severity == "warning"] == ["not-used"]
+
+
+def test_a_rest_that_a_joint_cannot_have_is_left_out():
+    text = robot(robot='<gazebo reference="j"><springReference>1</springReference></gazebo>')
+    found = read_text(text.replace('"revolute"', '"planar"'))
+    assert joint_of(found).rest == ()
+
+
+def test_warnings_in_gazebo_name_their_link():
+    (found,) = read_text(robot(robot='<gazebo reference="b"><mu1>wet</mu1></gazebo>')).findings
+    assert found.element == "link 'b'"
+
+
+def test_a_loop_is_cut_where_no_controller_drives():
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        "</inertial>"
+    )
+    links = "".join(f'<link name="{x}">{inertial}</link>' for x in "abcd")
+    joints = "".join(
+        f'<joint name="{name}" type="continuous"><parent link="{p}"/><child link="{c}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="0 0 1"/></joint>'
+        for name, p, c, xyz in (
+            ("j1", "a", "b", "0 0 0"),
+            ("j2", "b", "c", "0 1 0"),
+            ("j3", "a", "d", "1 0 0"),
+        )
+    )
+    loop = (
+        '<loop_joint name="l" type="revolute"><link1 link="c" xyz="1 0 0"/>'
+        '<link2 link="d" xyz="0 1 0"/><dynamics damping="1"/></loop_joint>'
+    )
+    for driven in ("j1", "j2", "j3"):
+        text = (
+            in_control("")
+            .replace('"j"', f'"{driven}"')
+            .replace("</joint>", '<command_interface name="effort"/></joint>')
+        )
+        found = read_text(f'<robot name="r">{links}{joints}{loop}{text}</robot>')
+        closing = [joint.name for joint in found.joints if joint.closes_loop]
+        assert len(closing) == 1
+        assert driven not in closing
+
+
+def test_what_a_fixed_joint_ignores_is_not_noted_as_a_change():
+    text = '<gazebo reference="j"><springStiffness>3</springStiffness></gazebo>'
+    found = read_text(robot(robot=text).replace('"revolute"', '"fixed"')).findings
+    assert "fixed-joint" in {x.code for x in found}
+    assert "vendor-value" not in {x.code for x in found}

@@ -438,3 +438,14 @@ def test_a_csv_file_is_written_completely_or_not_at_all(tmp_path):
         write_csv(path, broken)
     assert path.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["recording.csv"]
+
+
+def test_a_joint_is_left_out_only_without_any_column(tmp_path):
+    path = tmp_path / "recording.csv"
+    rows = "".join(f"{k},{k},{k},{k}\n" for k in range(20))
+    for column in ("elbow.effort", "elbow.velocity", "elbow.motor", "elbow.position"):
+        path.write_text(f"time,shoulder.position,shoulder.effort,{column}\n{rows}")
+        with refused(ParameterError, "no-column"):
+            read_recording(path, NAMES, partly=True)
+    path.write_text(f"time,shoulder.position,shoulder.effort,toe.position\n{rows}")
+    assert read_recording(path, NAMES, partly=True).names == ("shoulder",)

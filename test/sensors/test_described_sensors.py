@@ -102,3 +102,60 @@ def test_sensors_of_sdf_are_those_of_a_sensors_file(tmp_path, in_world):
     line = 1 + text[: text.index("'bad'" if "'bad'" in text else '"bad"')].count("\n")
     assert [(x.severity, x.line) for x in findings] == [("warning", None if in_world else line)]
     assert f"sensor '{called}bad'" in str(findings[0])
+
+
+@pytest.mark.parametrize("relative", ["", "base", "j"])
+def test_a_sensor_of_a_joint_is_in_the_frame_of_the_joint(tmp_path, relative):
+    """It is 1 m above the base and turned by 90 degrees; a body has the frame of its joint."""
+    at = f' relative_to="{relative}"' if relative else ""
+    own = f"<pose{at}>0.5 0 0 0 0 0</pose><force_torque><frame>sensor</frame></force_torque>"
+    joint = (
+        '<joint name="j" type="revolute"><pose>0 0 1 0 0 1.5707963267948966</pose>'
+        "<parent>base</parent><child>arm</child><axis><xyz>0 0 1</xyz></axis>"
+        f'<sensor name="ft" type="force_torque">{own}</sensor></joint>'
+    )
+    model = f"<model name='m'>{LINK.format('base', '')}{LINK.format('arm', '')}{joint}</model>"
+    (tmp_path / "m.sdf").write_text(f"<sdf version='1.9'>{model}</sdf>")
+    description, m = described(tmp_path / "m.sdf")
+    (spec,), findings = sensors_of(m, description)
+    assert findings == description.findings == ()
+    frame, root = m.frame_id(spec.frame), np.sqrt(0.5)
+    wanted, turn = (
+        ([0, -0.5, -1], [root, 0, 0, -root]) if relative == "base" else ([0.5, 0, 0], [1, 0, 0, 0])
+    )
+    np.testing.assert_allclose(m.frame_pos[frame], wanted, atol=1e-15)
+    np.testing.assert_allclose(m.frame_quat[frame], turn, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<update_rate>abc</update_rate>",
+        "<pose>0 0 0</pose>",
+        "<pose>1e300 0 0 0 0 0</pose>",
+        '<pose relative_to="nowhere">0 0 0 0 0 0</pose>',
+    ],
+)
+def test_a_bad_sensor_of_an_sdf_is_a_warning(tmp_path, inside):
+    body = LINK.format("base", f'<sensor name="s" type="imu">{inside}</sensor>')
+    (tmp_path / "m.sdf").write_text(f"<sdf version='1.9'><model name='m'>{body}</model></sdf>")
+    description, _ = described(tmp_path / "m.sdf")
+    assert [x.severity for x in description.findings] == ["warning"]
+
+
+def test_a_lidar_without_a_largest_range_measures_as_far_as_it_can(tmp_path):
+    scan = "<lidar><range><min>0.1</min><max>inf</max></range></lidar>"
+    body = LINK.format("base", f'<sensor name="s" type="gpu_lidar">{scan}</sensor>')
+    (tmp_path / "m.sdf").write_text(f"<sdf version='1.9'><model name='m'>{body}</model></sdf>")
+    description, m = described(tmp_path / "m.sdf")
+    (spec,), findings = sensors_of(m, description)
+    assert findings == ()
+    assert spec.far == 1e9
+
+
+def test_each_rangefinder_of_a_site_is_a_sensor(tmp_path):
+    more = MJCF.replace("<touch", '<rangefinder name="s" site="eye" cutoff="3"/><touch')
+    (tmp_path / "m.xml").write_text(more)
+    description, m = described(tmp_path / "m.xml")
+    specs, _ = sensors_of(m, description)
+    assert {x.name: x.far for x in specs if isinstance(x, RangeSpec)} == {"r": 7.0, "s": 3.0}

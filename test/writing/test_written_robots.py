@@ -241,3 +241,26 @@ def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
         x.startswith(sensor) for x in lost(rb.convert(tmp_path / "in.xml", tmp_path / "m.xml"))
     )
     assert rb.load(tmp_path / "m.xml").opt.gravity.tolist() == [0.0, 0.0, -1.5]
+
+
+@pytest.mark.parametrize(
+    ("surface", "words"),
+    [
+        (rb.Surface(stiffness=1e5), ["the damping of its contacts"]),
+        (rb.Surface(stiffness=1e12, damping=3.0), ["the stiffness 1e+12", "the damping of its"]),
+        (rb.Surface(damping=3.0), ["the damping of its contacts"]),
+        (rb.Surface(stiffness=1e5, damping=3.0), []),
+    ],
+)
+def test_a_surface_that_a_urdf_cannot_say_is_named(surface, words, tmp_path):
+    system = (
+        rb.SystemBuilder("touching", base="ground")
+        .body("one", rb.shapes.sphere(0.1, mass=1.0))
+        .joint("A", "revolute", "ground", "one")
+        .geometry("ball", "one", rb.Sphere(0.1), surface=surface)
+    )
+    found = sorted(lost(rb.convert(system, tmp_path / "robot.urdf")))
+    assert len(found) == len(words)
+    assert all(any(word in text for text in found) for word in words)
+    back = rb.load(tmp_path / "robot.urdf", contact=SHAPES)
+    assert (back.geom_stiffness[0] > 0.0) == (0.0 < rb.build(system).geom_stiffness[0] < 1e12)

@@ -203,6 +203,9 @@ def _described(top: Given, robot: Description | None, source: str) -> Descriptio
         base=base,
         springs=tuple(springs),
         constraints=tuple(constraints),
+        exclusions=robot.exclusions if robot else (),
+        self_collision=robot.self_collision if robot else True,
+        sensors=robot.sensors if robot else (),
     )
 
 
@@ -290,6 +293,8 @@ def _robot(
         links=tuple(replace(link, line=None) for link in robot.links),
         joints=tuple(replace(joint, line=None) for joint in robot.joints),
         geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
+        exclusions=tuple(replace(pair, line=None) for pair in robot.exclusions),
+        sensors=tuple(replace(sensor, line=None) for sensor in robot.sensors),
         findings=tuple(_at_line(finding, name, line) for finding in robot.findings),
     )
 

@@ -271,7 +271,11 @@ def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
 
 
 def read_parts(
-    path: Path, materials: Materials | None = None, *, apart: bool = False
+    path: Path,
+    materials: Materials | None = None,
+    *,
+    apart: bool = False,
+    as_mujoco: bool = False,
 ) -> list[MeshPart]:
     """Read a mesh file; its parts have at least one vertex.
 
@@ -279,6 +283,8 @@ def read_parts(
         path: of the file.
         materials: reads the material files that it names; None: they are not read.
         apart: whether each object of an OBJ is a part.
+        as_mujoco: whether the polygons of an OBJ have the triangles of MuJoCo, which lacks some
+            where sides cross, instead of fans.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.
@@ -293,7 +299,7 @@ def read_parts(
         data = data[:length]
     elif kind in ("obj", "stl"):
         data = _in_ascii(data)
-        data = triangulated(data) if kind == "obj" else data
+        data = triangulated(data) if as_mujoco and kind == "obj" else data
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = package_for("trimesh", "trimesh")
     if kind == "dae":

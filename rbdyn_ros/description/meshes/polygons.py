@@ -15,8 +15,9 @@ from rbdyn_ros.arrays import Array
 
 _POLYGON = re.compile(rb"^f(?:[ \t]+[^\s#\\]+){4,}[ \t\r]*$", re.MULTILINE)
 _VERTEX = re.compile(rb"^v[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
-#: Longer polygons are left to the reader of meshes; clipping ears takes the cube of their size.
-LARGEST = 400
+#: Clipping ears takes the cube of the corners. Beyond this sum of cubes, which takes two seconds,
+#: polygons are left to the reader of meshes, which makes fans of them.
+_MOST_WORK = 100_000_000
 
 
 def triangulated(data: bytes) -> bytes:
@@ -31,21 +32,31 @@ def triangulated(data: bytes) -> bytes:
         found = list(_VERTEX.finditer(data))
         points = np.array([[float(x) for x in row.groups()] for row in found])
         starts = np.array([row.start() for row in found])
-        return _POLYGON.sub(lambda face: _triangles(face, points, starts), data)
+        return _Triangles(points, starts).of_faces(data)
     except (ValueError, IndexError):
         return data
 
 
-def _triangles(face: re.Match[bytes], points: Array, starts: Array) -> bytes:
-    words = face[0].split()[1:]
-    if len(words) > LARGEST:
-        return face[0]
-    above = int(np.searchsorted(starts, face.start()))
-    numbers = [int(word.split(b"/")[0]) for word in words]
-    corners = points[[n - 1 if n > 0 else above + n for n in numbers]]
-    of_polygon = _of_quad if len(words) == 4 else _ears
-    lines = (b"f " + b" ".join(words[k] for k in three) for three in of_polygon(corners))
-    return b"\n".join(lines)
+class _Triangles:
+    """Divides the faces of a document with these vertices, which start at these places."""
+
+    def __init__(self, points: Array, starts: Array) -> None:
+        self._points, self._starts, self._work = points, starts, 0
+
+    def of_faces(self, data: bytes) -> bytes:
+        """Return the document with triangles."""
+        return _POLYGON.sub(self._of_face, data)
+
+    def _of_face(self, face: re.Match[bytes]) -> bytes:
+        words = face[0].split()[1:]
+        self._work += len(words) ** 3 if len(words) > 4 else 0
+        if self._work > _MOST_WORK:
+            return face[0]
+        above = int(np.searchsorted(self._starts, face.start()))
+        numbers = [int(word.split(b"/")[0]) for word in words]
+        corners = self._points[[n - 1 if n > 0 else above + n for n in numbers]]
+        found = _of_quad(corners) if len(words) == 4 else _ears(corners)
+        return b"\n".join(b"f " + b" ".join(words[k] for k in three) for three in found)
 
 
 def _of_quad(corners: Array) -> Sequence[Sequence[int]]:

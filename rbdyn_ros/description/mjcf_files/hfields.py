@@ -24,6 +24,8 @@ from rbdyn_ros.errors import DescriptionError, quote
 
 #: A file with another suffix has two counts of 4 bytes, and so many floats of 4 bytes.
 _HEAD = 8
+#: The largest height before it is scaled; differences stay finite.
+_MOST = 1e300
 
 
 def read_hfields(
@@ -56,6 +58,10 @@ def _field(item: Item, file: str, files: MeshFiles) -> HeightField | None:
     except (UnusableFieldError, UnusableMeshError, DescriptionError) as error:
         what = f"the height field {quote(file, 200)} {error}" if file else str(error)
         item.error("bad-height-field", what, found=file)
+        return None
+    if not np.abs(data).max() <= _MOST:
+        text = f"a height of {quote(file, 200) if file else 'elevation'} is not a finite number"
+        item.error("bad-height-field", text, found=file, allowed="finite numbers up to 1e300")
         return None
     low, span = data.min(), np.ptp(data)
     heights = (data - low) / span * size[2] if span > 0.0 else np.zeros_like(data)

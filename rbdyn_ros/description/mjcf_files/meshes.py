@@ -182,7 +182,7 @@ class MeshShapes:
         scale = np.array(asset.scale)
         if not asset.file:
             return asset.vertices * scale, asset.faces
-        vertices, triangles = joined(read_parts(self._files.find(asset.file)))
+        vertices, triangles = joined(read_parts(self._files.find(asset.file), as_mujoco=True))
         if len(triangles) > MOST_TRIANGLES:
             message = f"has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}"
             raise UnusableMeshError(

@@ -59,7 +59,8 @@ def read_sensors(
             item.repair("unknown-site", message, "it is left out", found=site)
     entries = SensorEntries(taken)
     for (kind, site), items in found.items():
-        _add(entries, kind, links[site], items, tree.sites[site][0], tree)
+        for some in ([item] for item in items) if kind == "range" else (items,):
+            _add(entries, kind, links[site], some, tree.sites[site][0], tree)
     return entries
 
 

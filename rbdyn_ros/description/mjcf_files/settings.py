@@ -13,6 +13,7 @@ import numpy as np
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul, turn_of_z
 from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.errors import listing
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 _UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
@@ -136,12 +137,18 @@ def read_options(document: MjcfDocument) -> Vec3 | None:
     """Return the gravity, or None without one; name the options that are not used."""
     item, flags = _merged(document, "option"), document.root.findall("option/flag")
     is_off = any(flag.get("gravity") == "disable" for flag in flags)
-    gravity = item.vector("gravity") if item.given("gravity") else None
+    numbers = item.numbers("gravity", 3)
+    gravity = (numbers[0], numbers[1], numbers[2]) if numbers else None
     for name in _FLUID:
         if any(item.numbers(name, 1, 3)):
             item.warn("not-used", f"its {name} is not used: there is no fluid here")
-    if flags or not {"gravity", *_FLUID}.issuperset(item.element.attrib):
-        message = "<option> is not used: steps and solvers are parameters of the simulation"
+    others = [name for name in item.element.attrib if name not in ("gravity", *_FLUID)]
+    others += [name for flag in flags for name in flag.attrib if name != "gravity"]
+    if others:
+        names = listing(dict.fromkeys(others))
+        message = (
+            f"{names} of <option> is not used: steps and solvers are parameters of the simulation"
+        )
         item.warn("not-used", message, "note")
     document.skip("option", "flag")
     return (0.0, 0.0, 0.0) if is_off else gravity

@@ -221,8 +221,9 @@ class Contact:
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.
-        surface: of all geometries not in `surfaces`.
-        surfaces: by the name of a geometry or of a link.
+        surface: of the geometries without another surface in the robot's file, such as `<mu1>` of
+            a URDF or any of an SDF, or from Python.
+        surfaces: by the name of a geometry or of a link; it wins over the file.
         exclude: pairs of names of links, geometries or obstacles that do not push each other, and
             that `collisions` leaves out.
         self_collision: whether links of one robot push each other, except those that overlap at

@@ -83,7 +83,7 @@ def find_packages(
         yield from _below(folder, name)
     if robot is not None:
         around = _around(robot.resolve(), name)
-        yield from (found for found in around if not _is_open(found))
+        yield from (found for found in around if not is_open(found))
     yield from _sourced(name)
 
 
@@ -143,7 +143,7 @@ def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
             count += 1
             if count == _MOST_FOLDERS:
                 return
-        level = [x for x in deeper if x.is_dir() and (trusted or not _is_open(x))]
+        level = [x for x in deeper if x.is_dir() and (trusted or not is_open(x))]
 
 
 def _around(robot: Path, name: str) -> Iterator[Path]:
@@ -152,7 +152,7 @@ def _around(robot: Path, name: str) -> Iterator[Path]:
     A folder above the robot is the package if it has its package.xml, or its name: sets of robots
     are often shared without package.xml.
     """
-    above = [place for place in (robot, *robot.parents) if not _is_open(place)]
+    above = [place for place in (robot, *robot.parents) if not is_open(place)]
     for place in above:
         if is_package(place, name) or (place.name == name and not _is_shared(place)):
             yield place
@@ -213,7 +213,7 @@ def _is_top(folder: Path) -> bool:
     return folder.parent == folder.parent.parent
 
 
-def _is_open(folder: Path) -> bool:
+def is_open(folder: Path) -> bool:
     """Return whether everybody can put a package into a folder, such as /tmp."""
     try:
         return bool(folder.stat().st_mode & stat.S_IWOTH)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Lenient
 from rbdyn_ros.description.build.renaming import renamed
 from rbdyn_ros.description.checks.connectivity import RigidBodies
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT
@@ -27,6 +27,7 @@ from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces, Scope
 from rbdyn_ros.description.sdf_files.inertials import read_inertial
 from rbdyn_ros.description.sdf_files.joints import is_gearbox, read_gearbox, read_joint
 from rbdyn_ros.description.sdf_files.models import SdfTree
+from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
 
@@ -170,17 +171,24 @@ class Grouping:
         entries = SensorEntries((*links, *(joint.name for joint in described.joints)))
         for link in members:
             if link.part is not None:
-                entries.of_link(link.part, link.full, partial(self.reader.pose, link=link))
+                pose = partial(self.reader.pose, link=link)
+                entries.of_link(_lenient(link.part), link.full, pose)
         for joint in joints:
-            part = self._joints[joint.name].part
-            if part is not None:
-                entries.of_joint(part, joint.name, joint.child, joint.parent)
+            frame = self._joints[joint.name]
+            if frame.part is not None:
+                pose = partial(self._in_child, joint, frame)
+                part = _lenient(frame.part)
+                entries.of_joint(part, joint.name, joint.child, joint.parent, pose)
         return replace(
             described,
             links=(*described.links, *entries.links),
             joints=(*described.joints, *entries.joints),
             sensors=tuple(entries.sensors),
         )
+
+    def _in_child(self, joint: Joint, frame: Frame, part: SdfElement) -> Pose:
+        """Return the pose of a sensor of a joint in its child link."""
+        return compose(joint.child_origin, self.reader.pose(part, frame))
 
     def _frame(self, members: list[Frame], name: str) -> Frame:
         return next(link for link in members if link.full == name)
@@ -285,6 +293,11 @@ def note_lost(name: str, surface: Surface, line: int | None, audit: Audit) -> No
         text = f"an obstacle has friction alone; not used: {names}"
         owner = f"collision '{name}'"
         audit.add("warning", "surface-of-obstacle", owner, line, text, found=names)
+
+
+def _lenient(part: SdfElement) -> SdfElement:
+    """Return an element whose errors are warnings."""
+    return replace(part, document=replace(part.document, audit=Lenient(part.audit)))
 
 
 def _has_masks(tree: SdfTree) -> bool:

@@ -12,7 +12,7 @@ lacks. Positions end at the stops of the robot.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +20,9 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.packages import is_open, own_package
 from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable, parse
-from rbdyn_ros.errors import DescriptionError, quote
+from rbdyn_ros.errors import DescriptionError, listing, quote
 
 _NAME, _KEY = "joint_limits.yaml", "joint_limits"
 _FIELDS = ("velocity", "acceleration", "deceleration", "jerk")
@@ -36,27 +37,36 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
         robot: path of its file; None: it is a text.
         audit: receives a note, and warnings of what cannot be used.
     """
-    folder = Path() if robot is None else robot.parent
-    places = () if robot is None else (folder, folder / "config", folder.parent / "config")
-    path = next((at / _NAME for at in places if kind_of(at / _NAME) == "file"), None)
+    folder = Path() if robot is None else robot.absolute().parent
+    places = [folder, folder / "config", folder.parent / "config"] if robot else []
+    if own_package(folder) is None or own_package(folder) != own_package(folder.parent):
+        places = places[:2]
+    found_at = (at / _NAME for at in places if kind_of(at / _NAME) == "file" and not is_open(at))
+    path = next(found_at, None)
     if path is None:
         return joints
     owner = f"file {quote(path.name)}"
     try:
-        top = parse(read_bytes(path, "a .yaml file", "its path"), path.name, Audit(), "a file")
+        own = Audit()
+        top = parse(read_bytes(path, "a .yaml file", "its path"), path.name, own, "a file")
     except DescriptionError as error:
         audit.add("warning", _CODE, owner, None, f"it is not used: {error}")
         return joints
     tables = top.nodes.get(_KEY)
     named = tables.nodes if isinstance(tables, YamlTable) else {}
+    for finding in own.findings if named else ():
+        audit.add("warning", _CODE, owner, None, f"line {finding.line}: {finding.message}")
+    if named and named.keys().isdisjoint(joint.name for joint in joints):
+        text = f"it is not used: the robot has none of its joints {listing(named)}"
+        audit.add("warning", _CODE, owner, None, text)
     changed = []
     for joint in joints:
         table = named.get(joint.name)
         found = dict(_limits(table, joint, audit)) if isinstance(table, YamlTable) else {}
-        changed.append(_narrowed(joint, found))
+        changed.append(narrowed(joint, found))
     if changed != list(joints):
         count = sum(new != old for new, old in zip(changed, joints, strict=True))
-        text = f"MoveIt's limits of planned motions are those of {count} joints"
+        text = f"it narrows the limits of {count} joint{'s' if count > 1 else ''}"
         audit.add("note", _CODE, owner, None, text)
     return tuple(changed)
 
@@ -67,6 +77,9 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
             getattr(table.nodes.get(key), "text", "")
             for key in (f"has_{name}_limits", f"max_{name}")
         )
+        if has.lower() not in ("true", "false", ""):
+            text = f"has_{name}_limits of {_NAME} is {quote(has)}; allowed are true and false"
+            audit.add("warning", _CODE, f"joint {quote(joint.name)}", None, text, found=has)
         if has.lower() != "true":
             continue
         try:
@@ -82,7 +95,8 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
             audit.add("warning", _CODE, f"joint {quote(joint.name)}", joint.line, text, found=most)
 
 
-def _narrowed(joint: Joint, found: dict[str, float]) -> Joint:
+def narrowed(joint: Joint, found: Mapping[str, float]) -> Joint:
+    """Return a joint whose limits, by their names, are no larger than some numbers."""
     if joint.limit is None or not found:
         return joint
     narrow = {name: min(getattr(joint.limit, name), value) for name, value in found.items()}

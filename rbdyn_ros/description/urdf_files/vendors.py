@@ -9,25 +9,28 @@ what one puts back because it says more than the simulator can do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Lenient, plain, robot_element
 from rbdyn_ros.description.checks.geometries import audit_surface
+from rbdyn_ros.description.checks.joints import audit_joint, audit_joint_numbers
+from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
 from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, Surface
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description, Joint, Mimic
 from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.description.urdf_files.joint_limits import narrowed
 from rbdyn_ros.description.urdf_files.schema import VENDORS
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
-from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded, stiffness
+from rbdyn_ros.description.xml_files.sdf_surfaces import bounded, stiffness
 from rbdyn_ros.description.xml_files.sdf_words import count_unused
 from rbdyn_ros.description.xml_files.unused import Unused
-from rbdyn_ros.errors import Severity, quote
+from rbdyn_ros.errors import listing, quote
 
 _NEWEST = (1, 12)
 #: Of links that <selfCollide> keeps apart.
@@ -50,28 +53,7 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
         root.append(part)
         for old in part.iterfind("*[@value]") if part.tag == "gazebo" else ():
             old.text = old.attrib.pop("value")  # <mu1 value="9"/> of the first Gazebo
-    return VendorParts(SdfFile(Path(source), _Lenient(audit), root, _NEWEST))
-
-
-class _Lenient(Audit):
-    """The audit of what no other reader of URDF reads: its errors are warnings."""
-
-    def __init__(self, whole: Audit) -> None:
-        super().__init__(strict=whole.strict)
-        self._whole = whole
-
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
-    ) -> None:
-        """Add a finding to the whole audit."""
-        mild: Severity = "warning" if severity == "error" else severity
-        self._whole.add(mild, code, element, line, message, **of)
+    return VendorParts(SdfFile(Path(source), Lenient(audit), root, _NEWEST))
 
 
 class VendorParts:
@@ -82,6 +64,7 @@ class VendorParts:
         self._joints: dict[str, Joint] = {}
         self._surfaces: dict[str, Surface] = {}
         self._apart: dict[str, int] = {}
+        self._driven: set[str] = set()
         self._collides = True
 
     def applied(self, robot: Description, found: Unused) -> Description:
@@ -92,7 +75,7 @@ class VendorParts:
             found: gets the kinds of elements and attributes that nothing reads.
         """
         first = {joint.name: joint for joint in robot.joints}
-        self._joints = {**first}
+        self._joints, self._name = {**first}, robot.name
         self._links = {link.name for link in robot.links}
         self._entries = SensorEntries((*self._links, *self._joints))
         for tag, read in zip(
@@ -101,6 +84,11 @@ class VendorParts:
             for part in self._file.top.children(tag):
                 part.attribute("name")
                 read(part)
+        self._note_changes(first)
+        if self._driven and any(joint.closes_loop for joint in robot.joints):
+            for name, joint in self._joints.items():
+                driven = name in self._driven or joint.type == "fixed"
+                self._joints[name] = joint if driven else replace(joint, actuated=False)
         count_unused(self._file.root, self._file.used, (), found)
         joints = [
             self._joints[joint.name] if first[joint.name] is joint else joint
@@ -129,11 +117,33 @@ class VendorParts:
             for one, other in combinations(links, 2)
             if one in self._apart or other in self._apart
         ]
+        usual = Surface()
+        dressed = [x for x in links if self._surfaces.get(x, usual) != usual]
+        self._note("<gazebo> sets the surface", "link", dressed)
         return replace(
             robot,
             geometries=tuple(self._dressed(geometry) for geometry in robot.geometries),
             exclusions=(*robot.exclusions, *pairs),
         )
+
+    def _note_changes(self, first: Mapping[str, Joint]) -> None:
+        """Note each kind of change of the joints, which were these at first."""
+        for text, fields in _CHANGES.items():
+            changed = [
+                name
+                for name, joint in self._joints.items()
+                if joint.type != "fixed"
+                and any(getattr(joint, x) != getattr(first[name], x) for x in fields)
+            ]
+            self._note(text, "joint", changed)
+
+    def _note(self, what: str, kind: str, names: Sequence[str]) -> None:
+        """Note a change of links or joints, once for all of them."""
+        if names:
+            text = (
+                f"{what} of {len(names)} {kind}{'s' if len(names) > 1 else ''}: {listing(names)}"
+            )
+            self._file.audit.add("note", "vendor-value", robot_element(self._name), None, text)
 
     def _dressed(self, geometry: Geometry) -> Geometry:
         surface = self._surfaces.get(geometry.link)
@@ -156,13 +166,17 @@ class VendorParts:
         if "mimic" in own:
             numbers = [_number(own[key].text) if key in own else usual for key, usual in _MIMIC]
             self._change(own["mimic"], name, lambda j, leader: self._follow(j, leader, *numbers))
+        ranged = _enabled(joint)
         for interface in joint.children("command_interface", "state_interface"):
+            if interface.tag == "command_interface":
+                self._driven.add(name)
             params = list(interface.children("param"))
             ends = [abs(_number(param.text)) for param in params if param.name in _ENDS]
             for param in params:
                 rule = _RULES.get(f"{interface.tag} {interface.name} {param.name}", _unread)
                 if interface.tag == "command_interface" and interface.name in _FIELDS:
-                    rule = _narrowed(interface.name, ends) if param.name in _ENDS else _unread
+                    counts = param.name in _ENDS and ranged and _enabled(interface)
+                    rule = _ranged(interface.name, ends) if counts else _unread
                 self._change(param, name, rule)
 
     def _follow(
@@ -171,8 +185,12 @@ class VendorParts:
         wanted = Mimic(leader, ratio, offset)
         if joint.mimic is not None:
             return joint if joint.mimic == wanted else None
-        if leader not in self._joints or not (math.isfinite(ratio) and math.isfinite(offset)):
-            return "the robot has no such leader, or its numbers are none"
+        if leader not in self._joints:
+            return (
+                f"the robot has no joint of this name{self._file.audit.hint(leader, self._joints)}"
+            )
+        if not (math.isfinite(ratio) and math.isfinite(offset)):
+            return "its multiplier or its offset is not a finite number"
         return replace(joint, mimic=wanted)
 
     def _control_sensor(self, part: SdfElement) -> None:
@@ -180,7 +198,10 @@ class VendorParts:
         params = {param.name: param.text for param in part.children("param")}
         link = params.get("frame_id", "")
         above = [joint.name for joint in self._joints.values() if joint.child == link]
-        if link in self._links and words and words <= _IMU:
+        if link not in self._links and words and (words <= _IMU or words <= _WRENCH):
+            text = f"its frame_id is {quote(link)}, which is no link; it is left out"
+            part.note("not-used", text, "warning", found=link)
+        elif link in self._links and words and words <= _IMU:
             self._entries.add(part.name, "imu", link, {}, part.line)
         elif above and words and words <= _WRENCH:
             self._entries.across(part.name, above[0], link, {}, part.line)
@@ -191,6 +212,7 @@ class VendorParts:
         """Read a reduction; one without the inertia of a rotor changes no motion."""
         part.word("type"), part.word("plugin")
         joints, actuators = list(part.children("joint")), list(part.children("actuator"))
+        self._driven.update(joint.name for joint in joints)
         for end in (*joints, *actuators):
             end.attribute("name"), end.attribute("role")
             list(end.children("hardwareInterface"))
@@ -207,35 +229,50 @@ class VendorParts:
         if rotor is not None and len(joints) == 1:
             turns = 1.0 if ratio is None else _number(ratio.attribute("value", "1"))
             inertia = _number(rotor.attribute("value")) * turns * turns
-            self._change(rotor, joints[0].name, lambda j, _: _with_rotor(j, inertia))
+            self._change(
+                rotor,
+                joints[0].name,
+                lambda j, _: _with_rotor(j, inertia),
+                rotor.attribute("value"),
+            )
 
     def _gazebo(self, part: SdfElement) -> None:
         name = part.attribute("reference")
         if not name:
             self._collides &= part.flag("self_collide", default=True)
-        elif name in self._links:
-            self._entries.of_link(part, name)
-            if not part.flag("selfCollide", default=True):
-                self._apart[name] = part.line
-            self._touch(part, name)
-            if part.flag("turnGravityOff"):
-                text = f"link {quote(name)} has no gravity; gravity acts on all links alike here"
-                part.note("not-used", text, "warning", found="turnGravityOff")
-        elif name in self._joints:
-            joint = self._joints[name]
-            self._entries.of_joint(part, name, joint.child, joint.parent)
-            for tag in ("springStiffness", "springReference"):
-                for word in part.children(tag):
-                    self._change(word, name, _RULES[tag])
-        else:
+            return
+        if name in self._links:
+            self._of_link(replace(part, owner=f"link {quote(name)}"), name)
+        if name in self._joints:
+            self._of_joint(replace(part, owner=f"joint {quote(name)}"), name)
+        if name not in self._links and name not in self._joints:
             hint = part.audit.hint(name, (*self._links, *self._joints))
             text = f"<gazebo> names {quote(name)}, which is no link and no joint{hint}"
             part.note("not-used", text, "warning", found=name)
 
+    def _of_link(self, part: SdfElement, name: str) -> None:
+        self._entries.of_link(part, name, alone=name not in self._joints)
+        if not part.flag("selfCollide", default=True):
+            self._apart[name] = part.line
+        self._touch(part, name)
+        if part.flag("turnGravityOff"):
+            text = "it has no gravity; gravity acts on all links alike here"
+            part.note("not-used", text, "warning", found="turnGravityOff")
+
+    def _of_joint(self, part: SdfElement, name: str) -> None:
+        joint = self._joints[name]
+        self._entries.of_joint(
+            part, name, joint.child, joint.parent, alone=name not in self._links
+        )
+        for tag in ("springStiffness", "springReference"):
+            for word in part.children(tag):
+                self._change(word, name, _RULES[tag])
+
     def _touch(self, part: SdfElement, link: str) -> None:
         """Read the surface of a link."""
         given = [*part.children("mu", "mu1")]
-        mu = given[0].number(default=FRICTION) if given else FRICTION
+        usual = Surface().friction
+        mu = given[0].number(default=usual) if given else usual
         _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
         law: dict[str, Any] = {**stiffness(part)}
         if given or law:
@@ -243,26 +280,51 @@ class VendorParts:
             found = Audit()
             audit_surface(surface, f"link {quote(link)}", part.line, found)
             for finding in found.findings:
-                part.note("not-used", finding.message, "warning", found=finding.found)
+                part.note("not-used", plain(finding), "warning", found=finding.found)
             if not found.findings:
                 self._surfaces[link] = surface
 
-    def _change(self, part: SdfElement, name: str, rule: _Rule) -> None:
-        """Change a joint by the text of an element, or say why not."""
+    def _change(self, part: SdfElement, name: str, rule: _Rule, given: str | None = None) -> None:
+        """Change a joint by a text, which is by default that of an element, or say why not."""
+        text = part.text if given is None else given
         if (joint := self._joints.get(name)) is None:
             hint = part.audit.hint(name, self._joints)
             result: Joint | str | None = f"the robot has no joint of this name{hint}"
         else:
-            result = rule(joint, part.text)
+            result = rule(joint, text)
+        if isinstance(result, Joint) and result is not joint:
+            result = self._why_not(result) or result
         if isinstance(result, Joint):
             self._joints[name] = result
         elif result is None:
             part.put_back()
         else:
             what = part.name or part.tag
-            text = f"the {what} {quote(part.text)} is not used: {result}"
+            message = f"the {what} {quote(text)} is not used: {result}"
             owner = f"joint {quote(name)}"
-            part.audit.add("warning", "not-used", owner, part.line, text, found=part.text[:60])
+            part.audit.add("warning", "not-used", owner, part.line, message, found=text[:60])
+
+    def _why_not(self, changed: Joint) -> str:
+        """Return why the robot would be refused with a changed joint; empty if it would not."""
+        chain = {changed.name: changed}
+        joint: Joint | None = changed
+        while joint is not None and joint.mimic is not None:
+            joint = self._joints.get(joint.mimic.joint)
+            if joint is None or joint.name in chain:
+                break
+            chain[joint.name] = joint
+        found = Audit(strict=self._file.audit.strict)
+        if audit_joint_numbers(changed, JOINT_SPECS, found):
+            audit_joint(changed, False, found)
+            joints = audit_mimics(list(chain.values()), JOINT_SPECS, found)
+            audit_mimic_limits(joints, found)
+        return plain(found.errors[0]) if found.errors else ""
+
+
+def _enabled(part: SdfElement) -> bool:
+    """Return whether the ranges of a joint or an interface of ros2_control limit commands."""
+    limits = part.element.find("limits")
+    return limits is None or limits.get("enable", "true").strip().lower() != "false"
 
 
 def _put_back(parts: Iterator[SdfElement]) -> None:
@@ -297,16 +359,16 @@ def _started(joint: Joint, text: str) -> Joint | str:
     return replace(joint, start=(value,))
 
 
-def _narrowed(field: str, ends: Sequence[float]) -> _Rule:
+def _ranged(field: str, ends: Sequence[float]) -> _Rule:
     """Return the rule of a range of commands: a limit is no larger than its farther end."""
 
     def rule(joint: Joint, text: str) -> Joint | str:
         del text
-        most = max(ends)
-        if joint.limit is None or not most > 0.0:
+        if any(map(math.isnan, ends)):
+            return "an end of its range is not a number"
+        if joint.limit is None or not max(ends) > 0.0:
             return "its joint has no such limit" if joint.limit is None else "it is not above 0"
-        narrow = min(getattr(joint.limit, field), most)
-        return replace(joint, limit=replace(joint.limit, **{field: narrow}))
+        return narrowed(joint, {field: max(ends)})
 
     return rule
 
@@ -334,6 +396,13 @@ def _rested(joint: Joint, text: str) -> Joint | str:
     return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
 
 
+#: What a note says of joints whose fields are changed.
+_CHANGES = {
+    "<command_interface> narrows the limits": ("limit",),
+    "<ros2_control> sets the leader": ("mimic",),
+    "<transmission> sets the armature": ("armature",),
+    "<gazebo> sets the spring": ("stiffness", "rest"),
+}
 _ENDS, _FIELDS = ("min", "max"), ("velocity", "effort")
 _MIMIC = (("multiplier", 1.0), ("offset", 0.0))
 #: What changes a joint.

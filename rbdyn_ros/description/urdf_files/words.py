@@ -6,7 +6,7 @@ from __future__ import annotations
 from rbdyn_ros.description.xml_files import sdf_words
 from rbdyn_ros.description.xml_files.unused import Unused
 
-_RANGE = "commands of positions end at the <limit> of the joint"
+_RANGE = "the <limit> of the joint counts"
 _MIMIC = "the <mimic> of the joint counts"
 _REDUCTION = (
     "commands and efforts are those of the joint; the inertia of a rotor is in an actuators file"
@@ -38,6 +38,8 @@ WHY = {
     "coupling": "couplings are in a mechanism file",
     "type": "it has no meaning for dynamics",
     **dict.fromkeys(("D", "K", "mu_coulomb", "mu_viscous"), "damping and friction count"),
+    "kd": "without a <kp> below 1e12 N/m a contact is rigid",
+    "mu2": "friction is the same in all directions; only <mu1> counts",
     "material": "the <material> of a <visual> counts",
     "static": "the option --floating-base says whether the base moves",
     "pose": "a scene file says where a robot stands",

@@ -7,10 +7,12 @@ An element of a type that the simulator lacks stays unread, so that a note names
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rbdyn_ros.checks.audit import Audit, plain
+from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.sensors import OPTICAL, SensorEntry
 from rbdyn_ros.description.parts.types import Joint, Link
@@ -19,6 +21,8 @@ from rbdyn_ros.errors import quote
 
 #: Readings per second of a sensor of rays without <update_rate>: of gz-sim, as fast as it can.
 USUAL_RATE = 30.0
+#: The largest range of a sensor of rays [m].
+FARTHEST = 1e9
 _AXES = ("x", "y", "z")
 #: For programs around the simulator.
 _SILENT = ("always_on", "visualize")
@@ -60,6 +64,8 @@ class SensorEntries:
         owner: SdfElement,
         link: str,
         pose: Callable[[SdfElement], Pose] = SdfElement.pose,
+        *,
+        alone: bool = True,
     ) -> None:
         """Read the sensors in an element that belongs to a link.
 
@@ -67,34 +73,53 @@ class SensorEntries:
             owner: the element.
             link: the name of the link.
             pose: returns the pose of a sensor in the link.
+            alone: whether no joint has the element, too.
         """
         for part, kind in _known(owner):
             if kind.type == "force_torque":
-                text = "a force/torque sensor belongs into a joint; it is left out"
-                part.note("not-used", text, "warning")
+                if alone:
+                    text = "a force/torque sensor belongs into a joint; it is left out"
+                    part.note("not-used", text, "warning")
                 continue
             at = pose(part)
             if kind.is_optical:
                 camera = part.child("camera")
                 inside = IN_PLACE if camera is None else camera.pose()
                 at = compose(at, compose(inside, Pose(quat=OPTICAL)))
-            self.add(part.name, kind.type, link, kind.values(part), part.line, at)
+            if _is_near(part, at):
+                self.add(part.name, kind.type, link, kind.values(part), part.line, at)
 
-    def of_joint(self, owner: SdfElement, joint: str, child: str, parent: str) -> None:
-        """Read the force/torque sensors in an element that belongs to a joint."""
+    def of_joint(
+        self,
+        owner: SdfElement,
+        joint: str,
+        child: str,
+        parent: str,
+        pose: Callable[[SdfElement], Pose] = SdfElement.pose,
+        *,
+        alone: bool = True,
+    ) -> None:
+        """Read the force/torque sensors in an element that belongs to a joint.
+
+        Args:
+            owner: the element.
+            joint: the name of the joint.
+            child: the link that it moves.
+            parent: the link that carries it.
+            pose: returns the pose of a sensor in the child link.
+            alone: whether no link has the element, too.
+        """
         for part, kind in _known(owner):
             if kind.type != "force_torque":
-                text = f"a sensor of type {quote(part.attribute('type'))} belongs into a link"
-                part.note("not-used", f"{text}; it is left out", "warning")
+                if alone:
+                    text = f"a sensor of type {quote(part.attribute('type'))} belongs into a link"
+                    part.note("not-used", f"{text}; it is left out", "warning")
                 continue
-            given = part.child("force_torque")
-            frame = "child" if given is None else given.word("frame") or "child"
-            values = kind.values(part)
-            if frame == "sensor":
-                self.across(part.name, joint, child, values, part.line, part.pose())
-            else:
-                axes = parent if frame == "parent" else child
-                self.across(part.name, joint, axes, values, part.line)
+            frame = _choice(part, "frame", ("child", "parent", "sensor"))
+            at = pose(part) if frame == "sensor" else IN_PLACE
+            if _is_near(part, at):
+                link = parent if frame == "parent" else child
+                self.across(part.name, joint, link, kind.values(part), part.line, at)
 
     def add(
         self,
@@ -166,6 +191,25 @@ def _known(owner: SdfElement) -> Iterator[tuple[SdfElement, _Kind]]:
             yield part, kind
 
 
+def _is_near(part: SdfElement, at: Pose) -> bool:
+    """Return whether a robot can have a frame at a pose; warn if not."""
+    found = Audit()
+    if audit_pose("pose", at, part.owner, part.line, found):
+        return True
+    part.note("not-used", f"it is left out: {plain(found.errors[0])}", "warning")
+    return False
+
+
+def _choice(part: SdfElement, tag: str, allowed: Sequence[str]) -> str:
+    """Return a word of a force/torque sensor; the first allowed one without a known word."""
+    given = part.word("force_torque", tag) or allowed[0]
+    if given in allowed:
+        return given
+    text = f"its <{tag}> is {quote(given)}; allowed are {', '.join(allowed)}; {allowed[0]} is used"
+    part.note("bad-value", text, "warning", found=given, allowed=", ".join(allowed))
+    return allowed[0]
+
+
 def _rate(part: SdfElement) -> dict[str, Any]:
     rate = part.number("update_rate")
     return {"rate": rate} if rate > 0.0 else {}
@@ -205,8 +249,7 @@ def _imu(part: SdfElement) -> dict[str, Any]:
 
 
 def _force_torque(part: SdfElement) -> dict[str, Any]:
-    given = part.word("force_torque", "measure_direction")
-    measured = given if given in _MEASURED else _MEASURED[0]
+    measured = _choice(part, "measure_direction", _MEASURED)
     return _with_noise(
         _rate(part) | {"measured": measured},
         force=_vector_noise(part, "force_torque", "force"),
@@ -227,6 +270,7 @@ def _distances(part: SdfElement, near: float, far: float) -> dict[str, Any]:
 def _lidar(part: SdfElement) -> dict[str, Any]:
     tag = "ray" if part.child("ray") is not None else "lidar"
     near, far = part.number(tag, "range", "min"), part.number(tag, "range", "max", default=10.0)
+    far = min(far, FARTHEST)
     noise = _noise(part.child(tag))
     resolution = part.number(tag, "range", "resolution")
     noise |= {"resolution": resolution} if resolution > 0.0 else {}
@@ -240,6 +284,9 @@ def _fan(part: SdfElement, tag: str, name: str, usual: int) -> dict[str, Any]:
     place = tag, "scan", name
     first, last = (part.number(*place, end) for end in ("min_angle", "max_angle"))
     samples = part.number(*place, "samples", default=usual)
+    if samples < 0.0:
+        text = f"its <samples> is {samples:g}; allowed is a number from 1 on; 1 is used"
+        part.note("bad-value", text, "warning", found=f"{samples:g}")
     count = _whole(samples * part.number(*place, "resolution", default=1.0))
     return {"from": first, "to": last, "rays": max(count if first != last else 1, 1)}
 
