@@ -11,7 +11,6 @@ from rbdyn_ros.description.parts.geometries import Surface
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
-from rbdyn_ros.description.xml_files.sdf_surfaces import RIGID
 from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LIMITS, NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
@@ -23,7 +22,6 @@ FORM = "URDF"
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
 #: What <gazebo> says of a surface.
-_TOUCH = ("friction", "stiffness", "damping")
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -102,12 +100,12 @@ def _link(
     for shape in robot.shapes(link.name):
         _visual(element, shape, left, meshes)
     geometries = robot.geometries(link.name)
-    touches = {tuple(getattr(x.surface, name) for name in _TOUCH) for x in geometries}
-    if len(touches) == 1:
-        _touch(root, link.name, geometries[0].surface, left)
+    frictions = {x.surface.friction for x in geometries}
+    if len(frictions) == 1:
+        _touch(root, link.name, *frictions)
     for geometry in geometries:
         owner = f"geometry {quote(geometry.name)}"
-        left.surface(owner, geometry.surface, _TOUCH if len(touches) == 1 else ())
+        left.surface(owner, geometry.surface, ("friction",) if len(frictions) == 1 else ())
         part = ET.Element("collision", name=geometry.name)
         _origin(part, geometry.origin)
         if _shape(part, geometry.name, geometry.shape, meshes):
@@ -116,27 +114,12 @@ def _link(
             left.add(owner, "it", "its corners are on a line")
 
 
-def _touch(root: ET.Element, link: str, surface: Surface, left: LeftOut) -> None:
-    """Write the friction and the stiffness of a link for Gazebo and rbdyn_ros."""
-    mu, stiffness, damping = surface.friction, surface.stiffness, surface.damping
-    owner = f"link {quote(link)}"
-    if stiffness is not None and stiffness >= RIGID:
-        left.add(owner, f"the stiffness {stiffness:g} N/m", f"from {RIGID:g} on <kp> is rigid")
-        stiffness = None
-    if stiffness is None and damping is not None:
-        left.add(owner, "the damping of its contacts", "<kd> needs a stiffness")
-    if (mu, stiffness) == (Surface().friction, None):
-        return
-    part = ET.SubElement(root, "gazebo", reference=link)
-    given = {"mu1": mu, "mu2": mu, "kp": stiffness}
-    if stiffness is not None and damping is None:
-        text = "the damping of its contacts"
-        left.add(owner, text, "it depends on the mass; without <kd> it is 1 N s/m")
-    elif stiffness is not None:
-        given["kd"] = damping
-    for tag, value in given.items():
-        if value is not None:
-            ET.SubElement(part, tag).text = words(value)
+def _touch(root: ET.Element, link: str, mu: float) -> None:
+    """Write the friction of a link for Gazebo and rbdyn_ros."""
+    if mu != Surface().friction:
+        part = ET.SubElement(root, "gazebo", reference=link)
+        for tag in ("mu1", "mu2"):
+            ET.SubElement(part, tag).text = words(mu)
 
 
 def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolder) -> None:

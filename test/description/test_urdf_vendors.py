@@ -83,10 +83,8 @@ WARNED = {
     '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
     '<gazebo reference="b"><turnGravityOff>1</turnGravityOff></gazebo>': "turnGravityOff",
     '<gazebo reference="c"/>': "c",
-    '<gazebo reference="b"><kp>hard</kp></gazebo>': "hard",
     '<gazebo reference="b"><mu1>-1</mu1></gazebo>': "-1",
     '<gazebo reference="b"><mu1>wet</mu1></gazebo>': "wet",
-    '<gazebo reference="b"><kp>1</kp><kp>2</kp></gazebo>': "<kp>",
     '<gazebo reference="b"><selfCollide>perhaps</selfCollide></gazebo>': "perhaps",
     transmission('<joint name="j"/><joint name="k"/>'): "<transmission>",
     in_control('<param name="mimic">k</param>'): "k",
@@ -160,12 +158,10 @@ USED = {
     '<gazebo reference="j"><springStiffness>3</springStiffness>'
     "<springReference>0.25</springReference></gazebo>":
         (lambda robot: (joint_of(robot).stiffness, joint_of(robot).rest), (3.0, (0.25,))),
-    '<gazebo reference="b"><mu1>0.2</mu1><mu2>0.2</mu2><kp>1e5</kp><kd>10</kd></gazebo>':
-        (lambda robot: robot.geometries[1].surface,
-         Surface(friction=0.2, stiffness=1e5, damping=10.0)),
-    '<gazebo reference="b"><mu1 value="0.2"/><kp value="1e5"/></gazebo>':
-        (lambda robot: robot.geometries[1].surface,
-         Surface(friction=0.2, stiffness=1e5, damping=1.0)),
+    '<gazebo reference="b"><mu1>0.2</mu1><mu2>0.2</mu2></gazebo>':
+        (lambda robot: robot.geometries[1].surface, Surface(friction=0.2)),
+    '<gazebo reference="b"><mu1 value="0.2"/></gazebo>':
+        (lambda robot: robot.geometries[1].surface, Surface(friction=0.2)),
     '<gazebo reference="b"><selfCollide>false</selfCollide></gazebo>':
         (lambda robot: robot.exclusions, (Exclusion("a", "b", 9, links=True),)),
     "<gazebo><self_collide>false</self_collide></gazebo>":

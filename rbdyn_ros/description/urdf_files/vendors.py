@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from rbdyn_ros.checks.audit import Audit, Lenient, plain, robot_element
 from rbdyn_ros.description.checks.geometries import audit_surface
@@ -27,7 +26,7 @@ from rbdyn_ros.description.urdf_files.joint_limits import narrowed
 from rbdyn_ros.description.urdf_files.schema import VENDORS
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
-from rbdyn_ros.description.xml_files.sdf_surfaces import bounded, stiffness
+from rbdyn_ros.description.xml_files.sdf_surfaces import bounded
 from rbdyn_ros.description.xml_files.sdf_words import count_unused
 from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
@@ -269,14 +268,13 @@ class VendorParts:
                 self._change(word, name, _RULES[tag])
 
     def _touch(self, part: SdfElement, link: str) -> None:
-        """Read the surface of a link."""
+        """Read the friction of a link."""
         given = [*part.children("mu", "mu1")]
         usual = Surface().friction
         mu = given[0].number(default=usual) if given else usual
         _put_back(x for x in part.children("mu2") if _number(x.text) != mu)
-        law: dict[str, Any] = {**stiffness(part)}
-        if given or law:
-            surface = Surface(friction=bounded(mu, part), **law)
+        if given:
+            surface = Surface(friction=bounded(mu, part))
             found = Audit()
             audit_surface(surface, f"link {quote(link)}", part.line, found)
             for finding in found.findings:

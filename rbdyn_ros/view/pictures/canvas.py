@@ -31,7 +31,7 @@ def new_figure(width: float, height: float, dpi: float) -> Figure:
     return figure
 
 
-def missing_extra(package: str) -> ParameterError:
+def missing_extra(package: str, extra: str = "plot") -> ParameterError:
     """Return the error for a missing package that only pictures need."""
-    text = f'pictures need {package}, which is not installed: pip install "rbdyn_ros[plot]"'
+    text = f'pictures need {package}, which is not installed: pip install "rbdyn_ros[{extra}]"'
     return ParameterError(Finding("no-plot-extra", text, "error", "", None, "", package))

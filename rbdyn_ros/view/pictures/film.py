@@ -23,7 +23,7 @@ def check_writer(path: Path) -> None:
     """Raise ParameterError unless the writer of .gif or .mp4 files is installed."""
     if path.suffix.lower() == ".gif":
         if importlib.util.find_spec("PIL") is None:
-            raise missing_extra("Pillow")
+            raise missing_extra("Pillow", "camera")
     elif shutil.which("ffmpeg") is None:
         text = "an .mp4 film needs the program ffmpeg, which is not installed; a .gif does not"
         raise ParameterError(Finding("no-ffmpeg", text, "error", "path", None, str(path)))
