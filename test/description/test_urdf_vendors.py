@@ -265,18 +265,27 @@ def test_sensors_of_gazebo_are_those_of_a_sensors_file(kind):
     np.testing.assert_allclose(forward, (1, 0, 0), atol=1e-15)
 
 
-def test_a_constraint_closes_a_loop_at_any_axes():
-    """A proposed <constraint> with turned ends is the <loop_joint> with the axes made one."""
+def four_bar():
+    """Return the links and the joints of four bars without the joint that closes their loop."""
     inertial = (
         '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
         "</inertial>"
     )
     links = "".join(f'<link name="{x}">{inertial}</link>' for x in "abcd")
     joints = "".join(
-        f'<joint name="{p}{c}" type="continuous"><parent link="{p}"/><child link="{c}"/>'
+        f'<joint name="{name}" type="continuous"><parent link="{p}"/><child link="{c}"/>'
         f'<origin xyz="{xyz}"/><axis xyz="0 0 1"/></joint>'
-        for p, c, xyz in (("a", "b", "0 0 0"), ("b", "c", "0 1 0"), ("a", "d", "1 0 0"))
+        for name, p, c, xyz in (
+            ("j1", "a", "b", "0 0 0"),
+            ("j2", "b", "c", "0 1 0"),
+            ("j3", "a", "d", "1 0 0"),
+        )
     )
+    return links + joints
+
+
+def test_a_constraint_closes_a_loop_at_any_axes():
+    """A proposed <constraint> with turned ends is the <loop_joint> with the axes made one."""
     end = (
         '<constraint name="l" type="revolute"><parent link="c"/><parent_origin xyz="1 0 0"/>'
         '<parent_axis xyz="0 0 1"/><child link="d"/><child_origin xyz="0 1 0" rpy="1.2 0 0"/>'
@@ -287,7 +296,7 @@ def test_a_constraint_closes_a_loop_at_any_axes():
         '<link2 link="d" xyz="0 1 0"/></loop_joint>'
     )
     one, other = (
-        rb.load_urdf(f'<robot name="r">{links}{joints}{text}</robot>') for text in (end, plain)
+        rb.load_urdf(f'<robot name="r">{four_bar()}{text}</robot>') for text in (end, plain)
     )
     assert one.loop_names == other.loop_names == ("l",)
     d, e = rb.make_data(one), rb.make_data(other)
@@ -503,20 +512,6 @@ def test_warnings_in_gazebo_name_their_link():
 
 
 def test_a_loop_is_cut_where_no_controller_drives():
-    inertial = (
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        "</inertial>"
-    )
-    links = "".join(f'<link name="{x}">{inertial}</link>' for x in "abcd")
-    joints = "".join(
-        f'<joint name="{name}" type="continuous"><parent link="{p}"/><child link="{c}"/>'
-        f'<origin xyz="{xyz}"/><axis xyz="0 0 1"/></joint>'
-        for name, p, c, xyz in (
-            ("j1", "a", "b", "0 0 0"),
-            ("j2", "b", "c", "0 1 0"),
-            ("j3", "a", "d", "1 0 0"),
-        )
-    )
     loop = (
         '<loop_joint name="l" type="revolute"><link1 link="c" xyz="1 0 0"/>'
         '<link2 link="d" xyz="0 1 0"/><dynamics damping="1"/></loop_joint>'
@@ -527,7 +522,7 @@ def test_a_loop_is_cut_where_no_controller_drives():
             .replace('"j"', f'"{driven}"')
             .replace("</joint>", '<command_interface name="effort"/></joint>')
         )
-        found = read_text(f'<robot name="r">{links}{joints}{loop}{text}</robot>')
+        found = read_text(f'<robot name="r">{four_bar()}{loop}{text}</robot>')
         closing = [joint.name for joint in found.joints if joint.closes_loop]
         assert len(closing) == 1
         assert driven not in closing

@@ -24,13 +24,15 @@ from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
-from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded, stiffness
+from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded
 from rbdyn_ros.errors import quote
 
 _MASK, _ALL = 0x7FFFFFFF, 0xFFFF
 MASKS = ("collide_bitmask", "category_bitmask")
 #: Torque about the normal of a Hertz contact, per force, radius and friction.
 _PATCH = 3.0 * math.pi / 16.0
+#: The stiffness that stands for a rigid contact [N/m].
+_RIGID = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +200,11 @@ def _surface(part: SdfElement) -> Surface:
 
 
 def _stiffness(surface: SdfElement) -> dict[str, float]:
+    """Return the stiffness and the damping of a contact; none of them if it is rigid."""
     for engine in ("ode", "bullet"):
         law = surface.child("contact", engine)
-        if law is not None and (found := stiffness(law)):
-            return found
+        if law is not None and (found := law.number("kp", default=_RIGID)) < _RIGID:
+            return {"stiffness": found, "damping": law.number("kd", default=1.0)}
     return {}
 
 

@@ -102,7 +102,7 @@ class VendorParts:
         )
 
     def touched(self, robot: Description) -> Description:
-        """Return a robot with geometries, with the surfaces and the pairs of <gazebo>."""
+        """Return a robot with geometries, with the friction and the pairs of <gazebo>."""
         links = dict.fromkeys(geometry.link for geometry in robot.geometries)
         if links and self._apart.keys() >= links.keys():
             robot = replace(robot, self_collision=False)
