@@ -180,6 +180,7 @@ setup(
         "console_scripts": [
             "rbdyn = rbdyn_ros.__main__:main",
             "arm_controller = rbdyn_ros.__main__:arm_controller",
+            "policy_node = rbdyn_ros.__main__:policy_node",
             "simulator = rbdyn_ros.__main__:simulator",
         ],
         "pytest11": ["rbdyn = rbdyn_ros.trials.pytest_plugin"],
