@@ -140,7 +140,7 @@ from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
 from rbdyn_ros.policies.policy import BaseState as BaseState
-from rbdyn_ros.policies.policy import Policy as Policy
+from rbdyn_ros.policies.policy import LearnedPolicy as LearnedPolicy
 from rbdyn_ros.policies.policy import PolicyJoints as PolicyJoints
 from rbdyn_ros.policies.policy import load_policy as load_policy
 from rbdyn_ros.policies.spec import ObservationTerm as ObservationTerm

@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.policies.policy import BaseState, Policy
+from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Pacer:
             robot is told to stand.
     """
 
-    def __init__(self, policy: Policy, timeout: float, command_timeout: float) -> None:
+    def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:
         self._policy = policy
         self._period = NANOSECONDS / policy.spec.rate
         self._timeout = round(timeout * NANOSECONDS)

@@ -42,7 +42,7 @@ class BaseState:
     linear: Array
 
 
-class Policy:
+class LearnedPolicy:
     """A learned policy with its history; load it with `rb.load_policy`.
 
     Args:
@@ -100,8 +100,9 @@ class Policy:
         self._steps += 1
         self._action = self._network(observation)
         clipped = np.clip(self._action, -self.spec.action_clip, self.spec.action_clip)
-        self.target = self.spec.action_offset + self.spec.action_scale * clipped
-        return self.target
+        target: Array = self.spec.action_offset + self.spec.action_scale * clipped
+        self.target = target
+        return target
 
     def _values(self, q: Array, v: Array, base: BaseState, command: Array) -> Mapping[str, Array]:
         """Return the numbers of all terms, which are those of Isaac Lab."""
@@ -135,7 +136,7 @@ class PolicyJoints:
         ModelError: the robot lacks a joint of the policy, or has no floating base.
     """
 
-    def __init__(self, m: Model, policy: Policy) -> None:
+    def __init__(self, m: Model, policy: LearnedPolicy) -> None:
         names = policy.spec.joints
         check_joints(names, m.jnt_names)
         chosen = [m.jnt_id(name) for name in names]
@@ -178,7 +179,7 @@ def check_joints(names: Sequence[str], known: Sequence[str]) -> None:
 
 def load_policy(
     path: str | Path, *, network: str | Path = "", joints: Sequence[str] = ()
-) -> Policy:
+) -> LearnedPolicy:
     """Load a learned policy.
 
     Args:
@@ -191,4 +192,4 @@ def load_policy(
         DescriptionError: with all errors of the document, or the network does not fit.
         RbdynError: onnxruntime is not installed.
     """
-    return Policy(read_policy(path, network=network, joints=joints))
+    return LearnedPolicy(read_policy(path, network=network, joints=joints))

@@ -101,7 +101,8 @@ def _array(given: Given, key: str, n: int, default: float = 0.0) -> Array:
         message = f"{key} has {len(sizes)} numbers for {n} joints; allowed are 1 and {n}"
         given.error("bad-value", key, message, found=str(len(sizes)), allowed=f"1 or {n}")
         return np.zeros(n)
-    return np.broadcast_to(np.array(sizes, float), n).copy()
+    found: Array = np.broadcast_to(np.array(sizes, float), n).copy()
+    return found
 
 
 def _term(given: Given, n: int) -> ObservationTerm:

@@ -2,6 +2,7 @@
 """Policy files and exports of Isaac Lab, mjlab and legged_gym."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.policies.reader import read_policy, read_policy_text
 
+SEEDS = Path(__file__).parents[1] / "fuzz" / "seeds" / "good"
 PLAIN = {
     "rbdyn_policy": 1,
     "network": "walk.onnx",
@@ -44,64 +46,63 @@ def test_the_keys_of_a_policy_file():
     assert [spec.size(term) for term in spec.terms] == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"joints": ["hip", "hip"]}, "duplicate-name"),
-        ({"joints": []}, "bad-value"),
-        ({"stiffness": [1, 2, 3]}, "bad-value"),
-        ({"stiffness": -1}, "bad-value"),
-        ({"rate": 0}, "bad-value"),
-        ({"observation": [{"term": "height_scan"}]}, "bad-value"),
-        ({"observation": [{"term": "base_ang_vel", "scale": [1, 2]}]}, "bad-value"),
-        ({"observation": [{"term": "joint_pos_rel", "clip": [1, -1]}]}, "bad-value"),
-        ({"command": {"turn": [1, -1]}}, "bad-value"),
-        ({"gains": 3}, "unknown-key"),
-        ({"rbdyn_policy": 2}, "not-a-policy-file"),
-    ],
-)
+#: Changes of PLAIN, and the code of the error.
+BAD = [
+    ({"joints": []}, "bad-value"),
+    ({"joints": "hip"}, "bad-value"),
+    ({"joints": ["hip", ""]}, "bad-value"),
+    ({"stiffness": -1}, "bad-value"),
+    ({"stiffness": [1, -2]}, "bad-value"),
+    ({"stiffness": "stiff"}, "bad-value"),
+    ({"damping": {"hip": 1}}, "bad-value"),
+    ({"default_position": ["zero", 0]}, "bad-value"),
+    ({"rate": 0}, "bad-value"),
+    ({"rate": 1e9}, "bad-value"),
+    ({"rate": [50]}, "bad-value"),
+    ({"network": ["a"]}, "bad-value"),
+    ({"action": 0.25}, "bad-value"),
+    ({"action": {}}, "missing-key"),
+    ({"action": {"scale": 1, "clip": 0}}, "bad-value"),
+    ({"action": {"scale": 1, "range": 3}}, "unknown-key"),
+    ({"observation": []}, "bad-value"),
+    ({"observation": [3]}, "bad-value"),
+    ({"observation": [{}]}, "missing-key"),
+    ({"observation": [{"term": "height_scan"}]}, "bad-value"),
+    ({"observation": [{"term": "base_ang_vel", "clip": [1]}]}, "bad-value"),
+    ({"observation": [{"term": "base_ang_vel", "history": 0}]}, "bad-value"),
+    ({"observation": [{"term": "base_ang_vel", "history": 1.5}]}, "bad-value"),
+    ({"observation": [{"term": "gait_phase", "period": 0}]}, "bad-value"),
+    ({"observation": [{"term": "gait_phase", "time": 1}]}, "unknown-key"),
+    ({"command": [1, 2]}, "bad-value"),
+    ({"command": {"turn": 1}}, "bad-value"),
+    ({"command": {"up": [0, 1]}}, "unknown-key"),
+    ({"gains": 3}, "unknown-key"),
+]
+#: Changes that only the reader can refuse: they need two keys, or the size of a term.
+TOGETHER = [
+    ({"joints": ["hip", "hip"]}, "duplicate-name"),
+    ({"stiffness": [1, 2, 3]}, "bad-value"),
+    ({"action": {"scale": 1, "offset": [0, 1, 2]}}, "bad-value"),
+    ({"observation": [{"term": "base_ang_vel", "scale": [1, 2]}]}, "bad-value"),
+    ({"observation": [{"term": "joint_pos_rel", "clip": [1, -1]}]}, "bad-value"),
+    ({"command": {"turn": [1, -1]}}, "bad-value"),
+    ({"rbdyn_policy": 2}, "not-a-policy-file"),
+]
+
+
+@pytest.mark.parametrize(("changes", "code"), [*BAD, *TOGETHER])
 def test_refusals(changes, code):
     with refused(rb.DescriptionError, code):
         read_policy_text(written(**changes))
 
 
-ISAAC_LAB = """\
-joint_ids_map: [1, 0]
-step_dt: 0.02
-stiffness: [10.0, 20.0]
-damping: [1.0, 2.0]
-default_joint_pos: [0.2, -0.1]
-commands:
-  base_velocity:
-    ranges:
-      lin_vel_x: [-0.5, 1.0]
-      lin_vel_y: [-0.3, 0.3]
-      ang_vel_z: [-0.2, 0.2]
-      heading: null
-actions:
-  JointPositionAction:
-    clip: null
-    joint_names: [.*]
-    scale: [0.25, 0.5]
-    offset: [0.2, -0.1]
-    joint_ids: !!python/object/apply:builtins.slice [null, null, null]
-observations:
-  base_ang_vel:
-    params: {}
-    clip: null
-    scale: [0.2, 0.2, 0.2]
-    history_length: 5
-  joint_pos_rel:
-    params: {}
-    clip: [-10.0, 10.0]
-    scale: [1.0, 1.0]
-    history_length: 1
-  gait_phase:
-    params: {period: 0.8}
-    clip: null
-    scale: [1.0, 1.0]
-    history_length: 1
-"""
+@pytest.mark.parametrize("key", [key for key in PLAIN if key != "rbdyn_policy"])
+def test_a_key_that_is_missing(key):
+    with refused(rb.DescriptionError, "missing-key"):
+        read_policy_text(json.dumps({name: x for name, x in PLAIN.items() if name != key}))
+
+
+ISAAC_LAB = (SEEDS / "policy.isaac_lab.yaml").read_text()
 
 
 def test_an_export_of_isaac_lab(tmp_path):

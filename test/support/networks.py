@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small ONNX files, and a policy that lets a Go2 trot."""
+"""Small ONNX files, and the policy that lets a Go2 trot."""
 
-import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-#: The joints of a Go2, leg by leg.
-LEGS = ("FL", "FR", "RL", "RR")
-GO2 = [f"{leg}_{part}_joint" for leg in LEGS for part in ("hip", "thigh", "calf")]
-STANDING = [0.0, 0.8, -1.5] * 4
+_example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "trot_policy.py"))
+GO2, STANDING = _example["JOINTS"], _example["STANDING"]
+#: Write the network and the policy file of a trotting Go2 into a folder; return its path.
+trot = _example["write"]
 
 
 def _saved(path, nodes, inputs, outputs, weights, metadata):
@@ -49,28 +50,3 @@ def adding_up(path, size):
     copy = onnx.helper.make_node("Identity", ["h_out"], ["actions"])
     ends = {"obs": shape, "h_in": shape}, {"actions": shape, "h_out": shape}
     return _saved(path, [node, copy], *ends, {}, {})
-
-
-def trot(folder):
-    """Write a policy file: a Go2 trots and leans against a tilt; return its path."""
-    phase = np.zeros((12, 2))
-    for leg, sign in enumerate((1.0, -1.0, -1.0, 1.0)):  # legs on a diagonal move together
-        phase[3 * leg + 1] = 0.0, 0.2 * sign
-        phase[3 * leg + 2] = 0.0, -0.4 * sign
-    tilt = np.zeros((12, 3))
-    tilt[0::3, 1] = -0.3
-    linear(folder / "trot.onnx", np.hstack([tilt, phase]), np.zeros(12))
-    policy = {
-        "rbdyn_policy": 1,
-        "network": "trot.onnx",
-        "joints": GO2,
-        "rate": 50,
-        "default_position": STANDING,
-        "stiffness": 60,
-        "damping": 1.5,
-        "action": {"scale": 1},
-        "observation": [{"term": "projected_gravity"}, {"term": "gait_phase", "period": 0.4}],
-    }
-    path = folder / "trot.yaml"
-    path.write_text(json.dumps(policy))
-    return path

@@ -2,6 +2,8 @@
 """Policies: what the network gets, what its numbers do, and robots that walk by it."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 from support import networks, robots
@@ -9,9 +11,10 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.policies.pacer import JointsState, Pacer
-from rbdyn_ros.policies.policy import BaseState, Policy
+from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
 from rbdyn_ros.policies.reader import read_policy_text
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
 SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
 UPRIGHT = BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
@@ -22,7 +25,7 @@ def policy_of(folder, observation, weights, bias=(0.0, 0.0), **more):
     networks.linear(folder / "n.onnx", weights, bias)
     given = {"rbdyn_policy": 1, "network": "n.onnx", "joints": ["a", "b"], "rate": 50}
     given |= {"stiffness": 10, "damping": 1, "action": {"scale": 1}, "observation": observation}
-    return Policy(read_policy_text(json.dumps(given | more), folder=folder))
+    return LearnedPolicy(read_policy_text(json.dumps(given | more), folder=folder))
 
 
 def observed(folder, *terms, acts=1, **inputs):
@@ -87,7 +90,7 @@ def test_the_last_action_is_as_the_network_returned_it(tmp_path):
 def test_a_recurrent_network_remembers_until_it_is_reset(tmp_path):
     policy = policy_of(tmp_path, [{"term": "joint_pos_rel"}], np.eye(2))
     networks.adding_up(tmp_path / "n.onnx", 2)
-    policy = Policy(policy.spec)
+    policy = LearnedPolicy(policy.spec)
     act = lambda: policy.act([1.0, -2.0], [0, 0], UPRIGHT, [0, 0, 0])  # noqa: E731
     np.testing.assert_allclose(act(), [1, -2])
     np.testing.assert_allclose(act(), [2, -4])
@@ -179,21 +182,19 @@ def test_a_velocity_command_expires(tmp_path):
 
 @robots.needs_robots
 def test_a_go2_trots_and_stays_upright(tmp_path):
+    example = runpy.run_path(str(EXAMPLES / "trot_policy.py"))
     policy = rb.load_policy(networks.trot(tmp_path))
-    m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
-    d, legs = rb.make_data(m), rb.PolicyJoints(m, policy)
-    d.qpos[2], d.qpos[7:] = 0.33, policy.spec.default_position
-    heights = []
-    for _ in range(150):
-        legs.act(d, [0.0, 0.0, 0.0])
-        for _ in range(20):
-            legs.apply(d)
-            rb.step(m, d)
+    m, d = example["go2"]()
+    lifted, heights = np.zeros(4, bool), []
+    calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in example["LEGS"]]
+    for _ in example["trot"](policy, m, d, 2.0):
         heights.append(d.qpos[2])
-    assert min(heights) > 0.25
-    assert max(heights) < 0.42
+        lifted |= d.qpos[calves] < -1.7  # [rad]; it stands with -1.5
+    assert min(heights) > 0.28
+    assert max(heights) < 0.40
     assert d.xmat[1, 8] > 0.95
-    assert np.linalg.norm(d.qpos[:2]) > 0.5
+    assert lifted.all()
+    assert abs(d.qpos[0]) > 0.2
 
 
 @robots.needs_robots
