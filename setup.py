@@ -67,6 +67,7 @@ CAMERA = ["moderngl>=5.10", "pillow>=9.0"]  # pictures without a display, throug
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
+POLICY = ["onnxruntime>=1.17"]  # networks of learned policies
 # an unmodified client of the control box
 BOX_TEST = ["pylibfranka>=0.21; platform_machine == 'x86_64'"]
 TEST = [
@@ -74,6 +75,8 @@ TEST = [
     *IK,
     *CAMERA,
     *BOX_TEST,
+    *POLICY,
+    "onnx>=1.15",  # writes networks
     *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
@@ -172,6 +175,7 @@ setup(
         "camera": CAMERA,
         "decompose": DECOMPOSE,
         "ik": IK,
+        "policy": POLICY,
         "docs": DOCS,
         "box-test": BOX_TEST,
         "test": TEST,
@@ -180,6 +184,7 @@ setup(
         "console_scripts": [
             "rbdyn = rbdyn_ros.__main__:main",
             "arm_controller = rbdyn_ros.__main__:arm_controller",
+            "policy_node = rbdyn_ros.__main__:policy_node",
             "simulator = rbdyn_ros.__main__:simulator",
         ],
         "pytest11": ["rbdyn = rbdyn_ros.trials.pytest_plugin"],

@@ -139,6 +139,12 @@ from rbdyn_ros.loading.storage import save as save
 from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
+from rbdyn_ros.policies.policy import BaseState as BaseState
+from rbdyn_ros.policies.policy import LearnedPolicy as LearnedPolicy
+from rbdyn_ros.policies.policy import PolicyJoints as PolicyJoints
+from rbdyn_ros.policies.policy import load_policy as load_policy
+from rbdyn_ros.policies.spec import ObservationTerm as ObservationTerm
+from rbdyn_ros.policies.spec import PolicySpec as PolicySpec
 from rbdyn_ros.recording.reader import read_run as read_run
 from rbdyn_ros.recording.recorder import Recorder as Recorder
 from rbdyn_ros.report.describe import describe as describe

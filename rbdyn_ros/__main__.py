@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 
-#: What a node answers to --help; its name fills {0}.
-HELP = """usage: ros2 run rbdyn_ros {0} --ros-args -p urdf:=/path/robot.urdf [-p NAME:=VALUE ...]
+#: What a node answers to --help; its name fills {0}, a parameter {1}.
+HELP = """usage: ros2 run rbdyn_ros {0} --ros-args -p {1} [-p NAME:=VALUE ...]
 
 docs/reference/{0}.md has all parameters. While the node runs, `ros2 param list /{0}` lists
 them, and `ros2 param describe /{0} NAME` explains one."""
+
+ROBOT = "urdf:=/path/robot.urdf"
 
 
 def main() -> None:
@@ -26,18 +28,23 @@ def main() -> None:
 
 def simulator() -> None:
     """Run the node of `ros2 run rbdyn_ros simulator`; a signal is its usual end."""
-    _run_node("simulator", "rbdyn_ros.ros.simulator.node")
+    _run_node("simulator", "rbdyn_ros.ros.simulator.node", ROBOT)
 
 
 def arm_controller() -> None:
     """Run the node of `ros2 run rbdyn_ros arm_controller`."""
-    _run_node("arm_controller", "rbdyn_ros.ros.arm.node")
+    _run_node("arm_controller", "rbdyn_ros.ros.arm.node", ROBOT)
 
 
-def _run_node(name: str, module: str) -> None:
+def policy_node() -> None:
+    """Run the node of `ros2 run rbdyn_ros policy_node`."""
+    _run_node("policy_node", "rbdyn_ros.ros.policy.node", "policy:=/path/walk.yaml")
+
+
+def _run_node(name: str, module: str, example: str) -> None:
     _end_at(0, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
-        print(HELP.format(name))
+        print(HELP.format(name, example))
         return
     try:
         node = importlib.import_module(module)

@@ -99,6 +99,11 @@ GROUPS = (
         ("control_box",),
     ),
     Group(
+        "Learned policies",
+        "ONNX files that walk: [policies.md](../guides/policies.md).",
+        ("policies",),
+    ),
+    Group(
         "Contacts, distances and rays",
         "Contacts and distances: [contact.md](../guides/contact.md). Rays: "
         "[sensors.md](../guides/sensors.md#rays).",

@@ -37,6 +37,7 @@ HEAD = (
 INTRO = {
     "actuators": "Motors, gears and drives of joints: [Actuators](../guides/actuators.md).",
     "mechanism": "Robots with features that URDF lacks: [Mechanisms](../guides/mechanisms.md).",
+    "policy": "Learned policies: [Policies](../guides/policies.md).",
     "scene": "Robots, objects and obstacles: [Scenes](../guides/scenes.md).",
     "sensors": "Sensors of a simulated robot: [Sensors](../guides/sensors.md).",
     "trial": "A controller in many seeded runs: [Trials](../guides/trials.md).",

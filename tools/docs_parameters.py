@@ -12,6 +12,7 @@ from docs_words import escaped
 
 from rbdyn_ros.ros.arm import parameters as arm
 from rbdyn_ros.ros.common.parameters import Parameter
+from rbdyn_ros.ros.policy import parameters as policy
 from rbdyn_ros.ros.simulator import parameters as simulator
 
 Rows = tuple[Parameter, ...]
@@ -31,8 +32,17 @@ HEAD = {
 #   ros2 run rbdyn_ros arm_controller --ros-args --params-file arm_controller.yaml
 # How to use them: docs/guides/real_arm.md
 """,
+    "policy_node": """\
+# All parameters of the node of learned policies with their defaults; written by tools/docs.py:
+#   ros2 run rbdyn_ros policy_node --ros-args --params-file policy_node.yaml
+# How to use them: docs/guides/policies.md
+""",
 }
-TABLES = {"simulator": simulator.PARAMETERS, "arm_controller": arm.PARAMETERS}
+TABLES = {
+    "simulator": simulator.PARAMETERS,
+    "arm_controller": arm.PARAMETERS,
+    "policy_node": policy.PARAMETERS,
+}
 
 
 def parameter_files() -> dict[Path, str]:

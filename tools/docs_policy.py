@@ -232,7 +232,11 @@ ROLES = (
         "controller",
         "A controller: reads states and commands joints; does not pause, reset or set "
         "parameters. Replace controller with the name of your node.",
-        (Group("publish", COMMANDS), *READ_SIMULATOR),
+        (
+            Group("publish", COMMANDS),
+            Group("subscribe", ("*cmd_vel",), "velocities for policy_node"),
+            *READ_SIMULATOR,
+        ),
     ),
     Role(
         "operator",

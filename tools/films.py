@@ -9,6 +9,7 @@ It needs `make setup`, and EGL as colour cameras do:
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -161,6 +162,20 @@ def _picking(panda: rb.Model, start: Array, timestep: float) -> Iterator[tuple[A
         q, d.qpos[:7] = goal[:7].copy(), goal[:7]
 
 
+def trot() -> Shot:
+    """A Go2 trots by the policy of the example."""
+    example = runpy.run_path(str(ROOT / "examples" / "trot_policy.py"))
+    m, d = example["go2"]()
+    instants = list[Instant]()
+    with tempfile.TemporaryDirectory() as folder:
+        policy = rb.load_policy(example["write"](Path(folder)))
+        for k, _ in enumerate(example["trot"](policy, m, d, 2.0)):
+            if k % round(policy.spec.rate / FPS) == 0:
+                instants.append(Instant.of(m, d))
+    looks = read_appearance(robots() / "go2_description/urdf/go2.urdf")
+    return Shot(m, looks, instants, (0.6, -1.0, 0.35))
+
+
 def pictures_of(shot: Shot) -> Iterator[Pixels]:
     """Render a film."""
     with Renderer(shot.m, shot.looks) as renderer:
@@ -175,7 +190,7 @@ def pictures_of(shot: Shot) -> Iterator[Pixels]:
             yield np.asarray(picture)
 
 
-FILMS: dict[str, Callable[[], Shot]] = {"pull": pull, "pick": pick, "swing": swing}
+FILMS: dict[str, Callable[[], Shot]] = {"pull": pull, "pick": pick, "swing": swing, "trot": trot}
 
 
 def main(names: list[str]) -> None:

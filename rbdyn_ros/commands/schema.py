@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.description.yaml_files.dialect import Dialect
 
-KINDS = ("actuators", "mechanism", "scene", "sensors", "trial")
+KINDS = ("actuators", "mechanism", "policy", "scene", "sensors", "trial")
 EPILOG = """\
 Examples:
   rbdyn schema scene > scene.schema.json
@@ -43,8 +43,10 @@ def dialects() -> dict[str, Dialect]:
     from rbdyn_ros.actuators import keys as actuators
     from rbdyn_ros.description.mechanism_files import mechanism
     from rbdyn_ros.description.scene_files import keys as scene
+    from rbdyn_ros.policies import keys as policy
     from rbdyn_ros.sensors import keys as sensors
     from rbdyn_ros.trials.files import keys as trial
 
-    kinds = (actuators.DIALECT, mechanism.dialect(), scene.DIALECT, sensors.DIALECT, trial.DIALECT)
+    tables = (policy.DIALECT, scene.DIALECT, sensors.DIALECT, trial.DIALECT)
+    kinds = (actuators.DIALECT, mechanism.dialect(), *tables)
     return dict(zip(KINDS, kinds, strict=True))

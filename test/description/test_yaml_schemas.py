@@ -29,6 +29,7 @@ ROOT = TEST.parent
 GOOD = {
     "actuators": ["config/actuators.yaml", "test/fuzz/seeds/good/actuators*.yaml"],
     "mechanism": ["examples/*.yaml", "test/fuzz/seeds/good/mechanism.yaml"],
+    "policy": ["test/fuzz/seeds/good/policy.yaml"],
     "scene": ["config/scenes/*.yaml", "config/worlds/*.yaml"],
     "sensors": ["config/sensors.yaml", "test/fuzz/seeds/good/sensors*.yaml"],
     "trial": ["config/trials/*.yaml", "test/fuzz/seeds/good/trial*.yaml"],
@@ -69,6 +70,11 @@ def bad_mechanisms():
         yield (bounds.HEAD + rest).replace("N", "1e300")
 
 
+def bad_policies():
+    files = module("policies/test_policy_files.py")
+    yield from (files.written(**changes) for changes, _ in files.BAD)
+
+
 def bad_scenes():
     for text in module("description/test_scene_files.py").ERRORS:
         yield f"rbdyn_scene: 1\n{text}\n"
@@ -97,6 +103,7 @@ def bad_trials():
 BAD = {
     "actuators": bad_actuators,
     "mechanism": bad_mechanisms,
+    "policy": bad_policies,
     "scene": bad_scenes,
     "sensors": bad_sensors,
     "trial": bad_trials,

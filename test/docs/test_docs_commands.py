@@ -31,6 +31,7 @@ SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
 
 #: Reasons why blocks do not run, by page and the beginning of their first line.
 CLIENT = "needs a client in another process; test/control_box and test_box_node.py do the same"
+WALKS = "needs two processes; test_policy_node.py does the same"
 NOT_RUN = {
     ("README.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
     ("README.md", "cd ~/ws/src && git clone"): WORKSPACE,
@@ -40,6 +41,8 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
+    ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
+    ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
     ("docs/guides/control_box.md", "pip install"): INSTALLS,
     ("docs/guides/control_box.md", "rbdyn sim panda --box franka"): CLIENT,
     ("docs/guides/control_box.md", "rbdyn sim --scene cell.yaml"): CLIENT,
@@ -207,7 +210,7 @@ def test_blocks_that_do_not_run_have_a_reason():
 
 
 REFERENCE = "".join(
-    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller")
+    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller", "policy_node")
 )
 
 ROS = [

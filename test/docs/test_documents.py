@@ -13,6 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros import trials
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.policies.reader import read_policy_text
 
 README = text_of("README.md")
 LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}
@@ -90,6 +91,8 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         audit = Audit()
         DIALECT.read(DIALECT.parse(block.text, block.where, audit), audit)
         assert not audit.errors
+    elif "rbdyn_policy" in content:
+        assert read_policy_text(block.text).terms
     elif "rbdyn_actuators" in content:
         from rbdyn_ros.actuators import read_actuators_text
 
@@ -111,7 +114,7 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
 
 PARAMETER_ROW = r"^\| `([\w.]+)` \| \w+(?:\[\d?\])? \| `"
 REFERENCE = "".join(
-    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller")
+    text_of(f"docs/reference/{node}.md") for node in ("simulator", "arm_controller", "policy_node")
 )
 KNOWN_PARAMETERS = set(re.findall(PARAMETER_ROW, REFERENCE, re.MULTILINE))
 

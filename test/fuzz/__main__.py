@@ -42,7 +42,18 @@ NAMES = (
         "materials",
         "table",
     ),
-    *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "box", "data"),
+    *(
+        "model",
+        "recording",
+        "sensors",
+        "actuators",
+        "trial",
+        "state",
+        "parameters",
+        "box",
+        "data",
+        "policy",
+    ),
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

@@ -48,6 +48,7 @@ from rbdyn_ros.description.source import opened
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.policies.reader import read_policy
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.arm import parameters as arm_parameters
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
@@ -252,6 +253,13 @@ def record() -> list[bytes]:
 
 def fuzz_recording(data: bytes) -> None:
     read_run(written(data, "changed.mcap"))
+
+
+def fuzz_policy(data: bytes) -> None:
+    """Read a policy file, or an export as one."""
+    path = folder() / "policy.yaml"
+    path.write_bytes(data)
+    read_policy(path, joints=("first", "second"))
 
 
 def fuzz_sensors(data: bytes) -> None:
@@ -531,6 +539,7 @@ TARGETS = {
     "table": Target(lambda: [np.linspace(0.0, 1.0, 12).tobytes()], fuzz_table),
     "model": Target(lambda: [saved()[1]], fuzz_model),
     "recording": Target(record, fuzz_recording),
+    "policy": Target(good("policy"), fuzz_policy),
     "sensors": Target(lambda: files("config/sensors.yaml")() + good("sensors")(), fuzz_sensors),
     "actuators": Target(good("actuators"), fuzz_actuators),
     "trial": Target(good("trial"), fuzz_trial),

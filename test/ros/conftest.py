@@ -50,6 +50,7 @@ class Simulator:
             "from rbdyn_ros.cli import main; main()",
             "node": "from rbdyn_ros.__main__ import simulator; simulator()",  # as `ros2 run` does
             "arm": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
+            "policy": "from rbdyn_ros.__main__ import policy_node; policy_node()",
         }
         with self.log.open("w") as log:
             program = f"{prelude}\n{code[entry]}"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys that are read of exports; they have others, which are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rbdyn_ros.description.yaml_files.kinds import (
+    Name,
+    Number,
+    NumberList,
+    OrNothing,
+    ValuePlace,
+    Whole,
+)
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
+from rbdyn_ros.description.yaml_files.text import YamlTable
+from rbdyn_ros.policies.keys import LONGEST
+
+NUMBER, NUMBERS, TIME = Number(), NumberList(), Number(above=0.0, high=100.0)
+#: An empty value is an empty tuple.
+RANGE = OrNothing(NumberList(2), ())
+
+
+@dataclass(frozen=True)
+class SomeKeys(Table):
+    """A table of which some keys are read."""
+
+    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
+        nodes = {name: below for name, below in node.nodes.items() if name in self.rows}
+        lines = {name: node.lines[name] for name in nodes}
+        return super().read_table(YamlTable(node.line, nodes, lines), at)
+
+
+def _rows(*needed: Key, more: tuple[Key, ...] = ()) -> tuple[Key, ...]:
+    return (*(Key(key.name, key.kind, key.doc, needed=True) for key in needed), *more)
+
+
+PARAMS = SomeKeys("params", (Key("period", TIME, "of the gait"),))
+OBSERVATION = SomeKeys(
+    "observation",
+    (
+        Key("scale", OrNothing(NUMBERS, ()), "factors"),
+        Key("clip", RANGE, "limits"),
+        Key("history_length", Whole(1, LONGEST), "of values", field="history"),
+        Key("params", PARAMS, "of the term"),
+    ),
+)
+ACTION = SomeKeys(
+    "JointPositionAction",
+    _rows(
+        Key("scale", NUMBERS, "factors"),
+        Key("offset", NUMBERS, "at the action 0"),
+        more=(
+            Key("clip", OrNothing(NUMBERS, ()), "limits"),
+            Key("joint_ids", OrNothing(NUMBERS, ()), "joints"),
+        ),
+    ),
+)
+RANGES = SomeKeys(
+    "ranges",
+    tuple(Key(name, RANGE, "of a velocity") for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")),
+)
+VELOCITY = SomeKeys("base_velocity", (Key("ranges", RANGES, "of commands"),))
+ISAAC_LAB = SomeKeys(
+    "export",
+    _rows(
+        Key("joint_ids_map", NumberList(each=Number(low=0.0, high=1e4)), "order of the joints"),
+        Key("step_dt", TIME, "between actions"),
+        Key("stiffness", NUMBERS, "of the joints"),
+        Key("damping", NUMBERS, "of the joints"),
+        Key("default_joint_pos", NUMBERS, "of the joints"),
+        Key(
+            "actions",
+            Table("actions", _rows(Key("JointPositionAction", ACTION, "of the joints"))),
+            "of the network",
+        ),
+        Key("observations", ByName(OBSERVATION, "observation"), "of the network"),
+        more=(
+            Key("commands", SomeKeys("commands", (Key("base_velocity", VELOCITY, "ranges"),)), ""),
+        ),
+    ),
+)
+LEGGED_GYM = SomeKeys(
+    "configuration",
+    _rows(
+        Key("policy_path", Name("a file"), "of the policy"),
+        Key("simulation_dt", TIME, "timestep"),
+        Key("control_decimation", Whole(1, 10_000), "timesteps between actions"),
+        Key("kps", NUMBERS, "stiffness"),
+        Key("kds", NUMBERS, "damping"),
+        Key("default_angles", NUMBERS, "of the joints"),
+        Key("ang_vel_scale", NUMBER, "of base_ang_vel"),
+        Key("dof_pos_scale", NUMBER, "of joint_pos_rel"),
+        Key("dof_vel_scale", NUMBER, "of joint_vel_rel"),
+        Key("action_scale", NUMBER, "of actions"),
+        Key("cmd_scale", NumberList(3), "of commands"),
+        Key("num_obs", Whole(1, 1_000_000), "numbers of an observation"),
+        more=(Key("lin_vel_scale", NUMBER, "of base_lin_vel", default=2.0),),
+    ),
+)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports of training frameworks, rewritten as policy files.
+
+Isaac Lab: the deploy.yaml that unitree_rl_lab writes beside the ONNX file. mjlab: the metadata in
+the ONNX file. legged_gym: the configuration with which unitree_rl_gym runs a policy in MuJoCo.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files.kinds import ValuePlace
+from rbdyn_ros.description.yaml_files.tables import Given
+from rbdyn_ros.description.yaml_files.text import YamlTable, parse
+from rbdyn_ros.errors import DescriptionError, Finding, listing, quote
+from rbdyn_ros.policies.export_keys import ISAAC_LAB, LEGGED_GYM, SomeKeys
+from rbdyn_ros.policies.network import metadata_of
+from rbdyn_ros.policies.spec import TERMS
+
+#: Names of terms in other frameworks or versions.
+ALIASES = {
+    "joint_pos": "joint_pos_rel",
+    "joint_vel": "joint_vel_rel",
+    "actions": "last_action",
+    "command": "velocity_commands",
+}
+#: Actions per second of a policy whose metadata does not say it, as in mjlab's tasks [Hz].
+RATE = 50.0
+#: Period of the gait of legged_gym's humanoids [s].
+GAIT = 0.8
+#: A list of all joints as Isaac Lab writes it, with a tag of Python.
+ALL = b"!!python/object/apply:builtins.slice [null, null, null]"
+
+Words = dict[str, Any]
+
+
+def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequence[str]) -> bytes:
+    """Return the text of a policy file.
+
+    Args:
+        path: of the file.
+        data: its content, if it is not an ONNX file.
+        network: path of another ONNX file; empty: none.
+        joints: names, for exports without names.
+
+    Raises:
+        DescriptionError: an export lacks something or cannot be used.
+    """
+    if path.suffix == ".onnx":
+        return _written(_of_mjlab(path))
+    plain = data.replace(ALL, b"[]")
+    top = parse(plain, str(path), Audit(), "a policy file")
+    if "observations" in top.nodes:
+        return _written(_of_isaac_lab(_read(ISAAC_LAB, top, path), path, joints))
+    if "kps" in top.nodes:
+        return _written(_of_legged_gym(_read(LEGGED_GYM, top, path), path, bool(network), joints))
+    return data
+
+
+def _read(table: SomeKeys, top: YamlTable, path: Path) -> Given:
+    audit = Audit()
+    given = table.read_table(top, ValuePlace(audit))
+    audit.raise_errors(str(path))
+    assert isinstance(given, Given)
+    return given
+
+
+def _written(table: Words) -> bytes:
+    return json.dumps({"rbdyn_policy": 1} | table, indent=1).encode()
+
+
+def _refuse(path: Path, code: str, message: str, found: str = "", allowed: str = "") -> NoReturn:
+    raise DescriptionError(Finding(code, message, found=found, allowed=allowed), str(path))
+
+
+def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
+    """Return the names of joints that were given for an export without names."""
+    if len(joints) != count:
+        message = (
+            f"the export has numbers for {count} joints but no names, and {len(joints)} are "
+            f"given; give the {count} names in the order of the robot's own interface"
+        )
+        _refuse(path, "joint-names", message, found=str(len(joints)), allowed=str(count))
+    return list(joints)
+
+
+def _term(name: str, path: Path, **more: Any) -> Words:
+    known = ALIASES.get(name, name)
+    if known not in TERMS:
+        message = f"the observation {quote(name)} is unknown; known are {', '.join(TERMS)}"
+        _refuse(path, "unknown-term", message, found=name, allowed=", ".join(TERMS))
+    return {"term": known} | {key: value for key, value in more.items() if value}
+
+
+def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
+    """Gains are in the order of the robot's interface, all else in that of the network."""
+    order = [int(number) for number in given["joint_ids_map"]]
+    names = _named(joints, len(order), path)
+    if sorted(order) != list(range(len(order))):
+        _refuse(path, "bad-order", "joint_ids_map does not name each joint once")
+    for key in ("stiffness", "damping"):
+        if len(given[key]) != len(order):
+            message = f"{key} has {len(given[key])} numbers for {len(order)} joints"
+            _refuse(path, "bad-value", message, allowed=str(len(order)))
+    action = given["actions"]["JointPositionAction"]
+    for key in ("clip", "joint_ids"):
+        if action.get(key):
+            message = f"{key} of JointPositionAction is set; only actions of all joints are read"
+            _refuse(path, "unknown-action", message, found=key)
+    ranges = given.get("commands", {}).get("base_velocity", {}).get("ranges", {})
+    command = {"lin_vel_x": "forward", "lin_vel_y": "left", "ang_vel_z": "turn"}
+    return {
+        "network": "../exported/policy.onnx",
+        "joints": [names[i] for i in order],
+        "rate": 1.0 / given["step_dt"],
+        "default_position": given["default_joint_pos"],
+        "stiffness": [given["stiffness"][i] for i in order],
+        "damping": [given["damping"][i] for i in order],
+        "action": {"scale": action["scale"], "offset": action["offset"]},
+        "observation": [
+            _term(name, path, **term | {"period": term.pop("params", {}).get("period")})
+            for name, term in given["observations"].items()
+        ],
+        "command": {our: ranges[name] for name, our in command.items() if ranges.get(name)},
+    }
+
+
+def _of_legged_gym(given: Given, path: Path, other: bool, joints: Sequence[str]) -> Words:
+    """The layout of the observation follows from its size, as in the scripts that run it."""
+    count = len(given["default_angles"])
+    names = _named(joints, count, path)
+    if not other and not given["policy_path"].endswith(".onnx"):
+        message = (
+            f"policy_path is {quote(given['policy_path'])}; export the policy as ONNX and name "
+            "that file as the network"
+        )
+        _refuse(path, "not-onnx", message, allowed="an .onnx file")
+    layouts = {9: "", 11: "gait_phase", 12: "base_lin_vel"}
+    extra = given["num_obs"] - 3 * count
+    if extra not in layouts:
+        sizes = ", ".join(str(3 * count + number) for number in layouts)
+        message = f"num_obs is {given['num_obs']}; known are {sizes} for {count} joints"
+        _refuse(path, "unknown-layout", message, allowed=sizes)
+    terms = [
+        _term("base_ang_vel", path, scale=given["ang_vel_scale"]),
+        _term("projected_gravity", path),
+        _term("velocity_commands", path, scale=given["cmd_scale"]),
+        _term("joint_pos_rel", path, scale=given["dof_pos_scale"]),
+        _term("joint_vel_rel", path, scale=given["dof_vel_scale"]),
+        _term("last_action", path),
+    ]
+    if layouts[extra] == "base_lin_vel":
+        terms.insert(0, _term("base_lin_vel", path, scale=given["lin_vel_scale"]))
+    if layouts[extra] == "gait_phase":
+        terms.append(_term("gait_phase", path, period=GAIT))
+    return {
+        "network": given["policy_path"],
+        "joints": names,
+        "rate": 1.0 / (given["simulation_dt"] * given["control_decimation"]),
+        "default_position": given["default_angles"],
+        "stiffness": given["kps"],
+        "damping": given["kds"],
+        "action": {"scale": given["action_scale"]},
+        "observation": terms,
+    }
+
+
+def _of_mjlab(path: Path) -> Words:
+    found: Mapping[str, str] = metadata_of(path)
+    keys = ("joint_names", "joint_stiffness", "joint_damping", "default_joint_pos")
+    needed = (*keys, "observation_names", "action_scale")
+    if missing := [name for name in needed if name not in found]:
+        message = (
+            f"the metadata of the ONNX file has no {listing(missing)}, as mjlab writes it; "
+            "write a policy file that names the network"
+        )
+        _refuse(path, "missing-metadata", message, allowed=", ".join(needed))
+    return {
+        "network": path.name,
+        "joints": found["joint_names"].split(","),
+        "rate": RATE,
+        "default_position": _numbers(found, "default_joint_pos", path),
+        "stiffness": _numbers(found, "joint_stiffness", path),
+        "damping": _numbers(found, "joint_damping", path),
+        "action": {"scale": _numbers(found, "action_scale", path)},
+        "observation": [_term(name, path) for name in found["observation_names"].split(",")],
+    }
+
+
+def _numbers(found: Mapping[str, str], name: str, path: Path) -> list[float]:
+    try:
+        return [float(text) for text in found[name].split(",")]
+    except ValueError:
+        text = found[name]
+        message = f"the metadata {name} is {quote(text)}, not numbers with commas between them"
+        _refuse(path, "bad-value", message, found=text)

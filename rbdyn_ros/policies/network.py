@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network of a policy: an ONNX file, run by onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.errors import DescriptionError, Finding, RbdynError, quote
+
+
+def metadata_of(path: Path) -> Mapping[str, str]:
+    """Return what the writer of an ONNX file noted in it.
+
+    Raises:
+        DescriptionError: it is not an ONNX file.
+        RbdynError: onnxruntime is not installed.
+    """
+    return dict(_session(path).get_modelmeta().custom_metadata_map)
+
+
+class Network:
+    """A network from one vector to another, which may remember.
+
+    Inputs other than the first are memory: a recurrent network's input h_in gets its output h_out
+    of the step before, and zeros at first.
+
+    Args:
+        path: of the ONNX file.
+        inputs: numbers of an observation.
+        outputs: numbers of an action.
+        listed: the parts of the observation in words, for messages.
+
+    Raises:
+        DescriptionError: it is not an ONNX file, or its inputs or outputs do not fit.
+        RbdynError: onnxruntime is not installed.
+    """
+
+    def __init__(self, path: Path, inputs: int, outputs: int, listed: str) -> None:
+        self._session = _session(path)
+        first, *memory = self._session.get_inputs()
+        action, *remembered = self._session.get_outputs()
+        self._check(path, first, inputs, f"the observation has {inputs}: {listed}", "takes")
+        self._check(path, action, outputs, f"{outputs} joints are listed", "returns")
+        ends = {each.name: each for each in remembered}
+        self._memory = {each.name: each.name.removesuffix("_in") + "_out" for each in memory}
+        if unknown := [name for name, end in self._memory.items() if end not in ends]:
+            text = f"the network has the input {quote(unknown[0])}, but no output that feeds it"
+            raise DescriptionError(Finding("unknown-input", text, found=unknown[0]), str(path))
+        self._shapes = {each.name: [_size(x) for x in each.shape] for each in memory}
+        self._first, self._outputs = first.name, [action.name, *self._memory.values()]
+        self.reset()
+
+    @staticmethod
+    def _check(path: Path, end: Any, size: int, reason: str, verb: str) -> None:
+        found = end.shape[-1] if end.shape else 0
+        if isinstance(found, int) and found != size:
+            text = f"the network {verb} {found} numbers in {quote(end.name)}, but {reason}"
+            finding = Finding("network-size", text, found=str(found), allowed=str(size))
+            raise DescriptionError(finding, str(path))
+
+    def reset(self) -> None:
+        """Forget everything."""
+        shapes = self._shapes.items()
+        self._state = {name: np.zeros(shape, np.float32) for name, shape in shapes}
+
+    def __call__(self, observation: Array) -> Array:
+        """Return the action for an observation, (n), and remember.
+
+        Raises:
+            RbdynError: the action is not finite.
+        """
+        given = {self._first: observation.astype(np.float32)[None, :]} | self._state
+        action, *state = self._session.run(self._outputs, given)
+        self._state = dict(zip(self._memory, state, strict=True))
+        found = np.asarray(action, float).ravel()
+        if not np.all(np.isfinite(found)):
+            raise RbdynError(
+                Finding("not-finite", "the network returns numbers that are not finite")
+            )
+        return found
+
+
+def _size(dimension: Any) -> int:
+    """Return a dimension; one without a number is the batch."""
+    return dimension if isinstance(dimension, int) else 1
+
+
+def _session(path: Path) -> Any:
+    read_bytes(path, "an .onnx file", "the path of an .onnx file")  # or say why it cannot be read
+    try:
+        import onnxruntime
+    except ImportError as error:
+        text = "policies need onnxruntime: pip install 'rbdyn_ros[policy]'"
+        raise RbdynError(Finding("missing-package", text, found="onnxruntime")) from error
+    options = onnxruntime.SessionOptions()
+    # one thread: a network of this size is slower with several, and they would take the loop's
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # each release has other classes
+        text = f"{quote(path.name)} cannot be read as ONNX: {str(error).splitlines()[0]}"
+        raise DescriptionError(Finding("bad-network", text), str(path)) from error

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a policy acts: at its own rate, on a state of the joints and of the base of one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
+
+
+@dataclass(slots=True)
+class JointsState:
+    """A state of the joints of a policy, in its order.
+
+    Attributes:
+        stamp: its time [ns].
+        position, velocity: (n) [rad or m; per s].
+    """
+
+    stamp: int
+    position: Array
+    velocity: Array
+
+
+class Pacer:
+    """Answers states with position targets; it knows nothing of ROS.
+
+    An action needs a state of the base that is as new as that of the joints: a joint state that
+    comes before it waits, also in lock-step, where both carry the same stamp.
+
+    Args:
+        policy: the policy.
+        timeout: the base may be older than the joints by this time; then nothing is answered [s].
+        command_timeout: a velocity command counts for this time of the states [s]; then the
+            robot is told to stand.
+    """
+
+    def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:
+        self._policy = policy
+        self._period = NANOSECONDS / policy.spec.rate
+        self._timeout = round(timeout * NANOSECONDS)
+        self._command_timeout = round(command_timeout * NANOSECONDS)
+        self._command: Array = np.zeros(3)
+        self._commanded: int | None = None
+        self._base: BaseState | None = None
+        self._base_stamp = -1
+        self._waiting: JointsState | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the past, as at the start."""
+        self._policy.reset()
+        self._begun: int | None = None
+        self._actions = 0
+        self._now = -1
+        self._waiting = None
+
+    def order(self, command: Array) -> None:
+        """Take a velocity command, (3,)."""
+        self._command, self._commanded = command, self._now
+
+    def take_base(self, stamp: int, base: BaseState) -> JointsState | None:
+        """Take a state of the base; return the joint state that is answered now, if any."""
+        self._base, self._base_stamp = base, stamp
+        waiting = self._waiting
+        if waiting is None or stamp < waiting.stamp:
+            return None
+        self._act(waiting)
+        return waiting
+
+    def take_joints(self, state: JointsState) -> JointsState | None:
+        """Take a state of the joints; return it if it is answered now.
+
+        Raises:
+            RbdynError: the state is not finite, or the network fails.
+        """
+        if state.stamp < self._now:  # a reset of time
+            self.restart()
+            self._base_stamp = min(self._base_stamp, state.stamp - 1)
+        self._now = state.stamp
+        if not self._is_due(state.stamp):
+            answered = self._actions > 0 and state.stamp - self._base_stamp <= self._timeout
+            return state if answered else None
+        if self._base_stamp < state.stamp:
+            self._waiting = state
+            return None
+        self._act(state)
+        return state
+
+    def _is_due(self, stamp: int) -> bool:
+        return self._begun is None or stamp - self._begun >= self._actions * self._period - 0.5
+
+    def _act(self, state: JointsState) -> None:
+        self._waiting = None
+        if self._begun is None:
+            self._begun = state.stamp
+        assert self._base is not None
+        self._policy.act(state.position, state.velocity, self._base, self._wanted(state.stamp))
+        behind = (state.stamp - self._begun) // self._period
+        self._actions = max(self._actions, int(behind)) + 1
+
+    def _wanted(self, stamp: int) -> Array:
+        """Return the velocity command that counts now."""
+        if self._commanded is None or stamp - self._commanded > self._command_timeout:
+            return np.zeros(3)
+        return self._command

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy: from what a robot measures and is told to position targets of its joints."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import Finding, ModelError, did_you_mean, quote
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.policies.network import Network
+from rbdyn_ros.policies.reader import read_policy
+from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec
+
+#: Direction of gravity in world axes.
+DOWN = np.array([0.0, 0.0, -1.0])
+
+
+@dataclass(slots=True)
+class BaseState:
+    """What a policy observes of the base of a robot.
+
+    Attributes:
+        quat: orientation in the world, w, x, y, z.
+        angular: velocity in the axes of the base, (3,) [rad/s].
+        linear: velocity in the axes of the base, (3,) [m/s].
+    """
+
+    quat: Array
+    angular: Array
+    linear: Array
+
+
+class LearnedPolicy:
+    """A learned policy with its history; load it with `rb.load_policy`.
+
+    Args:
+        spec: what surrounds the network.
+
+    Attributes:
+        spec: the same.
+        target: the latest position targets, (n) in the order of spec.joints [rad or m].
+
+    Raises:
+        DescriptionError: the network does not fit the observation or the action.
+        RbdynError: onnxruntime is not installed.
+    """
+
+    def __init__(self, spec: PolicySpec) -> None:
+        self.spec = spec
+        sizes = [spec.size(term) * term.history for term in spec.terms]
+        named = zip(spec.terms, sizes, strict=True)
+        listed = ", ".join(f"{term.name} {size}" for term, size in named)
+        self._network = Network(spec.network, sum(sizes), len(spec.joints), listed)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past: history, last action, memory of the network, phase of the gait."""
+        self._network.reset()
+        self._action = np.zeros(len(self.spec.joints))
+        self._past: list[deque[Array]] = [deque(maxlen=term.history) for term in self.spec.terms]
+        self._steps = 0
+        self.target = self.spec.action_offset.copy()
+
+    def act(
+        self, position: ArrayLike, velocity: ArrayLike, base: BaseState, command: ArrayLike
+    ) -> Array:
+        """Return the position targets for a state; they hold for 1 / rate seconds.
+
+        Args:
+            position: of the joints in the order of spec.joints, (n) [rad or m].
+            velocity: of the same, (n) [rad/s or m/s].
+            base: of the robot.
+            command: velocity to walk with, (3,): forwards and to the left [m/s], and about the
+                vertical [rad/s]; it is clipped to spec.command_range.
+
+        Raises:
+            ParameterError: an argument has another shape or is not finite.
+            RbdynError: the network returns numbers that are not finite.
+        """
+        n = (len(self.spec.joints),)
+        q, v = finite("position", position, n), finite("velocity", velocity, n)
+        wanted = np.clip(finite("command", command, (3,)), *self.spec.command_range.T)
+        now = self._values(q, v, base, wanted)
+        for past, term in zip(self._past, self.spec.terms, strict=True):
+            value = np.clip(now[term.name], *term.clip) * np.array(term.scale)
+            past.extend([value] * (1 if past else term.history))
+        observation = np.concatenate([value for past in self._past for value in past])
+        self._steps += 1
+        self._action = self._network(observation)
+        clipped = np.clip(self._action, -self.spec.action_clip, self.spec.action_clip)
+        target: Array = self.spec.action_offset + self.spec.action_scale * clipped
+        self.target = target
+        return target
+
+    def _values(self, q: Array, v: Array, base: BaseState, command: Array) -> Mapping[str, Array]:
+        """Return the numbers of all terms, which are those of Isaac Lab."""
+        return {
+            "base_lin_vel": base.linear,
+            "base_ang_vel": base.angular,
+            "projected_gravity": quat_to_mat(base.quat).T @ DOWN,
+            "velocity_commands": command,
+            "joint_pos_rel": q - self.spec.default_position,
+            "joint_vel_rel": v,
+            "last_action": self._action,
+        } | {term.name: self._phase(term) for term in self.spec.terms if term.name == "gait_phase"}
+
+    def _phase(self, term: ObservationTerm) -> Array:
+        """Return sine and cosine of the phase, which has gone on by a step at the first action."""
+        angle = math.tau * (self._steps + 1) / (self.spec.rate * term.period)
+        return np.array([math.sin(angle), math.cos(angle)])
+
+
+class PolicyJoints:
+    """The joints of a policy in a Model with a floating base, for simulations in Python.
+
+    Args:
+        m: the robot.
+        policy: its policy.
+
+    Attributes:
+        dofadr: of the joints, in the order of the policy.
+
+    Raises:
+        ModelError: the robot lacks a joint of the policy, or has no floating base.
+    """
+
+    def __init__(self, m: Model, policy: LearnedPolicy) -> None:
+        names = policy.spec.joints
+        check_joints(names, m.jnt_names)
+        chosen = [m.jnt_id(name) for name in names]
+        if m.njnt == 0 or m.jnt_type[0] != JointType.FREE:
+            text = "the robot has no floating base; load it with floating_base=True"
+            raise ModelError(Finding("no-floating-base", text))
+        self._policy, self._qposadr = policy, m.jnt_qposadr[chosen]
+        self.dofadr = m.jnt_dofadr[chosen]
+        self._limit = m.jnt_effort[chosen]
+
+    def act(self, d: Data, command: ArrayLike) -> Array:
+        """Return the position targets for the state of a Data, (n) [rad or m]."""
+        quat, linear, angular = d.qpos[3:7], d.qvel[:3], d.qvel[3:6]
+        base = BaseState(quat, angular, quat_to_mat(quat).T @ linear)
+        return self._policy.act(d.qpos[self._qposadr], d.qvel[self.dofadr], base, command)
+
+    def apply(self, d: Data) -> None:
+        """Set the efforts that drive the joints to the latest targets, within their limits."""
+        spec, target = self._policy.spec, self._policy.target
+        stretch = target - d.qpos[self._qposadr]
+        effort = spec.stiffness * stretch - spec.damping * d.qvel[self.dofadr]
+        d.qfrc_applied[self.dofadr] = np.clip(effort, -self._limit, self._limit)
+
+
+def check_joints(names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise ModelError if a robot lacks a joint of a policy."""
+    findings = [
+        Finding(
+            "unknown-joint",
+            f"the policy moves the joint {quote(name)}, which the robot does not have"
+            f"{did_you_mean(name, known)}",
+            found=name,
+        )
+        for name in names
+        if name not in known
+    ]
+    if findings:
+        raise ModelError(findings)
+
+
+def load_policy(
+    path: str | Path, *, network: str | Path = "", joints: Sequence[str] = ()
+) -> LearnedPolicy:
+    """Load a learned policy.
+
+    Args:
+        path: of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with which
+            legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
+        network: path of the ONNX file, if it is another one than the file names.
+        joints: names, for exports without names: in the order of the robot's own interface.
+
+    Raises:
+        DescriptionError: with all errors of the document, or the network does not fit.
+        RbdynError: onnxruntime is not installed.
+    """
+    return LearnedPolicy(read_policy(path, network=network, joints=joints))

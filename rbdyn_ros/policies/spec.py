@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The observation and the action of a policy, as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.arrays import Array
+
+#: Terms of an observation by their names in Isaac Lab, with the numbers of each; 0: one a joint.
+TERMS = {
+    "base_lin_vel": 3,
+    "base_ang_vel": 3,
+    "projected_gravity": 3,
+    "velocity_commands": 3,
+    "joint_pos_rel": 0,
+    "joint_vel_rel": 0,
+    "last_action": 0,
+    "gait_phase": 2,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservationTerm:
+    """A part of an observation.
+
+    Attributes:
+        name: one of TERMS.
+        scale: factor of its numbers, after `clip`; one, or one for each.
+        clip: the smallest and the largest of its numbers.
+        history: how many of its latest values are observed, the oldest first.
+        period: of gait_phase [s].
+    """
+
+    name: str
+    scale: tuple[float, ...] = (1.0,)
+    clip: tuple[float, float] = (-math.inf, math.inf)
+    history: int = 1
+    period: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicySpec:
+    """What surrounds the network of a policy.
+
+    An action a becomes the position targets `action_offset + action_scale a`, which joints follow
+    with `stiffness` and `damping`.
+
+    Attributes:
+        network: path of the ONNX file.
+        joints: names, in the order of the network.
+        default_position: from which joint_pos_rel counts, (n) [rad or m].
+        stiffness, damping: of the joints, (n) [N m/rad, N m s/rad; N/m, N s/m].
+        action_scale, action_offset: (n) [rad or m].
+        action_clip: largest size of the numbers of an action, before they are scaled.
+        rate: actions per second [Hz].
+        terms: of the observation, in the order of the network.
+        command_range: smallest and largest velocity command, (3, 2): forwards and to the left
+            [m/s], and about z [rad/s].
+    """
+
+    network: Path
+    joints: tuple[str, ...]
+    default_position: Array
+    stiffness: Array
+    damping: Array
+    action_scale: Array
+    action_offset: Array
+    rate: float
+    terms: tuple[ObservationTerm, ...]
+    command_range: Array
+    action_clip: float = math.inf
+
+    def size(self, term: ObservationTerm) -> int:
+        """Return how many numbers one value of a term has."""
+        return TERMS[term.name] or len(self.joints)

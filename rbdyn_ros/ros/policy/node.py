@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node policy_node: it answers each state with position targets, stiffness and damping."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import Imu, JointState
+
+from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
+from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.policies.pacer import JointsState, Pacer
+from rbdyn_ros.policies.policy import BaseState, load_policy
+from rbdyn_ros.ros.common import parameters, process
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.policy.parameters import PARAMETERS
+
+#: Interval at which the node looks whether anything comes [s].
+POLL = 1.0
+#: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
+#: it was sent longer ago than this: it may still be on its way [s].
+LOST = 0.5
+
+
+class PolicyNode(process.ManagedNode):
+    """Runs one policy.
+
+    Args:
+        stop: set when a signal ends the process.
+        policy: path that overrides the parameter; None: use the parameters.
+    """
+
+    def __init__(self, stop: threading.Event, policy: str | None = None) -> None:
+        given = [Parameter("policy", value=policy)] if policy else []
+        super().__init__("policy_node", stop, given)
+        self._messages = MessageLog(self.get_logger().warning)
+        self._pacer: Pacer | None = None
+        self._lock = threading.Lock()
+        self._active = self._reported = False
+        self._answered, self._seen = 0, 0
+        self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
+
+    def declare(self) -> SimpleNamespace:
+        """Declare the parameters and return their values."""
+        return parameters.declare(self, PARAMETERS)
+
+    def configure(self) -> None:
+        """Load the policy and open the topics."""
+        values = self.values
+        if not values.policy:
+            text = "parameter 'policy' is empty; give the path of a policy: policy:=walk.yaml"
+            raise ParameterError(Finding("no-policy", text, "error", "policy"))
+        with self.load():
+            policy = load_policy(values.policy, network=values.network, joints=values.joints)
+        self._spec = policy.spec
+        names = {term.name for term in self._spec.terms}
+        if values.base == "imu" and "base_lin_vel" in names:
+            text = (
+                "the policy observes base_lin_vel, which an IMU does not measure; use base:=odom"
+            )
+            raise ParameterError(Finding("no-velocity", text, "error", "base"))
+        for warning in parameters.unknown(self, PARAMETERS):
+            self.get_logger().warning(warning)
+        self._pacer = Pacer(policy, values.timeout, values.command_timeout)
+        self._policy = policy
+        self._open_topics()
+
+    def _open_topics(self) -> None:
+        kind = importlib.import_module("rbdyn_interfaces.msg").JointCommand
+        self._publisher = self.create_publisher(kind, "joint_commands_by_mode", reliable(10))
+        count = len(self._spec.joints)
+        self._command = kind(name=list(self._spec.joints), mode=[kind.IMPEDANCE] * count)
+        self._command.stiffness = self._spec.stiffness.tolist()
+        self._command.damping = self._spec.damping.tolist()
+        subscribe = self._messages.subscribe
+        subscribe(self, JointState, "joint_states", self._take_joints, depth=1000)
+        if self.values.base == "imu":
+            subscribe(self, Imu, "imu", self._take_imu, depth=1000)
+        else:
+            subscribe(self, Odometry, "odom", self._take_odometry, depth=1000)
+        if self.values.enable_stamped_cmd_vel:
+            subscribe(self, TwistStamped, "cmd_vel", lambda message: self._order(message.twist))
+        else:
+            subscribe(self, Twist, "cmd_vel", self._order)
+
+    def activate(self) -> None:
+        """Begin to answer states."""
+        with self._lock:
+            assert self._pacer is not None
+            self._pacer.restart()
+            self._active = True
+        self.get_logger().info(
+            f"answering states of {len(self._spec.joints)} joints with {self._spec.rate:g} "
+            "actions a second"
+        )
+
+    def deactivate(self) -> bool:
+        """Stop answering; what becomes of the joints is up to the robot."""
+        with self._lock:
+            self._active = False
+        return True
+
+    @property
+    def poll_interval(self) -> float:
+        """Interval of `poll` [s]."""
+        return POLL
+
+    def poll(self) -> None:
+        """Say once what is missing while nothing is answered."""
+        answered, self._answered = self._answered, 0
+        if answered or not self._active:
+            self._reported = False
+        elif not self._reported:
+            self._reported = True
+            text = "no joint_states come" if not self._seen else f"no {self.values.base} comes"
+            self.get_logger().warning(f"nothing is commanded: {text}")
+        self._seen = 0
+
+    def end(self) -> None:
+        """Stop answering."""
+        self.deactivate()
+
+    # topics
+
+    def _take_joints(self, message: JointState) -> None:
+        self._seen += 1
+        places = {name: k for k, name in enumerate(message.name)}
+        if missing := [name for name in self._spec.joints if name not in places]:
+            raise refusal(f"it has no joint {listing(missing)}, which the policy moves")
+        chosen = [places[name] for name in self._spec.joints]
+        if not len(message.name) == len(message.position) == len(message.velocity):
+            raise refusal("it does not have one position and one velocity for each name")
+        position = np.array(message.position)[chosen]
+        state = JointsState(
+            nanoseconds(message.header.stamp), position, np.array(message.velocity)[chosen]
+        )
+        with self._lock:
+            if self._active and self._pacer is not None:
+                self._answer(self._pacer.take_joints(state))
+
+    def _take_odometry(self, message: Odometry) -> None:
+        at, twist = message.pose.pose.orientation, message.twist.twist
+        self._take_base(message, at, twist.angular, twist.linear)
+
+    def _take_imu(self, message: Imu) -> None:
+        if message.orientation_covariance[0] == -1.0:  # as sensor_msgs/Imu says
+            raise refusal("this IMU has no orientation, which a policy needs")
+        self._take_base(message, message.orientation, message.angular_velocity, None)
+
+    def _take_base(self, message: Any, turn: Any, angular: Any, linear: Any) -> None:
+        quat = np.array([turn.w, turn.x, turn.y, turn.z])
+        norm = float(np.linalg.norm(quat))
+        rate = np.array([angular.x, angular.y, angular.z])
+        speed = np.zeros(3) if linear is None else np.array([linear.x, linear.y, linear.z])
+        if not (np.isfinite([norm, *rate, *speed]).all() and abs(norm - 1.0) < 1e-3):
+            raise refusal("its numbers are not finite, or its quaternion is not of length 1")
+        stamp = nanoseconds(message.header.stamp)
+        with self._lock:
+            if self._active and self._pacer is not None:
+                self._answer(self._pacer.take_base(stamp, BaseState(quat / norm, rate, speed)))
+
+    def _order(self, twist: Twist) -> None:
+        wanted = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
+        if not np.isfinite(wanted).all():
+            raise refusal("a velocity is not finite")
+        with self._lock:
+            if self._pacer is not None:
+                self._pacer.order(wanted)
+
+    def _answer(self, state: JointsState | None) -> None:
+        """Command the latest targets as the answer to a state."""
+        if state is None or self.stop.is_set():
+            return
+        now = time.monotonic()
+        if state.stamp == self._last and now < self._sent + LOST:
+            return
+        self._last, self._sent = state.stamp, now
+        self._answered += 1
+        self._command.position = self._policy.target.tolist()
+        stamp = self._command.header.stamp
+        stamp.sec, stamp.nanosec = divmod(state.stamp, 1_000_000_000)
+        self._publisher.publish(self._command)
+
+
+def main() -> None:
+    """Run the node until a signal stops it."""
+    sys.exit(process.run(PolicyNode))

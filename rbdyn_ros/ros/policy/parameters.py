@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All parameters of the node policy_node."""
+
+from __future__ import annotations
+
+from rbdyn_ros.ros.common.parameters import Parameter, group
+
+#: The topic on which the state of the base comes.
+BASES = ("odom", "imu")
+PARAMETERS = (
+    *group(
+        "policy",
+        Parameter("policy", "", "path of a policy file, or of an export that can be read as one"),
+        Parameter("network", "", "path of the ONNX file; empty: the one that the policy names"),
+        Parameter(
+            "joints",
+            (),
+            "joints of an export without names, in the order of the robot's own interface",
+        ),
+    ),
+    *group(
+        "inputs",
+        Parameter(
+            "base",
+            "odom",
+            "topic of the base: odom (pose and twist), or imu (orientation and angular velocity)",
+            choices=BASES,
+        ),
+        Parameter(
+            "timeout",
+            0.1,
+            "without a state of the base for this time nothing is commanded",
+            "s",
+            0.001,
+            10.0,
+        ),
+        Parameter(
+            "command_timeout",
+            0.5,
+            "a velocity command counts for this time of the states; then the robot stands",
+            "s",
+            0.01,
+            1e6,
+        ),
+        Parameter("enable_stamped_cmd_vel", False, "cmd_vel is a TwistStamped, as in newer Nav2"),
+    ),
+    *group(
+        "operation",
+        Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions"),
+    ),
+)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies: what the network gets, what its numbers do, and robots that walk by it."""
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+from support import networks, robots
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.policies.pacer import JointsState, Pacer
+from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
+from rbdyn_ros.policies.reader import read_policy_text
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
+SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
+UPRIGHT = BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
+
+
+def policy_of(folder, observation, weights, bias=(0.0, 0.0), **more):
+    """Return a policy of the joints a and b with a linear network."""
+    networks.linear(folder / "n.onnx", weights, bias)
+    given = {"rbdyn_policy": 1, "network": "n.onnx", "joints": ["a", "b"], "rate": 50}
+    given |= {"stiffness": 10, "damping": 1, "action": {"scale": 1}, "observation": observation}
+    return LearnedPolicy(read_policy_text(json.dumps(given | more), folder=folder))
+
+
+def observed(folder, *terms, acts=1, **inputs):
+    """Return the observation of the last of some actions, read through a network of 1 row."""
+    given = {"position": [0.0, 0.0], "velocity": [0.0, 0.0], "base": UPRIGHT, "command": [0, 0, 0]}
+    size = sum(SIZES[term["term"]] * term.get("history", 1) for term in terms)
+    seen = []
+    for place in range(size):  # each number of the observation in turn, as the action of a
+        weights = np.zeros((2, size))
+        weights[0, place] = 1.0
+        policy = policy_of(folder, list(terms), weights)
+        for _ in range(acts):
+            target = policy.act(**given | inputs)
+        seen.append(target[0])
+    return np.array(seen)
+
+
+def test_terms_are_those_of_isaac_lab(tmp_path):
+    turned = BaseState(
+        np.array([np.sqrt(0.5), np.sqrt(0.5), 0, 0]), np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
+    )
+    each = {name: observed(tmp_path, {"term": name}, base=turned) for name in SIZES}
+    # a base that has rolled by 90 degrees to the right sees gravity along its -y
+    np.testing.assert_allclose(each["projected_gravity"], [0, -1, 0], atol=1e-7)
+    np.testing.assert_allclose(each["base_ang_vel"], [1, 2, 3])
+    np.testing.assert_allclose(each["base_lin_vel"], [4, 5, 6])
+    angle = 2 * np.pi * 0.02
+    np.testing.assert_allclose(each["gait_phase"], [np.sin(angle), np.cos(angle)], rtol=1e-6)
+    seen = observed(tmp_path, {"term": "joint_vel_rel", "scale": 0.05}, velocity=[2.0, -4.0])
+    np.testing.assert_allclose(seen, [0.1, -0.2], rtol=1e-6)
+    term = {"term": "velocity_commands", "clip": [-1, 1], "scale": [2, 2, 0.25]}
+    seen = observed(tmp_path, term, command=[3.0, -0.5, 1.0])
+    np.testing.assert_allclose(seen, [2, -1, 0.25])
+
+
+def test_a_history_begins_with_copies_and_ends_with_the_latest(tmp_path):
+    term = {"term": "gait_phase", "history": 3}
+    steps = np.array([0, 0, 0, 1, 2]) + 1  # of the phase, at the first action and the third
+    phase = 2 * np.pi * 0.02 * steps
+    numbers = np.stack([np.sin(phase), np.cos(phase)], axis=1)
+    np.testing.assert_allclose(observed(tmp_path, term), numbers[:3].ravel(), atol=1e-6)
+    np.testing.assert_allclose(observed(tmp_path, term, acts=3), numbers[2:].ravel(), atol=1e-6)
+
+
+def test_the_last_action_is_as_the_network_returned_it(tmp_path):
+    policy = policy_of(
+        tmp_path,
+        [{"term": "last_action"}],
+        2.0 * np.eye(2),
+        [1.0, -1.0],
+        action={"scale": 0.5, "offset": 0.25, "clip": 5},
+    )
+    actions = [1.0, 3.0, 7.0, 15.0]  # each twice the last one and one more
+    for action in actions:
+        target = policy.act([0, 0], [0, 0], UPRIGHT, [0, 0, 0])
+        clipped = min(action, 5.0)
+        np.testing.assert_allclose(target, [0.25 + 0.5 * clipped, 0.25 - 0.5 * clipped])
+    policy.reset()
+    np.testing.assert_allclose(policy.act([0, 0], [0, 0], UPRIGHT, [0, 0, 0]), [0.75, -0.25])
+
+
+def test_a_recurrent_network_remembers_until_it_is_reset(tmp_path):
+    policy = policy_of(tmp_path, [{"term": "joint_pos_rel"}], np.eye(2))
+    networks.adding_up(tmp_path / "n.onnx", 2)
+    policy = LearnedPolicy(policy.spec)
+    act = lambda: policy.act([1.0, -2.0], [0, 0], UPRIGHT, [0, 0, 0])  # noqa: E731
+    np.testing.assert_allclose(act(), [1, -2])
+    np.testing.assert_allclose(act(), [2, -4])
+    policy.reset()
+    np.testing.assert_allclose(act(), [1, -2])
+
+
+def test_a_network_that_does_not_fit_is_refused(tmp_path):
+    terms = [{"term": "joint_pos_rel"}, {"term": "base_ang_vel"}]
+    with refused(rb.DescriptionError, "network-size"):
+        policy_of(tmp_path, terms, np.zeros((2, 6)))
+    with refused(rb.DescriptionError, "network-size"):
+        policy_of(tmp_path, terms, np.zeros((3, 5)), np.zeros(3))
+    (tmp_path / "bad.onnx").write_bytes(b"not a network")
+    with refused(rb.DescriptionError, "bad-network"):
+        rb.load_policy(tmp_path / "bad.onnx")
+    with refused(rb.DescriptionError, "no-such-file"):
+        rb.load_policy(tmp_path / "none.onnx")
+
+
+def test_states_and_actions_that_are_not_finite_are_refused(tmp_path):
+    policy = policy_of(tmp_path, [{"term": "joint_pos_rel"}], 1e38 * np.eye(2))
+    with refused(rb.ParameterError, "bad-argument"):
+        policy.act([np.nan, 0], [0, 0], UPRIGHT, [0, 0, 0])
+    with refused(rb.RbdynError, "not-finite"):
+        policy.act([1e6, 0], [0, 0], UPRIGHT, [0, 0, 0])
+
+
+# pacing
+
+
+def pacer_of(folder):
+    policy = policy_of(folder, [{"term": "gait_phase"}], np.eye(2))
+    return policy, Pacer(policy, 0.1, 0.5)
+
+
+def joints(milliseconds):
+    return JointsState(milliseconds * 1_000_000, np.zeros(2), np.zeros(2))
+
+
+def test_actions_come_at_the_rate_whatever_the_rate_of_states(tmp_path):
+    policy, pacer = pacer_of(tmp_path)
+    targets = []
+    for now in range(100, 300, 3):
+        pacer.take_base(now * 1_000_000, UPRIGHT)
+        assert pacer.take_joints(joints(now)) is not None
+        targets.append(tuple(policy.target))
+    assert len(set(targets)) == 10  # in 200 ms at 50 Hz
+
+
+def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
+    _, pacer = pacer_of(tmp_path)
+    assert pacer.take_joints(joints(5)) is None
+    assert pacer.take_base(4_000_000, UPRIGHT) is None
+    assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
+    assert pacer.take_joints(joints(6)) is not None  # between two actions
+    assert pacer.take_joints(joints(106)) is None  # the base is too old
+    pacer.take_base(107_000_000, UPRIGHT)
+    assert pacer.take_joints(joints(107)) is not None
+
+
+def test_a_reset_of_time_begins_again(tmp_path):
+    policy, pacer = pacer_of(tmp_path)
+    firsts = []
+    for _ in range(2):
+        assert pacer.take_joints(joints(0)) is None
+        pacer.take_base(0, UPRIGHT)
+        firsts.append(tuple(policy.target))
+        pacer.take_base(500_000_000, UPRIGHT)
+        pacer.take_joints(joints(500))
+    assert firsts[0] == firsts[1]
+
+
+def test_a_velocity_command_expires(tmp_path):
+    policy = policy_of(tmp_path, [{"term": "velocity_commands"}], np.eye(2, 3))
+    pacer = Pacer(policy, 0.1, 0.5)
+    seen = []
+    for now in range(0, 1000, 100):
+        if now == 200:
+            pacer.order(np.array([0.3, 0.1, 0.0]))
+        pacer.take_base(now * 1_000_000, UPRIGHT)
+        pacer.take_joints(joints(now))
+        seen.append(policy.target[0])
+    np.testing.assert_allclose(seen, [0, 0, *[0.3] * 5, 0, 0, 0], atol=1e-7)
+
+
+# robots
+
+
+@robots.needs_robots
+def test_a_go2_trots_and_stays_upright(tmp_path):
+    example = runpy.run_path(str(EXAMPLES / "trot_policy.py"))
+    policy = rb.load_policy(networks.trot(tmp_path))
+    m, d = example["go2"]()
+    lifted, heights = np.zeros(4, bool), []
+    calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in example["LEGS"]]
+    for _ in example["trot"](policy, m, d, 2.0):
+        heights.append(d.qpos[2])
+        lifted |= d.qpos[calves] < -1.7  # [rad]; it stands with -1.5
+    assert min(heights) > 0.28
+    assert max(heights) < 0.40
+    assert d.xmat[1, 8] > 0.95
+    assert lifted.all()
+    assert abs(d.qpos[0]) > 0.2
+
+
+@robots.needs_robots
+def test_a_policy_needs_its_joints_and_a_floating_base(tmp_path):
+    policy = rb.load_policy(networks.trot(tmp_path))
+    with refused(rb.ModelError, ["unknown-joint"] * 12):
+        rb.PolicyJoints(rb.load_urdf(robots.find("panda.urdf")), policy)
+    with refused(rb.ModelError, "no-floating-base"):
+        rb.PolicyJoints(rb.load_urdf(robots.find("go2.urdf"), strict=False), policy)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small ONNX files, and the policy that lets a Go2 trot."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+_example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "trot_policy.py"))
+GO2, STANDING = _example["JOINTS"], _example["STANDING"]
+#: Write the network and the policy file of a trotting Go2 into a folder; return its path.
+trot = _example["write"]
+
+
+def _saved(path, nodes, inputs, outputs, weights, metadata):
+    h, kind = onnx.helper, onnx.TensorProto.FLOAT
+    ends = [
+        [h.make_tensor_value_info(name, kind, shape) for name, shape in each.items()]
+        for each in (inputs, outputs)
+    ]
+    tensors = [
+        onnx.numpy_helper.from_array(np.asarray(values, np.float32), name)
+        for name, values in weights.items()
+    ]
+    model = h.make_model(
+        h.make_graph(nodes, "policy", *ends, tensors), opset_imports=[h.make_opsetid("", 13)]
+    )
+    model.ir_version = 8
+    h.set_model_props(model, metadata)
+    onnx.save(model, path)
+    return path
+
+
+def linear(path, weights, bias, metadata=None):
+    """Write a network that returns weights x + bias, (n, k) and (n); return its path."""
+    n, k = np.shape(weights)
+    node = onnx.helper.make_node("Gemm", ["obs", "W", "b"], ["actions"], transB=1)
+    given = {"W": weights, "b": bias}
+    return _saved(path, [node], {"obs": [1, k]}, {"actions": [1, n]}, given, metadata or {})
+
+
+def adding_up(path, size):
+    """Write a network that returns the sum of all it has got, kept in h; return its path."""
+    shape = [1, size]
+    node = onnx.helper.make_node("Add", ["obs", "h_in"], ["h_out"])
+    copy = onnx.helper.make_node("Identity", ["h_out"], ["actions"])
+    ends = {"obs": shape, "h_in": shape}, {"actions": shape, "h_out": shape}
+    return _saved(path, [node, copy], *ends, {}, {})
