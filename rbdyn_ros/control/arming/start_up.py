@@ -24,8 +24,8 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arming.start_up_reply import (
     LONGEST_DELAY,
     Fit,
-    effort_fit,
     motion_fit,
+    signal_fit,
     velocity_fit,
 )
 from rbdyn_ros.control.base.limits import Limits
@@ -409,7 +409,7 @@ class StartUpTest:
             )
             raise _refused(f"{text}. Check the sign, unit and filter of velocities", name)
         if self._measured and not np.isnan(effort).any():
-            efforts = effort_fit(time, sent, effort)
+            efforts = signal_fit(time, sent, effort)
             if not efforts.within(*TRUE_EFFORT):
                 text = f"joint '{name}' measured {efforts.share:.2g} of the effort sent"
                 raise _refused(f"{text}. Check the sign and unit of efforts", name)

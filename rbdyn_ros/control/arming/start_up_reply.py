@@ -83,8 +83,8 @@ def velocity_fit(time: Array, place: Array, speed: Array) -> Fit:
     return _best(time, lambda delay: (np.stack([_delayed(time, true, delay), still]), speed))
 
 
-def effort_fit(time: Array, sent: Array, measured: Array) -> Fit:
-    """Compare measured efforts (N,) with those sent; the share is measured by sent."""
+def signal_fit(time: Array, sent: Array, measured: Array) -> Fit:
+    """Compare measured efforts or positions (N,) with those sent; the share: measured by sent."""
     still = np.ones(len(time))
     return _best(time, lambda delay: (np.stack([_delayed(time, sent, delay), still]), measured))
 
