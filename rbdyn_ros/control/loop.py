@@ -14,7 +14,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.arming.effort_check import EffortCheck
-from rbdyn_ros.control.arming.position_test import PositionTest
+from rbdyn_ros.control.arming.position_start_up import PositionTest
 from rbdyn_ros.control.arming.start_up import StartUpTest
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry

@@ -16,7 +16,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
 from rbdyn_ros.control.arming.effort_check import FASTEST
-from rbdyn_ros.control.arming.position_test import PositionTest
+from rbdyn_ros.control.arming.position_start_up import PositionTest
 from rbdyn_ros.control.arming.start_up import slides, test_ways
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST

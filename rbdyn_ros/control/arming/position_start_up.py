@@ -15,28 +15,27 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.arming.start_up_reply import LONGEST_DELAY, signal_fit, velocity_fit
+from rbdyn_ros.control.arming import start_up_reply as replies
+from rbdyn_ros.control.arming.start_up_kernels import FAR, MOVED, STILL, UNLIKE
+from rbdyn_ros.control.arming.start_up_reply import LONGEST_DELAY, ROWS, Reply
 from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import RbdynError, refusal
 
-#: Time before the first joint is moved [s], in which none may move further than this [rad or m].
-QUIET, STILL = 0.2, 0.004
+#: Time before the first joint is moved [s].
+QUIET = 0.2
 #: Shortest time to go away or back [s]; largest share of the velocity limits.
 GOING, SPEED = 0.15, 0.3
 #: Displacements of the attempts, as shares of those of test_ways, and times to stay there [s].
 ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
-#: A joint has moved if it has moved by this share of its way.
-MOVED = 0.25
-#: Farthest that the driven joint may be reported away [rad or m].
-FAR = 0.06
 #: Delay within which the arm must answer a position [s].
 SLOWEST = 0.1
 #: Bounds of reported positions by those sent, and of reported velocities by true ones.
 TRUE_PLACE, TRUE_SPEED = (0.8, 1.25), (0.5, 2.0)
-#: Most of a reply that may remain unexplained.
-UNLIKE = 0.3
 #: Largest speed of a quintic with the way 1 and the duration 1.
 PEAK = 1.875
+
+_remember, _fit, _within = map(Entry, (replies.remember, replies.fit, replies.within))
 
 
 class PositionTest:
@@ -57,7 +56,7 @@ class PositionTest:
         self._going = np.maximum(GOING, PEAK * np.abs(ways) / (SPEED * limits.velocity))
         self._k, self._attempt, self._time = -1, 0, 0.0  # k < 0: no joint is moved yet
         self._start, self._most = place.copy(), np.zeros(len(place))
-        self._rows: list[tuple[float, ...]] = []
+        self._reply = Reply()
         self.done, self.held = False, list[str]()
 
     @property
@@ -87,7 +86,9 @@ class PositionTest:
         else:
             self._check_near()
             moved = place[self._k] - self._start[self._k]
-            self._rows.append((self._time, moved, self._sent(), speed[self._k]))
+            spacing = (self._moving() + LONGEST_DELAY) / (ROWS - 10)
+            row = self._time, float(moved), 0.0, float(speed[self._k]), self._sent(), float(moved)
+            _remember.call(self._reply.handle, spacing, *row)
             self._judge_when_due(place)
         wanted: Array = self._rest.copy()
         wanted[self._k] += self._sent() if self._k >= 0 else 0.0
@@ -95,6 +96,10 @@ class PositionTest:
 
     def _way(self) -> float:
         return ATTEMPTS[self._attempt] * float(self._ways[self._k])
+
+    def _moving(self) -> float:
+        """Return the time of the driven joint's motion [s]."""
+        return 2.0 * float(self._going[self._k]) + STAYING[self._attempt]
 
     def _sent(self) -> float:
         """Return the displacement of the driven joint at the present time."""
@@ -106,7 +111,7 @@ class PositionTest:
     def _begin(self, k: int, attempt: int, place: Array) -> None:
         self._k, self._attempt, self._time = k, attempt, 0.0
         self._start[:], self._most[:] = place, 0.0
-        self._rows.clear()
+        self._reply.count = 0
 
     def _check_still(self, place: Array) -> None:
         """Raise RbdynError if a joint leaves the position that it reported."""
@@ -136,8 +141,7 @@ class PositionTest:
 
     def _judge_when_due(self, place: Array) -> None:
         """Judge the reply once it can be complete, and go on."""
-        moving = 2.0 * float(self._going[self._k]) + STAYING[self._attempt]
-        if self._time < moving + LONGEST_DELAY:
+        if self._time < self._moving() + LONGEST_DELAY:
             return
         last = self._attempt + 1 == len(ATTEMPTS)
         try:
@@ -157,8 +161,7 @@ class PositionTest:
         if moved < MOVED * abs(way):
             text = f"joint '{name}' moved by {moved:.2g} when it was sent {way:.2g} away"
             raise _refused(f"{text}. Check brakes, encoder and gear ratio", name)
-        time, place, sent, speed = np.array(self._rows).T
-        fit = signal_fit(time, sent, place)
+        fit = self._fitted(replies.MEASURED)
         if fit.share < 0.0:
             text = f"joint '{name}' is reported to move against the position sent"
             raise _refused(f"{text}. Check the sign of its encoder", name)
@@ -169,15 +172,20 @@ class PositionTest:
             text = f"joint '{name}' answered {1e3 * fit.delay:.0f} ms after its position"
             text += f"; {1e3 * SLOWEST:.0f} ms are allowed"
             raise _refused(f"{text}. Check the delay of the driver and its filters", name)
-        if not fit.within(*TRUE_PLACE):
+        if not _within.call(fit.handle, *TRUE_PLACE):
             low, high = TRUE_PLACE
             text = f"joint '{name}' moved by {fit.share:.2g} of the way that it was sent"
             text += f"; {low:g} to {high:g} are allowed"
             raise _refused(f"{text}. Check its gear ratio and units", name)
-        speeds = velocity_fit(time, place, speed)
-        if not speeds.within(*TRUE_SPEED):
-            text = f"joint '{name}' reported {speeds.share:.2g} of its velocity"
+        fit = self._fitted(replies.VELOCITY)
+        if not _within.call(fit.handle, *TRUE_SPEED):
+            text = f"joint '{name}' reported {fit.share:.2g} of its velocity"
             raise _refused(f"{text}. Check the sign, unit and filter of velocities", name)
+
+    def _fitted(self, kind: int) -> Reply:
+        """Return the reply with a comparison of two of its rows."""
+        _fit.call(self._reply.handle, kind)
+        return self._reply
 
 
 def _quintic(s: float) -> float:
