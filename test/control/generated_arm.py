@@ -19,6 +19,7 @@ from closed_loop import ClosedLoop
 from support.control_package import SILENT, ArmCode, CppArm, package_of
 from support.lies import NONE
 
+from rbdyn_ros.control.arming.start_up import TEXTS
 from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
@@ -39,6 +40,8 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
+#: Refusals by the start-up test: what it found, and that it was stopped by a fault.
+REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
 
@@ -54,8 +57,6 @@ def code_of(m):
 class GeneratedController:
     """What the loop needs of a Controller, with the generated code."""
 
-    testing = False  # it has no start-up test
-
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
         compensates = self.arm.robot_compensates_gravity
@@ -63,6 +64,7 @@ class GeneratedController:
         self._own = CppArm(code_of(loop.known), settings, gate, compensates, friction, loop.h)
         self._tracker = PathTracker(m.nv, loop.dofs, loop.gate.limits.names)
         self._follows, self.armed, self.mode = False, False, "gravity"
+        self.failed_test = ""
         self._state, self._stamp, self._time = None, 0, None
 
     def on_state(self, names, position, velocity, effort, stamp, arrival):  # noqa: ARG002
@@ -82,6 +84,8 @@ class GeneratedController:
             reference = self._tracker.rows.copy()
         q, v, felt = self._state
         answer = self._own.update(q, v, period, reference, effort=felt, waited=self.loop.h)
+        if self._own.event() in REFUSED:
+            self.armed, self.failed_test = False, TEXTS.get(int(self._own.found[0]), "stopped")
         return None if answer == SILENT else self._own.effort
 
     def try_arm(self, now):
@@ -90,6 +94,10 @@ class GeneratedController:
             raise refusal("the arm measures other efforts", "effort-mismatch")
         self.armed, self._time = True, now - round(self.loop.h * 1e9)
         self._own.steady = self._time * 1e-9
+
+    @property
+    def testing(self):
+        return self.armed and self._own.phase == "testing"
 
     def disarm(self):
         self.armed = False

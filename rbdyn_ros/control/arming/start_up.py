@@ -17,20 +17,18 @@ from rbdyn_ros.control.arming.start_up_kernels import StartUp
 from rbdyn_ros.control.arming.start_up_reply import Reply
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.dynamics.entry import Entry, handles
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointType
 
-#: Least distance from a limit during a pulse [rad or m].
-CLEAR = 0.002
 #: What is found, and what to check. The generated controller has this table, too.
 TEXTS = {
     kernels.APART: "states were {value} ms apart. Start again",
-    kernels.LEFT: "joint '{joint}' is {value} from where it rested, under a pulse that moves it by "
-    "{bound}. Check its gear ratio and the units of efforts",
+    kernels.LEFT: "joint '{joint}' is {value} from where it rested, under a pulse that moves it "
+    "by {bound}. Check its gear ratio and the units of efforts",
     kernels.DRIFTS: "joint '{joint}' moves by {value} under the efforts that hold the arm by the "
     "model. Check gravity, mounting, payload and tool, robot_compensates_gravity, and drift",
-    kernels.OTHER: "another joint was driven, but joint '{joint}' moved by {value}. Check the order "
-    "of the joints",
+    kernels.OTHER: "another joint was driven, but joint '{joint}' moved by {value}. Check the "
+    "order of the joints",
     kernels.HELD: "joint '{joint}' moved by {value} only, under an effort of {bound} beyond "
     "gravity. Check brakes, its encoder and gear ratio, and give its friction",
     kernels.SIGN: "joint '{joint}' moved against its effort. Check the sign of its encoder and of "
@@ -40,8 +38,8 @@ TEXTS = {
     kernels.SHARE: "joint '{joint}' answered with {value} of the acceleration of the model; "
     "start_up_tolerance allows a factor of {bound}. Check its gear ratio, the units, and the "
     "inertia of its rotor",
-    kernels.SLOW: "joint '{joint}' answered {value} ms after its effort; {bound} ms are allowed by "
-    "latency_limit. Check the delay of the driver and its filters",
+    kernels.SLOW: "joint '{joint}' answered {value} ms after its effort; latency_limit allows "
+    "{bound} ms. Check the delay of the driver and its filters",
     kernels.SPEED: "joint '{joint}' reported {value} of its velocity, {bound} ms late. Check the "
     "sign, unit and filter of velocities",
     kernels.EFFORT: "joint '{joint}' measured {value} of the effort sent. Check the sign and unit "
@@ -49,6 +47,7 @@ TEXTS = {
 }
 
 _begin, _advance = Entry(kernels.begin), Entry(kernels.advance)
+_choose_ways = Entry(kernels.choose_ways)
 
 
 def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
@@ -57,18 +56,17 @@ def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
     Raises:
         RbdynError: a joint has no room.
     """
-    place = qpos[limits.dofs]
-    up, down = limits.upper - place, place - limits.lower
-    room = np.maximum(up, down) - CLEAR
-    ways = np.where(slides, kernels.SLIDING, 1.0) * kernels.FARTHEST
-    for k in np.flatnonzero(room < ways)[:1]:
-        text = (
-            f"joint '{limits.names[k]}' is at {place[k]:.4g} between its limits "
-            f"{limits.lower[k]:.4g} and {limits.upper[k]:.4g}; the start-up test needs "
-            f"{ways[k] + CLEAR:.3g} of room on one side"
-        )
-        raise refusal(text, "start-up", limits.names[k])
-    return np.where(up >= down, ways, -ways)
+    rows = limits.lower.copy(), limits.upper.copy(), slides.astype(np.int64)
+    ways = np.zeros(len(slides))
+    k = _choose_ways.call(*rows, limits.dofs.copy(), qpos.copy(), ways)
+    if k < 0:
+        return ways
+    text = (
+        f"joint '{limits.names[k]}' is at {qpos[limits.dofs[k]]:.4g} between its limits "
+        f"{limits.lower[k]:.4g} and {limits.upper[k]:.4g}; the start-up test needs "
+        f"{abs(ways[k]) + kernels.CLEAR:.3g} of room on one side"
+    )
+    raise refusal(text, "start-up", limits.names[k])
 
 
 class StartUpTest:

@@ -34,6 +34,7 @@ from rbdyn_ros.engine.forward import mass_matrix
 from rbdyn_ros.model.fields import Field
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
     from rbdyn_ros.control.arm.actuation import Actuation
     from rbdyn_ros.control.arming.start_up_reply import Reply
     from rbdyn_ros.engine.compiler.jit import Vector
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 QUIET, STILL = 0.1, 0.004
 #: Largest displacement of a pulse [rad]; of a slide, this share [m].
 FARTHEST, SLIDING = 0.015, 0.25
+#: Least distance from a limit during a pulse [rad or m].
+CLEAR = 0.002
 #: Number of strengths. From this one on friction hides all but the sign. Where it held the joint
 #: under the first pulse, the factor of the tolerance counts twice.
 LEVELS, SIGN_ONLY = 4, 2
@@ -116,6 +119,24 @@ class StartUp(Record):
 
 
 @kernel
+def choose_ways(
+    lower: Vector, upper: Vector, slides: Ints, dofs: Ints, qpos: Vector, ways: Vector
+) -> int:
+    """Write the largest displacements (n,), away from near limits.
+
+    Return the first joint that has no room for it, or -1.
+    """
+    for i in range(len(dofs)):
+        place = qpos[dofs[i]]
+        up, down = upper[i] - place, place - lower[i]
+        way = SLIDING * FARTHEST if slides[i] > 0 else FARTHEST
+        ways[i] = way if up >= down else -way
+        if max(up, down) - CLEAR < way:
+            return i
+    return -1
+
+
+@kernel
 def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
     """Begin where the arm rests at qpos (nv,) under the commands `holding` (nv,)."""
     for k in range(m.nv):
@@ -131,7 +152,7 @@ def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
 @kernel
 def inertia(s: StartUp, i: int, j: int) -> float:
     """Return an entry of the mass matrix of the controlled joints."""
-    return s.mass[s.dofs[i], s.dofs[j]]
+    return float(s.mass[s.dofs[i], s.dofs[j]])
 
 
 @kernel
@@ -214,7 +235,7 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
     """Write the commands (nv,) of the present pulse: way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
-    if s.k < 0 or not (0.0 < s.time and s.time < s.duration):
+    if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:
         return
     rate = math.pi / s.duration
     angle = 2.0 * rate * s.time
@@ -279,7 +300,7 @@ def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
 @kernel
 def has_moved(s: StartUp) -> bool:
     """Whether the driven joint has moved."""
-    return s.most[s.k] >= MOVED * abs(s.way)
+    return bool(s.most[s.k] >= MOVED * abs(s.way))
 
 
 @kernel
@@ -288,7 +309,7 @@ def is_coupled(s: StartUp) -> bool:
 
     The efforts of both nearly cancel, so friction decides how far each of them moves.
     """
-    return inertia(s, s.k, s.k) * s.mobility[s.k, s.k] > COUPLED
+    return bool(inertia(s, s.k, s.k) * s.mobility[s.k, s.k] > COUPLED)
 
 
 @kernel

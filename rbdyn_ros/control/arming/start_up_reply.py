@@ -61,7 +61,7 @@ class Reply(Record):
         Field("delay", (), "of the reported signal [s]"),
         Field("unlike", (), "part of the signal that the fit does not explain, 0 to 1"),
         # work space
-        Field("true", (ROWS,), "velocity by the positions"),
+        Field("moving", (ROWS,), "velocity by the positions"),
         Field("counts", (ROWS,), "1, -1: the joint moves forth, back; 0: the state is left out"),
         Field("signal", (ROWS,), "what is explained, without the terms"),
         Field("due", (ROWS,), "the delayed term"),
@@ -96,9 +96,9 @@ def at(r: Reply, signal: Vector, moment: float) -> float:
     """Return a signal at a moment, linear between states; outside it is constant."""
     low, high = 0, r.count - 1
     if moment <= r.time[low]:
-        return signal[low]
+        return float(signal[low])
     if moment >= r.time[high]:
-        return signal[high]
+        return float(signal[high])
     while high - low > 1:
         middle = int(0.5 * (low + high))
         if r.time[middle] > moment:
@@ -106,7 +106,7 @@ def at(r: Reply, signal: Vector, moment: float) -> float:
         else:
             low = middle
     share = (moment - r.time[low]) / (r.time[high] - r.time[low])
-    return signal[low] + share * (signal[high] - signal[low])
+    return float(signal[low] + share * (signal[high] - signal[low]))
 
 
 @kernel
@@ -114,7 +114,8 @@ def slope(r: Reply, signal: Vector, moment: float, delay: float) -> float:
     """Return the slope of a delayed signal, by its difference over WINDOW."""
     ahead = min(moment + 0.5 * WINDOW, r.time[r.count - 1])
     behind = max(moment - 0.5 * WINDOW, r.time[0])
-    return (at(r, signal, ahead - delay) - at(r, signal, behind - delay)) / (ahead - behind)
+    way = at(r, signal, ahead - delay) - at(r, signal, behind - delay)
+    return float(way / (ahead - behind))
 
 
 @kernel
@@ -154,10 +155,10 @@ def prepare_motion(r: Reply) -> None:
     """Write the velocities and the terms of friction, while the joint moves."""
     most = 0.0
     for i in range(r.count):
-        r.signal[i] = r.true[i]
-        most = max(most, abs(r.true[i]))
+        r.signal[i] = r.moving[i]
+        most = max(most, abs(r.moving[i]))
     for i in range(r.count):
-        v = r.true[i]
+        v = r.moving[i]
         r.counts[i] = 1.0 if v > MOVING * most else -1.0 if v < -MOVING * most else 0.0
         r.signal[i] *= abs(r.counts[i])
     for way in range(2):
@@ -176,7 +177,7 @@ def prepare(r: Reply, kind: int) -> None:
     """Write the signal of a comparison and the terms that do not depend on the delay."""
     r.terms = 0
     for i in range(r.count):
-        r.true[i] = slope(r, r.place, r.time[i], 0.0)
+        r.moving[i] = slope(r, r.place, r.time[i], 0.0)
     if kind == MOTION:
         prepare_motion(r)
     else:
@@ -198,7 +199,7 @@ def explain(r: Reply, kind: int, delay: float) -> None:
         if kind == MOTION:
             r.due[i] = counts * slope(r, r.expected, r.time[i], delay)
         elif kind == VELOCITY:
-            r.due[i] = at(r, r.true, r.time[i] - delay)
+            r.due[i] = at(r, r.moving, r.time[i] - delay)
         else:
             r.due[i] = at(r, r.sent, r.time[i] - delay)
     take_terms_out(r, r.due)
@@ -236,4 +237,4 @@ def fit(r: Reply, kind: int) -> None:
 def within(r: Reply, low: float, high: float) -> bool:
     """Whether the share may be within bounds, by its standard deviation."""
     margin = min(SIGMAS * r.sigma, NOISE)
-    return low - margin <= r.share and r.share <= high + margin
+    return bool(low - margin <= r.share and r.share <= high + margin)
