@@ -19,7 +19,6 @@ from closed_loop import ClosedLoop
 from support.control_package import SILENT, ArmCode, CppArm, package_of
 from support.lies import NONE
 
-from rbdyn_ros.control.arming.start_up import TEXTS
 from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
@@ -85,7 +84,7 @@ class GeneratedController:
         q, v, felt = self._state
         answer = self._own.update(q, v, period, reference, effort=felt, waited=self.loop.h)
         if self._own.event() in REFUSED:
-            self.armed, self.failed_test = False, TEXTS.get(int(self._own.found[0]), "stopped")
+            self.armed, self.failed_test = False, self._own.sentence
         return None if answer == SILENT else self._own.effort
 
     def try_arm(self, now):

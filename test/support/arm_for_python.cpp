@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "arm.hpp"
+#include "status.hpp"
 
 using namespace ARM_NAMESPACE;
 
@@ -200,12 +201,11 @@ int arm_fault(Arm * arm, double * out)
   return int(arm->phase());
 }
 
-/// Return the number of the newest refusal; write what the start-up test found, and its joint.
-int arm_event(Arm * arm, double * out)
+/// Return the number of the newest refusal; write its sentence, of less than 1000 characters.
+int arm_event(Arm * arm, char * out)
 {
   const Reason reason = arm->event();
-  out[0] = double(reason.found);
-  out[1] = double(reason.joint);
+  out[sentence(reason).copy(out, 999)] = 0;
   return int(reason.refusal);
 }
 

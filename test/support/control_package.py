@@ -176,9 +176,11 @@ class CppArm:
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):
-        """Return the number of the newest refusal."""
-        self.found = np.zeros(2)  # by the start-up test: what, in which joint
-        return self.code.call("arm_event", self.own, self.found)
+        """Return the number of the newest refusal; the attribute `sentence` has its text."""
+        out = ctypes.create_string_buffer(1000)
+        number = self.code.library.arm_event(self.own, out)
+        self.sentence = out.value.decode()
+        return number
 
     def clear(self):
         self.code.call("arm_clear", self.own)
