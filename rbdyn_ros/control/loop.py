@@ -162,7 +162,8 @@ class ControlLoop:
             return None
         blind, seen = self._blind, self.gate.measured
         dt = blind.since(now)
-        wanted = blind.stop(now, seen.time, seen.qpos, seen.qvel)
+        overdue = self.gate.overdue(now)
+        wanted = blind.stop(now, seen.time, seen.qpos, seen.qvel, overdue)
         if wanted is None:
             return None
         return self._sent(self.gate.release_own(wanted, wanted, dt, blind.phase == "silent"))

@@ -20,6 +20,7 @@ from rbdyn_ros.control.arming.position_start_up import PositionTest
 from rbdyn_ros.control.arming.start_up import slides, test_ways
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.blind.endings import PAUSE
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.laws.admittance import Admittance
 from rbdyn_ros.control.laws.external_wrench import EstimatedWrench, SensedWrench
@@ -268,6 +269,9 @@ class PositionController(Controller):
         """Return the next positions without a valid state."""
         if not self.armed or self.gate.fault is None:
             return None
+        overdue = self.gate.overdue(now)
+        if not self._is_blind and overdue > self.settings.blind_time + PAUSE:
+            self._silent = True  # after a pause of the process the arm may be somewhere else
         passed = min(max((now - self._answered) / NANOSECONDS, SHORTEST), LONGEST)
         cycle = passed if self._is_blind else self.period
         self._answered, self._is_blind = now, True

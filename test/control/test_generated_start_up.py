@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from closed_loop import FILES, model
 from generated_arm import GeneratedArm
-from support.control_package import needs_gxx, package_of
+from support.control_package import SILENT, needs_gxx, package_of
 from test_start_up import ERRORS, LATER, MOVED, SPEED, UR5, Tried, begins
 
 from rbdyn_ros.control.arming.start_up import TEXTS
@@ -87,3 +87,15 @@ def test_the_sentences_of_the_start_up_test_are_those_of_python():
     text = package_of(model(UR5)).files()["src/tables.hpp"]
     for sentence in TEXTS.values():
         assert sentence.replace("'", "") in text.replace("'", "")
+
+
+def test_generated_code_that_was_not_called_for_minutes_sends_nothing():
+    loop = GeneratedArm(model(UR5))
+    loop.run(0.05)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.1)
+    code, q = loop.controller._own, loop.d.qpos.copy()
+    given = q, np.zeros(6), 0.001
+    assert code.update(*given, readable=False, waited=300.0) == SILENT
+    assert code.update(*given, readable=False) == SILENT
+    assert code.phase == "silent"

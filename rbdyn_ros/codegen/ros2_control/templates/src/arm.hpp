@@ -664,9 +664,10 @@ private:
       return Answer::silent;
     }
     const double dt = endings::since(blind_, now_);
+    const double overdue = std::max(seconds(seen_, now_) - settings_.gate.state_timeout, 0.0);
     Dofs wanted{};
     if (!endings::stop_blindly(
-          d_, own_, actuation_, blind_, now_, accepted_, state_.q, state_.v, wanted))
+          d_, own_, actuation_, blind_, now_, overdue, accepted_, state_.q, state_.v, wanted))
     {
       return Answer::silent;
     }
