@@ -64,12 +64,10 @@ class Controller(ControlLoop):
         active: whether the arm can be armed.
         modes: its modes.
         takes: what the arm takes: efforts or positions.
-        tested: whether it has a start-up test.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES
     takes = "efforts"
-    tested = True
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
@@ -204,7 +202,7 @@ class Controller(ControlLoop):
         """Whether the arm would be tested before it is armed."""
         chosen = self.settings
         busy = self.armed or self.testing
-        return self.tested and chosen.start_up_test and not (chosen.dry_run or busy)
+        return chosen.start_up_test and not (chosen.dry_run or busy)
 
     def check_tested(self) -> None:
         """Raise RbdynError if the last start-up test has failed, or was ended by a request."""

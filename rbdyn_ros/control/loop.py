@@ -14,6 +14,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.arming.effort_check import EffortCheck
+from rbdyn_ros.control.arming.position_start_up import PositionTest
 from rbdyn_ros.control.arming.start_up import StartUpTest
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry
@@ -71,7 +72,7 @@ class ControlLoop:
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
         self.untested: list[str] = []
-        self._test: StartUpTest | None = None
+        self._test: StartUpTest | PositionTest | None = None
         self._lock = threading.RLock()
 
     def on_state(
@@ -112,7 +113,7 @@ class ControlLoop:
             self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
             if self._test is not None:
-                return self._tried(self._test, dt)
+                return self._tried(dt)
             if self.gate.clock.late and self._moves():
                 self._advance_target()
                 return self._bridge(arrival, dt)
@@ -161,7 +162,8 @@ class ControlLoop:
             return None
         blind, seen = self._blind, self.gate.measured
         dt = blind.since(now)
-        wanted = blind.stop(now, seen.time, seen.qpos, seen.qvel)
+        overdue = self.gate.overdue(now)
+        wanted = blind.stop(now, seen.time, seen.qpos, seen.qvel, overdue)
         if wanted is None:
             return None
         return self._sent(self.gate.release_own(wanted, wanted, dt, blind.phase == "silent"))
@@ -184,9 +186,10 @@ class ControlLoop:
         dt = blind.coast(now, late, dt, seen.qpos, seen.qvel, self._commands())
         return self._sent(gate.release_own(blind.effort, blind.effort, dt))
 
-    def _tried(self, test: StartUpTest, dt: float) -> Array | None:
+    def _tried(self, dt: float) -> Array | None:
         """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
-        seen, gate = self.gate.measured, self.gate
+        seen, gate, test = self.gate.measured, self.gate, self._test
+        assert isinstance(test, StartUpTest)
         self.arm.hold(seen.qpos, self._holding)
         try:
             wanted = test.advance(

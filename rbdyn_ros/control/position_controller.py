@@ -16,14 +16,17 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
 from rbdyn_ros.control.arming.effort_check import FASTEST
+from rbdyn_ros.control.arming.position_start_up import PositionTest
+from rbdyn_ros.control.arming.start_up import slides, test_ways
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.blind.endings import PAUSE
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.laws.admittance import Admittance
 from rbdyn_ros.control.laws.external_wrench import EstimatedWrench, SensedWrench
 from rbdyn_ros.control.motion.tracking import ROUNDING
 from rbdyn_ros.control.states.gate import SafetyGate
-from rbdyn_ros.errors import apart, refusal
+from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
@@ -41,7 +44,6 @@ class PositionController(Controller):
 
     modes = POSITION_MODES
     takes = "positions"
-    tested = False
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
@@ -126,6 +128,29 @@ class PositionController(Controller):
         """Begin with the measured positions."""
         self._place[:], self.velocity[:] = self.gate.measured.qpos[self._dofs], 0.0
         self._answered, self._owed = self.gate.measured.arrival or 0, 0.0
+
+    def _begin_test(self) -> None:
+        """Begin the start-up test."""
+        self._begin()
+        limits, qpos = self.gate.limits, self.gate.measured.qpos
+        ways = test_ways(limits, qpos, slides(self.arm, limits))
+        self._test = PositionTest(limits, qpos[self._dofs], ways)
+
+    def _tried(self, _dt: float) -> Array | None:
+        """Return the positions of the start-up test, or of the mode once the arm has passed it."""
+        seen, step, test = self.gate.measured, self.gate.step, self._test
+        assert isinstance(test, PositionTest)
+        self._answered, self._is_blind = seen.arrival or 0, False
+        step = self._advanced(step, self.period)
+        try:
+            wanted = test.advance(seen.qpos[self._dofs], seen.qvel[self._dofs], step)
+        except RbdynError as error:
+            self._end_test(str(error))
+            return None
+        if test.done:
+            self._test, self.armed = None, True
+            self._rest_here()  # where it was sent, not where it is reported: it does not jump
+        return self._sent(self._passed(wanted))
 
     def _blend(self) -> None:
         """Positions do not jump."""
@@ -233,6 +258,8 @@ class PositionController(Controller):
 
     def _trip(self, fault: Fault) -> None:
         """Latch a fault and bring the positions to rest."""
+        if self.testing:
+            self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
             self._rest_here()
@@ -242,6 +269,9 @@ class PositionController(Controller):
         """Return the next positions without a valid state."""
         if not self.armed or self.gate.fault is None:
             return None
+        overdue = self.gate.overdue(now)
+        if not self._is_blind and overdue > self.settings.blind_time + PAUSE:
+            self._silent = True  # after a pause of the process the arm may be somewhere else
         passed = min(max((now - self._answered) / NANOSECONDS, SHORTEST), LONGEST)
         cycle = passed if self._is_blind else self.period
         self._answered, self._is_blind = now, True

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of a generated package agrees with arm_controller, state by state."""
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
+from support.c_compilers import run
 from support.control_package import (
     EFFORTS,
     KEEP,
@@ -19,6 +23,7 @@ from support.control_package import (
 from support.lies import LIES
 
 import rbdyn_ros as rb
+from rbdyn_ros.codegen.ros2_control.package import write
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.limits import LATENCY, Limits
@@ -35,6 +40,7 @@ pytestmark = needs_gxx
 
 BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
 H = 0.001
+RACE = Path(__file__).parents[1] / "support/fault_text.cpp"
 #: Sums of a thousand terms, in orders that compilers choose: relative to the largest effort.
 ROUNDING = 1e-11
 
@@ -557,6 +563,22 @@ def rows(tree, path=""):
             yield path + name, row
         else:
             yield from rows(row, f"{path}{name}.")
+
+
+def test_a_fault_is_read_beside_updates_without_a_data_race(code, tmp_path):
+    """The thread sanitizer ends the program with an error if it sees one."""
+    folder = tmp_path / "my_arm"
+    write(code.package, folder)
+    made, program = tmp_path / "code.o", tmp_path / "race"
+    run("gcc", "-c", folder / "src" / code.package.code.files.source, "-o", made)
+    words = "-std=c++17", "-O1", "-g", "-DARM_NAMESPACE=rbdyn_my_arm", "-I", folder / "src"
+    sanitized = [*words, "-fsanitize=thread", RACE, made, "-o", program]
+    if subprocess.run(["g++", *sanitized], capture_output=True, check=False).returncode:
+        pytest.skip("g++ has no thread sanitizer")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=300, check=False)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("the thread sanitizer does not run on this kernel")
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr[-2000:]
 
 
 def test_parameters_are_those_of_arm_controller(m):

@@ -39,6 +39,8 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
+#: Refusals by the start-up test: what it found, and that it was stopped by a fault.
+REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
 
@@ -54,8 +56,6 @@ def code_of(m):
 class GeneratedController:
     """What the loop needs of a Controller, with the generated code."""
 
-    testing = False  # it has no start-up test
-
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
         compensates = self.arm.robot_compensates_gravity
@@ -63,6 +63,7 @@ class GeneratedController:
         self._own = CppArm(code_of(loop.known), settings, gate, compensates, friction, loop.h)
         self._tracker = PathTracker(m.nv, loop.dofs, loop.gate.limits.names)
         self._follows, self.armed, self.mode = False, False, "gravity"
+        self.failed_test = ""
         self._state, self._stamp, self._time = None, 0, None
 
     def on_state(self, names, position, velocity, effort, stamp, arrival):  # noqa: ARG002
@@ -82,6 +83,8 @@ class GeneratedController:
             reference = self._tracker.rows.copy()
         q, v, felt = self._state
         answer = self._own.update(q, v, period, reference, effort=felt, waited=self.loop.h)
+        if self._own.event() in REFUSED:
+            self.armed, self.failed_test = False, self._own.sentence
         return None if answer == SILENT else self._own.effort
 
     def try_arm(self, now):
@@ -90,6 +93,10 @@ class GeneratedController:
             raise refusal("the arm measures other efforts", "effort-mismatch")
         self.armed, self._time = True, now - round(self.loop.h * 1e9)
         self._own.steady = self._time * 1e-9
+
+    @property
+    def testing(self):
+        return self.armed and self._own.phase == "testing"
 
     def disarm(self):
         self.armed = False

@@ -22,15 +22,16 @@ SENSOR = "wrist_3_link"
 
 
 class PositionedArm:
-    """A UR5; keywords are those of ControlSettings."""
+    """A UR5; keywords are those of ControlSettings; start_up_test is False by default."""
 
     def __init__(self, mode="tracking", make=PositionController, period=0.004, **settings):
+        settings = {"dry_run": False, "start_up_test": False} | settings
         m = model(UR5)
         self.arm, self.m, self.h = Arm(m), m, period
         self.d, self.work = rb.make_data(m), rb.make_data(self.arm.m)
         self.d.qpos = BENT[UR5]
         self.gate = SafetyGate(m, Limits.of(m), GateSettings())
-        self.controller = make(self.arm, self.gate, ControlSettings(dry_run=False, **settings))
+        self.controller = make(self.arm, self.gate, ControlSettings(**settings))
         self.now, self.answer = START, None
         self.wrench, self.feels, self.follows = np.zeros(6), True, True
         self.controller.set_mode(mode)
@@ -65,11 +66,15 @@ class PositionedArm:
             self.sense()
         answer = c.on_state(**given | changes)
         self.answer = None if answer is None else answer.copy()
-        if self.follows and self.answer is not None and c.armed:
-            self.d.qpos[:], self.d.qvel[:] = self.answer, c.velocity
+        if self.follows and self.answer is not None and (c.armed or c.testing):
+            self.drive(self.answer, c.velocity)
         elif self.follows:
             self.d.qvel[:] = 0.0
         self.now += int(self.h * 1e9)
+
+    def drive(self, qpos, qvel):
+        """Go to positions that were sent."""
+        self.d.qpos[:], self.d.qvel[:] = qpos, qvel
 
     def run(self, duration, **changes):
         """Run for a time [s]; return positions of the tool (n, 3)."""

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from closed_loop import BENT, MS, START, ClosedLoop, model
+from closed_loop import BENT, MS, START, ClosedLoop, armed, model
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -160,6 +160,29 @@ def test_a_pause_of_minutes_ends_a_blind_arm():
     np.testing.assert_allclose(blindly(), g, atol=1e-6)  # braked from 0.5 rad/s with 10 1/s
     assert end.phase == "silent"
     assert blindly() is None
+
+
+@pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
+def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
+    """The arm is in the care of its driver; somebody may have moved it."""
+    loop = armed(mode=mode)
+    loop.d.qvel[:] = 0.3
+    loop.run(0.05)
+    loop.now += 300_000 * MS
+    sent = [loop.controller.on_watch(loop.now + 10 * k * MS) for k in range(50)]
+    assert sent == [None] * 50
+    assert loop.controller.fault.code == "age"
+    assert "not called in time" in loop.controller.status()
+    loop.watched = loop.now
+    loop.run(0.1)  # states alone do not bring it back
+    assert loop.answer is None
+
+
+def test_a_short_pause_of_the_calls_is_braked_blindly():
+    loop = armed()
+    loop.now += 200 * MS
+    assert loop.controller.on_watch(loop.now) is not None
+    assert loop.controller.ending == ["blind"]
 
 
 def test_a_valid_state_ends_blind_holding_but_its_time_adds_up():

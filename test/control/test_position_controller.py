@@ -228,6 +228,16 @@ def test_after_a_pause_of_the_states_the_positions_go_on_within_the_limits(mode,
     assert arm.controller.progress().done
 
 
+def test_a_position_controller_that_was_not_called_for_minutes_sends_nothing():
+    arm = PositionedArm().armed()
+    arm.run(0.1)
+    arm.now += 300 * 10**9
+    sent = [arm.controller.on_watch(arm.now + k * 10**7) for k in range(50)]
+    assert sent == [None] * 50
+    assert arm.controller.fault.code == "age"
+    assert "silent" in arm.controller.status()
+
+
 def test_a_wrench_of_another_time_is_missing():
     sensor = SensedWrench(PositionedArm().arm, FRAME, 0.0, (0.0, 0.0, 0.0), 0.1, SENSOR)
     sensor.take(SENSOR, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 10**9)

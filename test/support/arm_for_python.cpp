@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "arm.hpp"
+#include "status.hpp"
 
 using namespace ARM_NAMESPACE;
 
@@ -156,7 +157,9 @@ Arm * arm_new(const double * s)
   settings.period = s[11];
   settings.limits.contact = s[12];
   settings.arm_tolerance.fill(s[13]);
-  s = take(settings.tracking, s + 14);
+  settings.start_up_test = s[14] != 0.0;
+  settings.start_up_tolerance = s[15];
+  s = take(settings.tracking, s + 16);
   take(settings.soft, s);
   return new Arm(settings);
 }
@@ -198,7 +201,13 @@ int arm_fault(Arm * arm, double * out)
   return int(arm->phase());
 }
 
-int arm_event(Arm * arm) { return int(arm->event()); }
+/// Return the number of the newest refusal; write its sentence, of less than 1000 characters.
+int arm_event(Arm * arm, char * out)
+{
+  const Reason reason = arm->event();
+  out[sentence(reason).copy(out, 999)] = 0;
+  return int(reason.refusal);
+}
 
 /// Let the arm believe that it has moved to this state, by no effort.
 void arm_kick(Arm * arm, const double * q, const double * v)

@@ -16,7 +16,7 @@ from support.c_compilers import run
 
 CODES = ["", *dict.fromkeys(kind.code for kind in FAULTS)]
 MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
-PHASES = ("running", "braking", "holding", "blind", "silent")
+PHASES = ("running", "braking", "holding", "blind", "silent", "testing")
 EFFORTS, KEEP, SILENT = range(3)
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 #: Less optimised than by ROS, which takes longer to compile.
@@ -134,6 +134,7 @@ class CppArm:
         rows += [settings.gravity_damping, settings.tracking_tolerance, settings.target_timeout]
         rows += [compensates, friction, LATENCY, gate.simulated, period, contact]
         rows += [float(settings.arm_tolerance)]
+        rows += [settings.start_up_test, settings.start_up_tolerance]
         given = np.concatenate([rows, *gains]).astype(float)
         self.code, self.own = code, ctypes.c_void_p(code.call("arm_new", given))
         self.effort = np.zeros(len(code.package.limits.names))
@@ -175,7 +176,11 @@ class CppArm:
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):
-        return self.code.call("arm_event", self.own)
+        """Return the number of the newest refusal; the attribute `sentence` has its text."""
+        out = ctypes.create_string_buffer(1000)
+        number = self.code.library.arm_event(self.own, out)
+        self.sentence = out.value.decode()
+        return number
 
     def clear(self):
         self.code.call("arm_clear", self.own)

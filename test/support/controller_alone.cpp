@@ -90,7 +90,7 @@ int main(int argc, char ** argv)
   given.controller_name = package;
   given.update_rate = 1000;
   given.node_options.parameter_overrides(
-    {{"mode", argv[2]}, {"blend_time", 0.02}, {"use_sim_time", true}});  // faster than real time
+    {{"mode", argv[2]}, {"blend_time", 0.02}, {"start_up_test", false}, {"use_sim_time", true}});  // faster than real time
   if (controller->init(given) != controller_interface::return_type::OK) {
     return 1;
   }

@@ -43,7 +43,7 @@ COMPARISONS |= {ast.GtE: (">=", COMPARISON), ast.Eq: ("==", EQUALITY), ast.NotEq
 FUNCTIONS = {
     getattr(module, name): f"std::{name}"
     for module in (math, np)
-    for name in ("exp", "expm1", "sqrt", "cos", "copysign", "tanh")
+    for name in ("exp", "expm1", "sqrt", "sin", "cos", "copysign", "tanh")
 }
 FUNCTIONS |= {np.abs: "std::abs", abs: "std::abs", np.sign: "sign"}
 #: Classes of Python that convert numbers.

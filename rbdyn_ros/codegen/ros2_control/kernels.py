@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
 from rbdyn_ros.control.arm import actuation
+from rbdyn_ros.control.arming import start_up_kernels
 from rbdyn_ros.control.base import state_kernels
 from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
 from rbdyn_ros.control.motion import tracking
@@ -38,6 +39,7 @@ KERNELS = (
     *(coasting.coast, endings.begin, endings.see, endings.since, endings.stop_blindly),
     *(endings.doubt, endings.disbelieves),
     *(tracking.straying, tracking.stopping_time),
+    *(start_up_kernels.choose_ways, start_up_kernels.begin, start_up_kernels.advance),
 )
 
 

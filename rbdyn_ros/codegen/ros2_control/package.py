@@ -97,6 +97,7 @@ class ControlPackage:
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
             "lies": tables.lies(),
+            "start_up_texts": tables.start_up_texts(),
             "expected": expected(m),
             "acceleration_limit": repr(ACCELERATION),
             "latency_limit": repr(LATENCY),

@@ -11,13 +11,14 @@ import numpy as np
 
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
-from rbdyn_ros.control.arming import effort_check
+from rbdyn_ros.control.arming import effort_check, start_up
 from rbdyn_ros.control.base import limits
 from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
 from rbdyn_ros.control.blind import blind_arm
 from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.states import gate, measured
 from rbdyn_ros.dynamics.configuration import position_ranges
+from rbdyn_ros.model.joints import JointType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +37,7 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
         ControlSettings,
         (
             *("blind_time", "target_timeout", "gravity_damping", "stiffness", "damping"),
-            *("tracking_tolerance", "start_tolerance"),
+            *("tracking_tolerance", "start_tolerance", "start_up_tolerance"),
         ),
     ),
 }
@@ -100,6 +101,12 @@ def fault_rows() -> str:
     return "\n".join(rows)
 
 
+def start_up_texts() -> str:
+    """Return the sentences about what the start-up test finds, by its number."""
+    rows = [start_up.TEXTS.get(k, "") for k in range(max(start_up.TEXTS) + 1)]
+    return ",\n".join(f"  {text(row)}" for row in rows)
+
+
 def _codes() -> list[str]:
     return list(dict.fromkeys(kind.code for kind in FAULTS))
 
@@ -108,6 +115,7 @@ def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
     others = np.setdiff1d(np.arange(m.nv), given.dofs)
     lower, upper = position_ranges(m, m.dof_jntid).T
+    slides = m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE
     rows: dict[str, Iterable[float]] = {
         "lower": given.lower,
         "upper": given.upper,
@@ -126,6 +134,7 @@ def robot(m: Model, given: Limits) -> dict[str, str]:
         "controlled": str(len(given.dofs)),
         "joint_names": ", ".join(text(m.jnt_names[j]) for j in m.dof_jntid),
         "places": ", ".join(map(str, given.dofs)),
+        "slides": ", ".join(str(int(slide)) for slide in slides),
         "other_places": ", ".join(map(str, others)),
         **{name: numbers(values) for name, values in rows.items()},
     }
@@ -146,7 +155,9 @@ def number(value: float) -> str:
 def text(value: str) -> str:
     """Return a string of C++; other than plain characters are escaped."""
     safe = (
-        chr(c) if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`" else f"\\{c:03o}"
+        chr(c)
+        if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`{}"
+        else f"\\{c:03o}"
         for c in value.encode()
     )
     return f'"{"".join(safe)}"'

@@ -45,8 +45,8 @@ class ControlSettings:
         arm_tolerance: largest difference of measured efforts from g when the arm is armed, one
             number or one per controlled joint; 0: a tenth of the effort limit [N m or N].
         arm_without_effort: arm a robot that measures no efforts, without this check.
-        start_up_test: move each joint by some mrad before an arm that takes efforts is armed, and
-            compare the motion with the model.
+        start_up_test: move each joint by some mrad before the arm is armed, and compare the motion
+            with the model, or with the positions sent.
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].

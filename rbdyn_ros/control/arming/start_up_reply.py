@@ -7,18 +7,25 @@ that the efforts sent would cause without friction:
     v(t) = share w(t - delay) - viscous x - dry t + start
 
 Each way has a start and a dry friction of its own, so it does not matter where the joint stuck. A
-joint of the right sign and ratio has the share 1, with friction and without.
+joint of the right sign and ratio has the share 1, with friction and without. The fit is by least
+squares: signal and delayed term are compared after all other terms were taken out of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.model.fields import Field
 
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.compiler.jit import Vector
+
+#: Most states that are remembered of a reply, and most terms beside the delayed one.
+ROWS, TERMS = 512, 5
 #: Delays are sought up to this one, in steps that are not shorter than this [s].
 LONGEST_DELAY, COARSE = 0.15, 0.004
 #: Velocities are differences of positions over this time [s].
@@ -30,101 +37,204 @@ MOVING = 0.3
 CLEARER = 0.003
 #: Standard deviations by which a share may be off, and the most that counts in noise.
 SIGMAS, NOISE = 3.0, 0.4
+#: A term that the others explain but for this share is left out.
+SAME = 1e-5
+#: What is compared: velocities with the expected ones, reported velocities with the true ones, or
+#: what is measured with what was sent.
+MOTION, VELOCITY, MEASURED = range(3)
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A comparison of two signals.
+class Reply(Record):
+    """States of one joint since a pulse began, and a comparison of two of their rows."""
 
-    Attributes:
-        share: of the expected signal in the reported one, or the reverse.
-        sigma: standard deviation of the share.
-        delay: of the reported signal [s].
-        unlike: part of the signal that the fit does not explain, 0 to 1.
-    """
-
-    share: float
-    sigma: float
-    delay: float
-    unlike: float
-
-    def within(self, low: float, high: float) -> bool:
-        """Whether the share may be within bounds, by its standard deviation."""
-        margin = min(SIGMAS * self.sigma, NOISE)
-        return low - margin <= self.share <= high + margin
-
-
-def motion_fit(time: Array, place: Array, expected: Array) -> Fit:
-    """Compare displacements (N,) with the expected ones; the share is reported by expected.
-
-    Args:
-        time: (N,) of the states, from the start of the effort [s].
-        place: (N,) reported displacements [rad or m].
-        expected: (N,) of the model without friction.
-    """
-    speed = velocity(time, place)
-    forth = speed > MOVING * np.abs(speed).max()
-    back = speed < -MOVING * np.abs(speed).max()
-    moving = forth | back
-    ways = np.stack([forth, back])[:, moving].astype(np.float64)
-    others = np.concatenate([ways, ways * time[moving], place[None, moving]])
-
-    def at(delay: float) -> tuple[Array, Array]:
-        due = velocity(time, _delayed(time, expected, delay))
-        return np.concatenate([due[None, moving], others]), speed[moving]
-
-    return _best(time, at)
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("count", (), "number of states", "int"),
+        Field("time", (ROWS,), "since the pulse began [s]"),
+        Field("place", (ROWS,), "reported displacement [rad or m]"),
+        Field("expected", (ROWS,), "displacement by the model, without friction"),
+        Field("speed", (ROWS,), "reported velocity"),
+        Field("sent", (ROWS,), "effort beyond gravity, or displacement, that was sent"),
+        Field("measured", (ROWS,), "what was measured of it"),
+        # a fit
+        Field("share", (), "of the expected signal in the reported one"),
+        Field("sigma", (), "standard deviation of the share"),
+        Field("delay", (), "of the reported signal [s]"),
+        Field("unlike", (), "part of the signal that the fit does not explain, 0 to 1"),
+        # work space
+        Field("moving", (ROWS,), "velocity by the positions"),
+        Field("counts", (ROWS,), "1, -1: the joint moves forth, back; 0: the state is left out"),
+        Field("signal", (ROWS,), "what is explained, without the terms"),
+        Field("due", (ROWS,), "the delayed term"),
+        Field("basis", (TERMS, ROWS), "the other terms, orthonormal"),
+        Field("terms", (), "their number", "int"),
+        Field("whole", (), "square of the signal"),
+    )
 
 
-def velocity_fit(time: Array, place: Array, speed: Array) -> Fit:
-    """Compare reported velocities (N,) with the displacements; the share is reported by true."""
-    true = velocity(time, place)
-    still = np.ones(len(time))
-    return _best(time, lambda delay: (np.stack([_delayed(time, true, delay), still]), speed))
+@kernel
+def remember(
+    r: Reply,
+    spacing: float,
+    time: float,
+    place: float,
+    expected: float,
+    speed: float,
+    sent: float,
+    measured: float,
+) -> None:
+    """Append a state, unless it follows the last one sooner than `spacing` [s], or r is full."""
+    i = r.count
+    if i == ROWS or (i > 0 and time - r.time[i - 1] < spacing):
+        return
+    r.time[i], r.place[i], r.expected[i], r.speed[i] = time, place, expected, speed
+    r.sent[i], r.measured[i] = sent, measured
+    r.count = i + 1
 
 
-def effort_fit(time: Array, sent: Array, measured: Array) -> Fit:
-    """Compare measured efforts (N,) with those sent; the share is measured by sent."""
-    still = np.ones(len(time))
-    return _best(time, lambda delay: (np.stack([_delayed(time, sent, delay), still]), measured))
+@kernel
+def at(r: Reply, signal: Vector, moment: float) -> float:
+    """Return a signal at a moment, linear between states; outside it is constant."""
+    low, high = 0, r.count - 1
+    if moment <= r.time[low]:
+        return float(signal[low])
+    if moment >= r.time[high]:
+        return float(signal[high])
+    while high - low > 1:
+        middle = int(0.5 * (low + high))
+        if r.time[middle] > moment:
+            high = middle
+        else:
+            low = middle
+    share = (moment - r.time[low]) / (r.time[high] - r.time[low])
+    return float(signal[low] + share * (signal[high] - signal[low]))
 
 
-def velocity(time: Array, place: Array) -> Array:
-    """Return the velocities (N,) of displacements, by differences over WINDOW."""
-    ahead, behind = time + 0.5 * WINDOW, time - 0.5 * WINDOW
-    way = np.interp(ahead, time, place) - np.interp(behind, time, place)
-    taken = np.minimum(ahead, time[-1]) - np.maximum(behind, time[0])
-    return np.asarray(way / taken)
+@kernel
+def slope(r: Reply, signal: Vector, moment: float, delay: float) -> float:
+    """Return the slope of a delayed signal, by its difference over WINDOW."""
+    ahead = min(moment + 0.5 * WINDOW, r.time[r.count - 1])
+    behind = max(moment - 0.5 * WINDOW, r.time[0])
+    way = at(r, signal, ahead - delay) - at(r, signal, behind - delay)
+    return float(way / (ahead - behind))
 
 
-def _delayed(time: Array, signal: Array, delay: float) -> Array:
-    """Return a signal later; it begins with its first number."""
-    return np.interp(time - delay, time, signal)
+@kernel
+def dot(r: Reply, one: Vector, other: Vector) -> float:
+    """Return the product of two signals."""
+    found = 0.0
+    for i in range(r.count):
+        found += one[i] * other[i]
+    return found
 
 
-def _best(time: Array, at: Callable[[float], tuple[Array, Array]]) -> Fit:
-    """Return the fit of the delay that explains most; `at` gives terms and signal of a delay."""
-    step = max(COARSE, float(np.median(np.diff(time))))
-    coarse = np.arange(0.0, LONGEST_DELAY, step)
-    fits = [_fitted(*at(delay), delay) for delay in coarse]
-    if fits[0].unlike < CLEARER:
-        return fits[0]
-    near = fits[int(np.argmin([fit.unlike for fit in fits]))].delay
-    fine = np.clip(near + step * np.linspace(-1.0, 1.0, 9), 0.0, LONGEST_DELAY)
-    fits += [_fitted(*at(delay), float(delay)) for delay in fine]
-    return min(fits, key=lambda fit: fit.unlike)
+@kernel
+def take_terms_out(r: Reply, signal: Vector) -> None:
+    """Subtract from a signal what the terms explain."""
+    for _ in range(2):  # rounding leaves some of it at first
+        for j in range(r.terms):
+            share = dot(r, r.basis[j], signal)
+            for i in range(r.count):
+                signal[i] -= share * r.basis[j, i]
 
 
-def _fitted(terms: Array, signal: Array, delay: float) -> Fit:
-    """Return the least-squares fit of terms (k, N) to a signal (N,); the first one's share."""
-    size = np.sqrt((terms * terms).sum(axis=1))
-    scaled = terms / np.where(size > 0.0, size, 1.0)[:, None]
-    inverse = np.linalg.pinv(scaled @ scaled.T, rcond=1e-10, hermitian=True)
-    found = inverse @ (scaled @ signal)
-    rest = signal - found @ scaled
-    left, whole = float(rest @ rest), float(signal @ signal)
-    if not (size[0] > 0.0 and whole > 0.0):
-        return Fit(0.0, 0.0, float(delay), 1.0)
-    spread = left / max(len(signal) - len(terms), 1)
-    sigma = float(np.sqrt(spread * max(inverse[0, 0], 0.0)) / size[0])
-    return Fit(float(found[0] / size[0]), sigma, float(delay), min(left / whole, 1.0))
+@kernel
+def add_term(r: Reply) -> None:
+    """Add the term in the next row of the basis, unless the others explain it."""
+    term = r.basis[r.terms]
+    before = np.sqrt(dot(r, term, term))
+    take_terms_out(r, term)
+    after = np.sqrt(dot(r, term, term))
+    if after > SAME * before:
+        for i in range(r.count):
+            term[i] /= after
+        r.terms += 1
+
+
+@kernel
+def prepare_motion(r: Reply) -> None:
+    """Write the velocities and the terms of friction, while the joint moves."""
+    most = 0.0
+    for i in range(r.count):
+        r.signal[i] = r.moving[i]
+        most = max(most, abs(r.moving[i]))
+    for i in range(r.count):
+        v = r.moving[i]
+        r.counts[i] = 1.0 if v > MOVING * most else -1.0 if v < -MOVING * most else 0.0
+        r.signal[i] *= abs(r.counts[i])
+    for way in range(2):
+        for grows in range(2):
+            for i in range(r.count):
+                on = max(r.counts[i], 0.0) if way == 0 else max(-r.counts[i], 0.0)
+                r.basis[r.terms, i] = on * r.time[i] if grows > 0 else on
+            add_term(r)
+    for i in range(r.count):
+        r.basis[r.terms, i] = abs(r.counts[i]) * r.place[i]
+    add_term(r)
+
+
+@kernel
+def prepare(r: Reply, kind: int) -> None:
+    """Write the signal of a comparison and the terms that do not depend on the delay."""
+    r.terms = 0
+    for i in range(r.count):
+        r.moving[i] = slope(r, r.place, r.time[i], 0.0)
+    if kind == MOTION:
+        prepare_motion(r)
+    else:
+        for i in range(r.count):
+            r.signal[i] = r.speed[i] if kind == VELOCITY else r.measured[i]
+            r.counts[i] = r.basis[0, i] = 1.0
+        add_term(r)
+    r.whole = dot(r, r.signal, r.signal)
+    take_terms_out(r, r.signal)
+
+
+@kernel
+def explain(r: Reply, kind: int, delay: float) -> None:
+    """Write the fit of a delay."""
+    used = 0.0
+    for i in range(r.count):
+        counts = abs(r.counts[i])
+        used += counts
+        if kind == MOTION:
+            r.due[i] = counts * slope(r, r.expected, r.time[i], delay)
+        elif kind == VELOCITY:
+            r.due[i] = at(r, r.moving, r.time[i] - delay)
+        else:
+            r.due[i] = at(r, r.sent, r.time[i] - delay)
+    take_terms_out(r, r.due)
+    size, left = dot(r, r.due, r.due), dot(r, r.signal, r.signal)
+    r.delay, r.share, r.sigma, r.unlike = delay, 0.0, 0.0, 1.0
+    if size > 0.0 and r.whole > 0.0:
+        r.share = dot(r, r.due, r.signal) / size
+        left = max(left - r.share * r.share * size, 0.0)
+        r.sigma = np.sqrt(left / max(used - float(r.terms) - 1.0, 1.0) / size)
+        r.unlike = min(left / r.whole, 1.0)
+
+
+@kernel
+def fit(r: Reply, kind: int) -> None:
+    """Write the fit of the delay that explains most; it takes two states or more."""
+    prepare(r, kind)
+    explain(r, kind, 0.0)
+    if r.unlike < CLEARER:
+        return
+    best, near = r.unlike, 0.0
+    step = max(COARSE, (r.time[r.count - 1] - r.time[0]) / (float(r.count) - 1.0))
+    for i in range(1, int(LONGEST_DELAY / step) + 1):
+        explain(r, kind, float(i) * step)
+        if r.unlike < best:
+            best, near = r.unlike, r.delay
+    chosen = near
+    for i in range(9):
+        explain(r, kind, min(max(near + step * (0.25 * float(i) - 1.0), 0.0), LONGEST_DELAY))
+        if r.unlike < best:
+            best, chosen = r.unlike, r.delay
+    explain(r, kind, chosen)
+
+
+@kernel
+def within(r: Reply, low: float, high: float) -> bool:
+    """Whether the share may be within bounds, by its standard deviation."""
+    margin = min(SIGMAS * r.sigma, NOISE)
+    return bool(low - margin <= r.share and r.share <= high + margin)

@@ -182,7 +182,9 @@ class BlindArm:
         found: float = _since.call(self.s.handle, now)
         return found
 
-    def stop(self, now: int, time: int, qpos: Array, qvel: Array) -> Array | None:
+    def stop(
+        self, now: int, time: int, qpos: Array, qvel: Array, overdue: float = 0.0
+    ) -> Array | None:
         """Return the efforts (nv,) of an arm without states to believe; None: stay silent.
 
         Args:
@@ -190,6 +192,7 @@ class BlindArm:
             time: of the last state [ns]; it and the next two count when the arm becomes blind.
             qpos: (nv,) its position.
             qvel: (nv,) its velocity.
+            overdue: time for which the last state has been too old [s].
         """
-        sends = _stop.call(*self._at, now, time, qpos, qvel, self.effort)
+        sends = _stop.call(*self._at, now, overdue, time, qpos, qvel, self.effort)
         return self.effort if sends else None

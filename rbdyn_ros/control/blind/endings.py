@@ -58,8 +58,11 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
+#: States that were too old for blind_time and this long before anybody asked end in silence [s].
+PAUSE = 0.1
+
 #: Why braking was given up.
-NO_REASON, MOVES, TOO_FAST, GAINS_ENERGY, HELD_TOO_FAST, MOVED_AWAY = range(6)
+NO_REASON, MOVES, TOO_FAST, GAINS_ENERGY, HELD_TOO_FAST, MOVED_AWAY, PAUSED = range(7)
 REASONS = (
     "",
     f"after {LONGEST_BRAKING:g} s of braking the arm still moves",
@@ -67,6 +70,7 @@ REASONS = (
     "the kinetic energy grows while the arm is braked",
     "the held arm is too fast",
     f"the held arm was moved by more than {HELD:g}",
+    "the controller was not called in time",
 )
 
 
@@ -154,6 +158,7 @@ def stop_blindly(
     a: Actuation,
     s: BlindState,
     now: int,
+    overdue: float,
     time: int,
     qpos: Vector,
     qvel: Vector,
@@ -161,11 +166,15 @@ def stop_blindly(
 ) -> bool:
     """Write the efforts of an arm without states to believe; return False to stay silent.
 
-    `now` is on the steady clock [ns]. The last state and its `time` [ns] count when the arm
-    becomes blind, unless it coasts.
+    `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
+    [s]: if it is blind_time already, as after a pause of the process, the arm is somewhere else,
+    in the care of its driver. The last state and its `time` [ns] count when the arm becomes blind,
+    unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0
+    if s.phase != SILENT and s.phase != BLIND and overdue > s.blind_time + PAUSE:
+        diverge(s, PAUSED)
     if s.phase == SILENT:
         return False
     if s.phase == BLIND:

@@ -205,6 +205,10 @@ class SafetyGate:
         arrival = self.measured.arrival
         return math.inf if arrival is None else (now - arrival) / NANOSECONDS
 
+    def overdue(self, now: int) -> float:
+        """Return for how long the newest state has been too old [s]; now: steady clock [ns]."""
+        return max(self.age(now) - self.settings.state_timeout, 0.0)
+
     def watch(self, now: int) -> Fault | None:
         """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
         if self.measured.arrival is None:

@@ -42,14 +42,14 @@ SAFETY = (
         Parameter(
             "start_up_test",
             True,
-            "before an arm that takes efforts is armed, move each joint by some mrad and compare "
-            "the motion with the model; takes 1 to 6 s",
+            "before the arm is armed, move each joint by some mrad and compare the motion with "
+            "the model, or with the positions sent; takes 1 to 10 s",
         ),
         Parameter(
             "start_up_tolerance",
             1.5,
             "factor by which the acceleration of a joint may differ from the model in the "
-            "start-up test; above 1",
+            "start-up test of an arm that takes efforts; above 1",
             "",
             1.01,
             100.0,

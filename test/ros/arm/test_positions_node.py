@@ -54,6 +54,7 @@ def start(simulate, control, peer, tmp_path):
             output=output,
             remap={"wrench": "/wrist/wrench", "trajectory_commands": "/joint_trajectory"},
             state_timeout=1.0,
+            start_up_test=str(lockstep).lower(),
             **{"cartesian_path.frame": FRAME, "admittance.frame": FRAME},
             **{"use_sim_time" if lockstep else "simulated_clock": "true"},
         )
@@ -89,6 +90,7 @@ def off_lines(seen):
 def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
     pair = start("joint_positions", lockstep=True)
     pair.arm_it("tracking")
+    assert any("disarmed; testing joint" in line for line in pair.said)
     # the servo of the simulated arm lags by milliseconds
     assert off_lines(follow(pair, WAYS)) < 2e-3
 

@@ -21,8 +21,8 @@
 namespace @{namespace}
 {
 
-/// As in endings.
-enum class Phase : int { running, braking, holding, blind, silent };
+/// As in endings, and the start-up test.
+enum class Phase : int { running, braking, holding, blind, silent, testing };
 static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
 static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
 
@@ -46,12 +46,15 @@ struct ArmSettings
   Joints arm_tolerance{};                                    // [N m or N]; 0: a share of the limits
   bool arm_without_effort = false;
   bool effort_includes_gravity = true;
+  bool start_up_test = true;
+  double start_up_tolerance = settings::START_UP_TOLERANCE;
   double period = 0.001;  // of the updates [s]
 };
 
 /// Why the arm does not start, or an event while it runs.
 enum class Refusal : int {
-  none, latched, state, position, velocity, moving, no_effort, effort, too_heavy, shakes, reference
+  none, latched, state, position, velocity, moving, no_effort, effort, too_heavy, shakes, reference,
+  room, start_up, stopped
 };
 
 /// A refusal, the joint and the numbers that show it.
@@ -61,6 +64,8 @@ struct Reason
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;
+  std::size_t found = 0;  // by the start-up test
+  Verdict fault;          // that stopped it
 };
 
 /// What an update reads.
@@ -106,10 +111,18 @@ public:
     longest_held_ = std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
   }
 
-  // These four may be read by any thread.
+  // These may be read by any thread.
   Mode mode() const { return mode_.load(std::memory_order_acquire); }
   Phase phase() const { return phase_.load(std::memory_order_acquire); }
-  Refusal event() { return event_.exchange(Refusal::none, std::memory_order_acq_rel); }
+  bool is_testing() const { return phase() == Phase::testing; }
+
+  /// The newest refusal that was not read yet; one thread only.
+  Reason event()
+  {
+    Reason found;
+    (void)events_.read(found);
+    return found;
+  }
 
   bool is_faulty() const { return faulty_.load(std::memory_order_acquire); }
 
@@ -150,7 +163,7 @@ public:
     } else if (!known) {
       why.refusal = Refusal::state;
     } else if (!(is_inside(state, why) && agrees(state, effort, holding_, first, why) &&
-                 is_calm(mode, inertia, why) && is_holdable(state, why))) {
+                 is_calm(mode, inertia, why) && is_holdable(state, why) && has_room(state, why))) {
       return why;
     }
     if (why.refusal != Refusal::none) {
@@ -159,18 +172,15 @@ public:
     state_ = state;
     inspection_ = Inspection(settings_.limits);
     (void)inspection_.judge(state, state, INFINITE, first);
-    idle_ = INFINITE;
     step_ = state_kernels::SHORTEST;
-    held_ = 0.0;
     begun_ = lost_ = false;
     clock_.forget();
     mode_.store(mode, std::memory_order_release);
-    target_.rest_at(state.q);
-    set_soft_gains(inertia);
-    efforts_.begin(first);
-    witness::begin(blind_);
-    velocity_vote::forget(blind_);
-    blind_.coasts = 0;
+    run(first);
+    if (settings_.start_up_test) {
+      start_up_kernels::begin(d_, trial_, state.q, holding_);
+      phase_.store(Phase::testing, std::memory_order_release);
+    }
     return why;
   }
 
@@ -184,10 +194,13 @@ public:
     Reason why;
     reflected_inertia(state_.q, inertia);
     if (!is_calm(mode, inertia, why)) {
-      event_.store(why.refusal, std::memory_order_release);
+      events_.write(why);
       return;
     }
     mode_.store(mode, std::memory_order_release);
+    if (is_testing()) {
+      return;
+    }
     target_.stop_from(state_, settings_.limits);
     set_soft_gains(inertia);
     efforts_.begin(efforts_.released());
@@ -234,7 +247,44 @@ public:
 private:
   static constexpr double LONGEST_PERIOD = 1e6;  // [s]
 
+  /// Command the arm from now on, with efforts that hold it by the model.
+  void run(const Joints & first)
+  {
+    Dofs inertia{};
+    reflected_inertia(state_.q, inertia);
+    set_soft_gains(inertia);
+    target_.rest_at(state_.q);
+    idle_ = INFINITE;
+    held_ = 0.0;
+    efforts_.begin(first);
+    witness::begin(blind_);
+    velocity_vote::forget(blind_);
+    blind_.coasts = 0;
+    phase_.store(Phase::running, std::memory_order_release);
+  }
+
   // before the start
+
+  /// Prepare the start-up test: each joint needs room for it.
+  bool has_room(const State & state, Reason & why)
+  {
+    const Limits & limits = settings_.limits;
+    trial_.dofs = PLACE;
+    trial_.velocity = limits.velocity;
+    trial_.effort = limits.effort;
+    trial_.dry = COULOMB;
+    trial_.period = settings_.period;
+    trial_.tolerance = settings_.start_up_tolerance;
+    trial_.latency = settings_.gate.latency_limit;
+    trial_.measures = settings_.arm_without_effort ? 0 : 1;
+    const Index tight = start_up_kernels::choose_ways(
+      limits.lower, limits.upper, SLIDES, PLACE, state.q, trial_.ways);
+    if (tight >= 0 && settings_.start_up_test) {
+      const auto joint = static_cast<std::size_t>(tight);
+      why = {Refusal::room, joint, state.q[PLACE[joint]], std::abs(trial_.ways[joint]), 0, {}};
+    }
+    return why.refusal == Refusal::none;
+  }
 
   bool is_inside(const State & state, Reason & why) const
   {
@@ -243,11 +293,11 @@ private:
       const double q = state.q[PLACE[i]], v = std::abs(state.v[PLACE[i]]);
       if (q < limits.lower[i] - limits::MARGIN || q > limits.upper[i] + limits::MARGIN) {
         const double bound = q < limits.lower[i] ? limits.lower[i] : limits.upper[i];
-        why = {Refusal::position, i, q, bound};
+        why = {Refusal::position, i, q, bound, 0, {}};
       } else if (v > limits.velocity[i]) {
-        why = {Refusal::velocity, i, v, limits.velocity[i]};
+        why = {Refusal::velocity, i, v, limits.velocity[i], 0, {}};
       } else if (v > effort_check::FASTEST) {
-        why = {Refusal::moving, i, v, effort_check::FASTEST};
+        why = {Refusal::moving, i, v, effort_check::FASTEST, 0, {}};
       }
     }
     return why.refusal == Refusal::none;
@@ -268,10 +318,10 @@ private:
       if (!(std::abs(off) < measured::LARGEST)) {
         off = 0.0;
         if (!settings_.arm_without_effort) {
-          why = {Refusal::no_effort, i, effort[i], 0.0};
+          why = {Refusal::no_effort, i, effort[i], 0.0, 0, {}};
         }
       } else if (std::abs(off) > most && !settings_.arm_without_effort) {
-        why = {Refusal::effort, i, off, most};
+        why = {Refusal::effort, i, off, most, 0, {}};
       }
       first[i] = holding[k];  // a measured effort may be wrong by as much as the tolerance
     }
@@ -284,7 +334,7 @@ private:
     const Dofs g = gravity(state.q);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       if (!(std::abs(g[PLACE[i]]) <= settings_.limits.effort[i])) {
-        why = {Refusal::too_heavy, i, g[PLACE[i]], settings_.limits.effort[i]};
+        why = {Refusal::too_heavy, i, g[PLACE[i]], settings_.limits.effort[i], 0, {}};
       }
     }
     return why.refusal == Refusal::none;
@@ -306,7 +356,8 @@ private:
       }
       const double rate = std::max(damping, std::sqrt(stiffness)) * settings_.period;
       if (!(rate <= sampled::LARGEST)) {
-        why = {Refusal::shakes, i, 1.0 / settings_.period, rate / settings_.period / sampled::LARGEST};
+        const double most = rate / settings_.period / sampled::LARGEST;
+        why = {Refusal::shakes, i, 1.0 / settings_.period, most, 0, {}};
       }
     }
     return why.refusal == Refusal::none;
@@ -351,6 +402,9 @@ private:
 
   Answer answer(const Input & input)
   {
+    if (is_refused()) {
+      return Answer::silent;
+    }
     const double age = seconds(seen_, now_);
     const bool late = age > settings_.gate.state_timeout;
     const Verdict old{Fault::age, true, false, 0, age, settings_.gate.state_timeout};
@@ -362,10 +416,10 @@ private:
       if (lost_) {
         return answer_blindly();
       }
-      return !is_faulty() && is_late(age) ? bridge(age) : Answer::keep;
+      return !is_faulty() && !is_testing() && is_late(age) ? bridge(age) : Answer::keep;
     }
     Verdict wrong = admit(input);
-    if (step_admitted_ > 0.0) {
+    if (step_admitted_ > 0.0 && !is_testing()) {
       const Verdict seen = look(input);
       wrong = seen.fault != Fault::none ? seen : wrong;
     } else {
@@ -382,6 +436,12 @@ private:
     }
     if (wrong.blind) {
       return answer_blindly();
+    }
+    if (is_testing()) {
+      return answer_testing(input);
+    }
+    if (is_refused()) {
+      return Answer::silent;
     }
     if (clock_.late()) {
       move_target(input.reference);
@@ -461,19 +521,25 @@ private:
     if (is_faulty()) {
       blocked = witness::ANYTHING;
     }
-    Dofs measured{};
-    measured.fill(NOTHING);
-    for (std::size_t i = 0; i < CONTROLLED && !settings_.arm_without_effort; ++i) {
-      measured[PLACE[i]] = input.effort[i];
-    }
     const Index frozen = witness::look(
-      d_, own_, actuation_, blind_, state_.q, state_.v, commands(), measured, step_, contact, blocked);
+      d_, own_, actuation_, blind_, state_.q, state_.v, commands(), measured(input), step_, contact,
+      blocked);
     if (frozen >= 0) {
       const auto joint = static_cast<std::size_t>(frozen);
       return {Fault::frozen, true, false, joint, state_.q[PLACE[joint]], state_.v[PLACE[joint]]};
     }
     velocity_vote::remember(blind_, accepted_, state_.q, state_.v);
     return {};
+  }
+
+  /// The measured efforts; NaN where there are none.
+  Dofs measured(const Input & input) const
+  {
+    Dofs found = every(NOTHING);
+    for (std::size_t i = 0; i < CONTROLLED && !settings_.arm_without_effort; ++i) {
+      found[PLACE[i]] = input.effort[i];
+    }
+    return found;
   }
 
   /// Take notice of a fault that the newest state shows.
@@ -496,10 +562,12 @@ private:
     return found;
   }
 
-  /// Latch a fault, unless there is one.
+  /// Latch a fault, unless there is one; in the start-up test it ends the test.
   void trip(const Verdict & wrong)
   {
-    if (!is_faulty()) {
+    if (is_testing()) {
+      refuse({Refusal::stopped, wrong.joint, wrong.value, wrong.bound, 0, wrong});
+    } else if (!is_faulty() && !is_refused()) {
       faults_.write(wrong);
       faulty_.store(true, std::memory_order_release);
       endings::begin(blind_);
@@ -507,7 +575,39 @@ private:
     }
   }
 
+  /// End the start-up test without arming: nothing is sent any more.
+  void refuse(const Reason & reason)
+  {
+    events_.write(reason);
+    phase_.store(Phase::silent, std::memory_order_release);
+  }
+
+  /// Whether the start-up test was ended so.
+  bool is_refused() const { return phase() == Phase::silent && !is_faulty(); }
+
   // efforts
+
+  /// Answer a valid state in the start-up test.
+  Answer answer_testing(const Input & input)
+  {
+    Dofs wanted{};
+    actuation::hold(d_, own_, actuation_, state_.q, holding_);
+    const Index found = start_up_kernels::advance(
+      trial_, reply_, actuation_, state_.q, state_.v, measured(input), holding_,
+      efforts_.released(), step_, wanted);
+    if (found > 0) {
+      const auto joint = static_cast<std::size_t>(trial_.joint);
+      refuse({
+        Refusal::start_up, joint, trial_.value, trial_.bound, static_cast<std::size_t>(found), {}});
+      return Answer::silent;
+    }
+    if (trial_.done > 0) {
+      run(holding());
+      return answer_seeing(input.reference);
+    }
+    release(wanted, holding_, step_admitted_, false);
+    return Answer::efforts;
+  }
 
   /// Answer a valid state.
   Answer answer_seeing(const Reference & reference)
@@ -560,10 +660,14 @@ private:
 
   Answer answer_blindly()
   {
+    if (is_refused()) {
+      return Answer::silent;
+    }
     const double dt = endings::since(blind_, now_);
+    const double overdue = std::max(seconds(seen_, now_) - settings_.gate.state_timeout, 0.0);
     Dofs wanted{};
     if (!endings::stop_blindly(
-          d_, own_, actuation_, blind_, now_, accepted_, state_.q, state_.v, wanted))
+          d_, own_, actuation_, blind_, now_, overdue, accepted_, state_.q, state_.v, wanted))
     {
       return Answer::silent;
     }
@@ -581,7 +685,7 @@ private:
       idle_ = 0.0;
     } else {
       if (reference.given) {
-        event_.store(Refusal::reference, std::memory_order_release);
+        events_.write({Refusal::reference, 0, 0.0, 0.0, 0, {}});
       }
       target_.advance(dt, settings_.limits);
       idle_ += dt;
@@ -664,6 +768,9 @@ private:
   Verdict lie_;       // the first fault of a state whose numbers lie
   Verdict fault_;     // the latched one, of the thread that asks for it
   Mailbox<Verdict> faults_;
+  Mailbox<Reason> events_;
+  StartUp trial_;
+  Reply reply_;
   std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
@@ -673,7 +780,6 @@ private:
   bool begun_ = false, lost_ = false;  // lost_: the newest state is not believed
   std::atomic<Mode> mode_{Mode::gravity};
   std::atomic<Phase> phase_{Phase::running};
-  std::atomic<Refusal> event_{Refusal::none};
   std::atomic<bool> faulty_{false};
 };
 

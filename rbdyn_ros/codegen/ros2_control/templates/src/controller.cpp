@@ -150,10 +150,8 @@ void Controller::clear_fault(Trigger::Response & response)
 void Controller::report()
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (const Refusal event = arm_->event(); event != Refusal::none) {
-    Reason reason;
-    reason.refusal = event;
-    RCLCPP_WARN(get_node()->get_logger(), "%s", sentence(reason).c_str());
+  if (const Reason event = arm_->event(); event.refusal != Refusal::none) {
+    RCLCPP_WARN(get_node()->get_logger(), "%s", sentence(event).c_str());
   }
   std::string status = status_of(*arm_);
   if (status == status_) {

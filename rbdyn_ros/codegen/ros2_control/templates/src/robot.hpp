@@ -23,6 +23,7 @@ constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
 
 /// The degree of freedom of each controlled joint, and the other degrees of freedom.
 constexpr std::array<Index, CONTROLLED> PLACE{@{places}};
+constexpr std::array<Index, CONTROLLED> SLIDES{@{slides}};  // 1: it slides
 constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
 constexpr std::array<Index, UNCONTROLLED> OTHERS{@{other_places}};
 

@@ -70,6 +70,8 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
   settings.target_timeout = given.target_timeout;
   settings.arm_without_effort = given.arm_without_effort;
   settings.effort_includes_gravity = given.effort_includes_gravity;
+  settings.start_up_test = given.start_up_test;
+  settings.start_up_tolerance = given.start_up_tolerance;
   settings.period = 1.0 / static_cast<double>(update_rate);
   return settings;
 }

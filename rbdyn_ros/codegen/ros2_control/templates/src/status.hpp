@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <sstream>
 #include <string>
 
@@ -15,7 +16,8 @@ namespace @{namespace}
 {
 
 constexpr std::array<const char *, 4> MODES{"gravity", "pd_gravity", "computed_torque", "impedance"};
-constexpr std::array<const char *, 5> PHASES{"armed", "braking", "holding", "blind", "silent"};
+constexpr std::array<const char *, 6> PHASES{
+  "armed", "braking", "holding", "blind", "silent", "testing"};
 
 inline const char * name_of(std::size_t joint) { return NAMES[PLACE[joint]]; }
 
@@ -53,6 +55,23 @@ inline std::string sentence(const Verdict & fault)
   }
   text << " (" << kind.cause << "). " << kind.remedy << ", then clear_fault";
   return text.str();
+}
+
+/// What the start-up test found.
+inline std::string start_up_text(const Reason & reason)
+{
+  std::string text = START_UP_TEXTS[reason.found];
+  std::array<char, 32> value{}, bound{};
+  (void)std::snprintf(value.data(), value.size(), "%.3g", reason.value);
+  (void)std::snprintf(bound.data(), bound.size(), "%.3g", reason.bound);
+  const std::array<std::array<std::string, 2>, 3> places{
+    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()}}};
+  for (const auto & [place, with] : places) {
+    if (const std::size_t at = text.find(place); at != std::string::npos) {
+      text.replace(at, place.size(), with);
+    }
+  }
+  return "the start-up test found: " + text;
 }
 
 /// Why the arm does not start, or what it did not take.
@@ -98,6 +117,16 @@ inline std::string sentence(const Reason & reason)
     case Refusal::reference:
       text << "a reference is not followed: it is not finite, beyond the limits, or begins farther "
               "than start_tolerance from the target";
+      break;
+    case Refusal::room:
+      text << joint << "is at " << reason.value << "; the start-up test needs " << reason.bound
+           << " of room to a limit on one side";
+      break;
+    case Refusal::start_up:
+      text << start_up_text(reason);
+      break;
+    case Refusal::stopped:
+      text << "the start-up test was stopped: " << sentence(reason.fault);
       break;
   }
   return text.str();

@@ -28,6 +28,11 @@ inline constexpr std::array FAULTS{
 /// Faults after which states are believed again only if they agree with the estimate.
 inline constexpr std::array LIES{@{lies}};
 
+/// What the start-up test finds, by its number.
+inline constexpr std::array START_UP_TEXTS{
+@{start_up_texts}
+};
+
 @{constants}
 
 }  // namespace @{namespace}

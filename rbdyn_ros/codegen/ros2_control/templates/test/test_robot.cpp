@@ -45,6 +45,7 @@ ArmSettings settings_for_test()
   settings.tracking = gains_of(settings::STIFFNESS, settings::DAMPING);
   settings.arm_without_effort = true;
   settings.period = 1e-6;  // no gains shake
+  settings.start_up_test = false;  // nothing moves here
   return settings;
 }
 

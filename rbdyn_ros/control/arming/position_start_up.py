@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start-up test of an arm that takes positions: it feels out each joint before arming.
+
+First the arm is sent the positions that it reports: it must stay. Then each joint in turn is sent
+a few mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit
+those sent, and reported velocities must fit the reported positions. No reply changes what is sent.
+After a refusal nothing is sent, so the arm's own controller keeps it within those few mrad.
+
+What a position means to the arm shows only when it acts. If the arm takes other units or zeros
+than it reports, the first position moves it at the speed of its own controller; the test says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.arming import start_up_reply as replies
+from rbdyn_ros.control.arming.start_up_kernels import FAR, MOVED, STILL, UNLIKE
+from rbdyn_ros.control.arming.start_up_reply import LONGEST_DELAY, ROWS, Reply
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.errors import RbdynError, refusal
+
+#: Time before the first joint is moved [s].
+QUIET = 0.2
+#: Shortest time to go away or back [s]; largest share of the velocity limits.
+GOING, SPEED = 0.15, 0.3
+#: Displacements of the attempts, as shares of those of test_ways, and times to stay there [s].
+ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
+#: Delay within which the arm must answer a position [s].
+SLOWEST = 0.1
+#: Bounds of reported positions by those sent, and of reported velocities by true ones.
+TRUE_PLACE, TRUE_SPEED = (0.8, 1.25), (0.5, 2.0)
+#: Largest speed of a quintic with the way 1 and the duration 1.
+PEAK = 1.875
+
+_remember, _fit, _within = map(Entry, (replies.remember, replies.fit, replies.within))
+
+
+class PositionTest:
+    """Moves each joint by some mrad and compares what it reports with what was sent.
+
+    Args:
+        limits: of the controlled joints (n).
+        place: (n,) where they rest.
+        ways: (n,) largest displacements, see test_ways.
+
+    Attributes:
+        done: whether every joint has passed.
+        held: joints that were not tested: none.
+    """
+
+    def __init__(self, limits: Limits, place: Array, ways: Array) -> None:
+        self._names, self._rest, self._ways = limits.names, place.copy(), ways
+        self._going = np.maximum(GOING, PEAK * np.abs(ways) / (SPEED * limits.velocity))
+        self._k, self._attempt, self._time = -1, 0, 0.0  # k < 0: no joint is moved yet
+        self._start, self._most = place.copy(), np.zeros(len(place))
+        self._reply = Reply()
+        self.done, self.held = False, list[str]()
+
+    @property
+    def what(self) -> str:
+        """What the test does now."""
+        if self._k < 0:
+            return f"testing whether the arm stays (0 of {len(self._names)})"
+        return f"testing joint '{self._names[self._k]}' ({self._k + 1} of {len(self._names)})"
+
+    def advance(self, place: Array, speed: Array, step: float) -> Array:
+        """Return the positions (n,) after a state.
+
+        Args:
+            place: (n,) reported positions.
+            speed: (n,) reported velocities.
+            step: time since the state before [s].
+
+        Raises:
+            RbdynError: something is wrong, in which joint, and what.
+        """
+        self._time += step
+        np.maximum(self._most, np.abs(place - self._start), out=self._most)
+        if self._k < 0:
+            self._check_still(place)
+            if self._time >= QUIET:
+                self._begin(0, 0, place)
+        else:
+            self._check_near()
+            moved = place[self._k] - self._start[self._k]
+            spacing = (self._moving() + LONGEST_DELAY) / (ROWS - 10)
+            row = self._time, float(moved), 0.0, float(speed[self._k]), self._sent(), float(moved)
+            _remember.call(self._reply.handle, spacing, *row)
+            self._judge_when_due(place)
+        wanted: Array = self._rest.copy()
+        wanted[self._k] += self._sent() if self._k >= 0 else 0.0
+        return wanted
+
+    def _way(self) -> float:
+        return ATTEMPTS[self._attempt] * float(self._ways[self._k])
+
+    def _moving(self) -> float:
+        """Return the time of the driven joint's motion [s]."""
+        return 2.0 * float(self._going[self._k]) + STAYING[self._attempt]
+
+    def _sent(self) -> float:
+        """Return the displacement of the driven joint at the present time."""
+        going, staying = float(self._going[self._k]), STAYING[self._attempt]
+        there = min(self._time / going, 1.0)
+        back = min(max((self._time - going - staying) / going, 0.0), 1.0)
+        return self._way() * (_quintic(there) - _quintic(back))
+
+    def _begin(self, k: int, attempt: int, place: Array) -> None:
+        self._k, self._attempt, self._time = k, attempt, 0.0
+        self._start[:], self._most[:] = place, 0.0
+        self._reply.count = 0
+
+    def _check_still(self, place: Array) -> None:
+        """Raise RbdynError if a joint leaves the position that it reported."""
+        off = np.abs(place - self._rest)
+        if not (off <= STILL).all():
+            k = int((~(off <= STILL)).argmax())
+            text = (
+                f"joint '{self._names[k]}' moves by {off[k]:.3g} when it is sent the position "
+                "that it reports"
+            )
+            cause = "Check units, zeros and order of the positions sent, and who else sends some"
+            raise _refused(f"{text}. {cause}", self._names[k])
+
+    def _check_near(self) -> None:
+        """Raise RbdynError if a joint is too far away, or another one moves."""
+        k, name = self._k, self._names[self._k]
+        if not self._most[k] <= FAR:
+            far = f"{self._most[k]:.3g} when it was sent {self._way():.2g} away"
+            raise _refused(f"joint '{name}' moved by {far}. Check its gear ratio and units", name)
+        others = self._most / np.abs(self._ways) * (np.arange(len(self._most)) != k)
+        other = int(others.argmax())
+        if others[other] <= 0.5 * ATTEMPTS[self._attempt] + STILL / abs(self._ways[other]):
+            return
+        text = f"joint '{self._names[other]}' moves by {self._most[other]:.3g} while '{name}' "
+        text += "alone is sent elsewhere"
+        raise _refused(f"{text}. Check the order of the joints", self._names[other])
+
+    def _judge_when_due(self, place: Array) -> None:
+        """Judge the reply once it can be complete, and go on."""
+        if self._time < self._moving() + LONGEST_DELAY:
+            return
+        last = self._attempt + 1 == len(ATTEMPTS)
+        try:
+            self._judge()
+        except RbdynError:
+            if last:
+                raise
+            self._begin(self._k, self._attempt + 1, place)  # noise, friction, slowness
+        else:
+            self.done = self._k + 1 == len(self._names)
+            self._begin(self._k + (not self.done), 0, place)
+
+    def _judge(self) -> None:
+        """Raise RbdynError unless the reply fits the positions sent."""
+        name, way = self._names[self._k], self._way()
+        moved = float(self._most[self._k])
+        if moved < MOVED * abs(way):
+            text = f"joint '{name}' moved by {moved:.2g} when it was sent {way:.2g} away"
+            raise _refused(f"{text}. Check brakes, encoder and gear ratio", name)
+        fit = self._fitted(replies.MEASURED)
+        if fit.share < 0.0:
+            text = f"joint '{name}' is reported to move against the position sent"
+            raise _refused(f"{text}. Check the sign of its encoder", name)
+        if fit.unlike > UNLIKE:
+            text = f"joint '{name}' moved, but not as it was sent"
+            raise _refused(f"{text}. Check its encoder, and what else moves the arm", name)
+        if fit.delay > SLOWEST:
+            text = f"joint '{name}' answered {1e3 * fit.delay:.0f} ms after its position"
+            text += f"; {1e3 * SLOWEST:.0f} ms are allowed"
+            raise _refused(f"{text}. Check the delay of the driver and its filters", name)
+        if not _within.call(fit.handle, *TRUE_PLACE):
+            low, high = TRUE_PLACE
+            text = f"joint '{name}' moved by {fit.share:.2g} of the way that it was sent"
+            text += f"; {low:g} to {high:g} are allowed"
+            raise _refused(f"{text}. Check its gear ratio and units", name)
+        fit = self._fitted(replies.VELOCITY)
+        if not _within.call(fit.handle, *TRUE_SPEED):
+            text = f"joint '{name}' reported {fit.share:.2g} of its velocity"
+            raise _refused(f"{text}. Check the sign, unit and filter of velocities", name)
+
+    def _fitted(self, kind: int) -> Reply:
+        """Return the reply with a comparison of two of its rows."""
+        _fit.call(self._reply.handle, kind)
+        return self._reply
+
+
+def _quintic(s: float) -> float:
+    return s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
+
+
+def _refused(text: str, name: str) -> RbdynError:
+    return refusal(f"the start-up test found: {text}", "start-up", name)

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of the start-up test of an arm that takes efforts; they also run in generated C++.
+
+First the arm is held by the model alone. Then each joint in turn gets an effort that moves it by
+some mrad and back, and the others the efforts at which they stay.
+
+A pulse is decided before it begins. What arrives during it changes only the efforts against
+gravity, by as little as the arm may move, or ends the test: no wrong number is amplified. A
+stronger pulse follows where friction may have held a joint, and once where a reply was wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rbdyn_ros.control.arm.actuation import add_friction
+from rbdyn_ros.control.arming.start_up_reply import (
+    LONGEST_DELAY,
+    MEASURED,
+    MOTION,
+    ROWS,
+    VELOCITY,
+    dot,
+    fit,
+    remember,
+    within,
+)
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.forward import mass_matrix
+from rbdyn_ros.model.fields import Field
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.control.arm.actuation import Actuation
+    from rbdyn_ros.control.arming.start_up_reply import Reply
+    from rbdyn_ros.engine.compiler.jit import Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+#: Time before the first pulse [s], in which no joint may move further than this [rad or m].
+QUIET, STILL = 0.1, 0.004
+#: Largest displacement of a pulse [rad]; of a slide, this share [m].
+FARTHEST, SLIDING = 0.015, 0.25
+#: Least distance from a limit during a pulse [rad or m].
+CLEAR = 0.002
+#: Number of strengths. From this one on friction hides all but the sign. Where it held the joint
+#: under the first pulse, the factor of the tolerance counts twice.
+LEVELS, SIGN_ONLY = 4, 2
+#: A joint that seems this much lighter while all others are free shares its axis with another one:
+#: only its sign is judged.
+COUPLED = 15.0
+#: A joint has moved if it has moved by this share of its way.
+MOVED = 0.25
+#: Farthest that the driven joint, or another one, may be reported away [rad or m].
+FAR, OTHERS = 0.06, 0.03
+#: Time after a pulse in which the joint must come to rest [s]; largest share of its motion then.
+AFTER, RESTING = 0.04, 0.1
+#: Part of latency_limit that a reply may take.
+PROMPT = 0.9
+#: States that are further apart end the test: the last effort acted for too long [s].
+LATE = 0.03
+#: Bounds of reported velocities by true ones, and of measured efforts by those sent.
+SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
+#: Share of a known friction that is compensated for sure.
+SURE = 0.75
+#: Share of an effort limit that a pulse may take before friction must be larger than described.
+GENTLE = 0.1
+#: Most of a reply that may remain unexplained.
+UNLIKE = 0.3
+#: Peaks of the pulse sin^4 with the way 1 and the duration 1: speed, acceleration.
+PEAK_SPEED, PEAK_ACCELERATION = 1.299 * math.pi, 4.0 * math.pi**2
+#: What is found; 0: nothing. Texts are in start_up.py.
+APART, LEFT, DRIFTS, OTHER, HELD, SIGN, STRANGE, SHARE, SLOW, SPEED, EFFORT = range(1, 12)
+
+
+class StartUp(Record):
+    """State of a start-up test; positions in rad or m, and what goes with them."""
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        # given
+        Field("dofs", ("n",), "controlled degrees of freedom", "int"),
+        Field("velocity", ("n",), "limits"),
+        Field("effort", ("n",), "limits"),
+        Field("ways", ("n",), "largest displacements, with the sign of the free side"),
+        Field("dry", ("nv",), "dry friction in the robot's description"),
+        Field("period", (), "mean time between two states [s]"),
+        Field("tolerance", (), "factor by which an acceleration may differ from the model"),
+        Field("latency", (), "latency_limit [s]"),
+        Field("measures", (), "1: the joints measure their efforts", "int"),
+        # the test
+        Field("k", (), "number of the driven joint; -1: none yet", "int"),
+        Field("level", (), "number of the strength", "int"),
+        Field("stuck", (), "1: friction held the joint at first", "int"),
+        Field("done", (), "1: every joint has passed", "int"),
+        Field("untested", ("n",), "1: by the model its friction holds the joint", "int"),
+        Field("way", (), "of the pulse"),
+        Field("duration", (), "of the pulse [s]"),
+        Field("time", (), "since it began [s]"),
+        Field("rest", ("n",), "where the joints rested"),
+        Field("start", ("n",), "where they were when the pulse began"),
+        Field("most", ("n",), "how far they were away since then"),
+        Field("due_place", ("n",), "displacement by the model, without friction"),
+        Field("due_speed", ("n",), "velocity"),
+        Field("holding", ("nv",), "commands that hold the arm at the newest state"),
+        Field("turning", ("nv",), "velocities of the pulse"),
+        Field("rubbing", ("nv",), "known friction of the pulse"),
+        Field("mass", ("nv", "nv"), "mass matrix"),
+        Field("mobility", ("n", "n"), "inverse of that of the controlled joints"),
+        Field("rows", ("n", "n"), "work space"),
+        # what is found
+        Field("joint", (), "number of the joint", "int"),
+        Field("value", (), "what was seen"),
+        Field("bound", (), "what belongs to it"),
+    )
+
+
+@kernel
+def choose_ways(
+    lower: Vector, upper: Vector, slides: Ints, dofs: Ints, qpos: Vector, ways: Vector
+) -> int:
+    """Write the largest displacements (n,), away from near limits.
+
+    Return the first joint that has no room for it, or -1.
+    """
+    for i in range(len(dofs)):
+        place = qpos[dofs[i]]
+        up, down = upper[i] - place, place - lower[i]
+        way = SLIDING * FARTHEST if slides[i] > 0 else FARTHEST
+        ways[i] = way if up >= down else -way
+        if max(up, down) - CLEAR < way:
+            return i
+    return -1
+
+
+@kernel
+def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
+    """Begin where the arm rests at qpos (nv,) under the commands `holding` (nv,)."""
+    for k in range(m.nv):
+        d.qpos[k], s.holding[k], s.rubbing[k] = qpos[k], holding[k], 0.0
+    mass_matrix(m, d, s.mass)
+    invert(s)
+    for i in range(len(s.dofs)):
+        s.rest[i] = s.start[i] = qpos[s.dofs[i]]
+        s.most[i], s.due_place[i], s.due_speed[i], s.untested[i] = 0.0, 0.0, 0.0, 0
+    s.k, s.level, s.stuck, s.done, s.time = -1, 0, 0, 0, 0.0
+
+
+@kernel
+def inertia(s: StartUp, i: int, j: int) -> float:
+    """Return an entry of the mass matrix of the controlled joints."""
+    return float(s.mass[s.dofs[i], s.dofs[j]])
+
+
+@kernel
+def invert(s: StartUp) -> None:
+    """Write the inverse of the mass matrix of the controlled joints, by elimination."""
+    n = len(s.dofs)
+    for i in range(n):
+        for j in range(n):
+            s.rows[i, j] = inertia(s, i, j)
+            s.mobility[i, j] = 1.0 if i == j else 0.0
+    for p in range(n):  # no other pivots are needed: the matrix is positive definite
+        pivot = s.rows[p, p]
+        for j in range(n):
+            s.rows[p, j] /= pivot
+            s.mobility[p, j] /= pivot
+        for i in range(n):
+            if i != p:
+                factor = s.rows[i, p]
+                for j in range(n):
+                    s.rows[i, j] -= factor * s.rows[p, j]
+                    s.mobility[i, j] -= factor * s.mobility[p, j]
+
+
+@kernel
+def advance(
+    s: StartUp,
+    r: Reply,
+    a: Actuation,
+    qpos: Vector,
+    qvel: Vector,
+    effort: Vector,
+    holding: Vector,
+    released: Vector,
+    step: float,
+    wanted: Vector,
+) -> int:
+    """Write the commands (nv,) after a state; return what was found, which ends the test, or 0.
+
+    `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
+    `released` the commands that acted since the state before (n,), and `step` the time since then.
+    """
+    if step > LATE + 2.0 * s.period:
+        return refuse(s, APART, 0, 1e3 * step, 0.0)
+    predict(s, released, step)
+    for k in range(len(holding)):
+        s.holding[k] = holding[k]
+    s.time += step
+    found = watch(s, r, qpos)
+    if found == 0 and s.k < 0:
+        if s.time >= QUIET:
+            start_pulse(s, r, 0, 0, qpos)
+    elif found == 0:
+        record(s, r, qpos, qvel, effort, released)
+        found = judge_when_due(s, r, a, qpos)
+    write_commands(s, a, wanted)
+    return found
+
+
+@kernel
+def refuse(s: StartUp, found: int, joint: int, value: float, bound: float) -> int:
+    """Remember what was found in which joint; return it."""
+    s.joint, s.value, s.bound = joint, value, bound
+    return found
+
+
+@kernel
+def predict(s: StartUp, released: Vector, step: float) -> None:
+    """Predict the motion under the efforts that acted, without friction that is known."""
+    for i in range(len(s.dofs)):
+        gain = 0.0
+        for j in range(len(s.dofs)):
+            k = s.dofs[j]
+            gain += s.mobility[i, j] * (released[j] - s.holding[k] - s.rubbing[k])
+        s.due_place[i] += step * (s.due_speed[i] + 0.5 * step * gain)
+        s.due_speed[i] += step * gain
+
+
+@kernel
+def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
+    """Write the commands (nv,) of the present pulse: way sin^4(pi t / duration)."""
+    for k in range(len(wanted)):
+        wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
+    if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:
+        return
+    rate = math.pi / s.duration
+    angle = 2.0 * rate * s.time
+    speed = s.way * rate * (np.sin(angle) - 0.5 * np.sin(2.0 * angle))
+    gain = 2.0 * s.way * rate * rate * (np.cos(angle) - np.cos(2.0 * angle))
+    s.turning[s.dofs[s.k]] = speed
+    add_friction(a, s.turning, 1.0, s.rubbing)
+    for k in range(len(wanted)):
+        wanted[k] += s.rubbing[k]
+    for i in range(len(s.dofs)):
+        wanted[s.dofs[i]] += gain * inertia(s, i, s.k)
+
+
+@kernel
+def strength(level: int) -> tuple[float, float, float, float, float]:
+    """Return a strength of pulses.
+
+    It is the displacement as a share of the largest one, the shortest duration [s] and number of
+    states, the largest effort beyond gravity and the largest speed as shares of the limits.
+    """
+    if level == 0:
+        return 0.4, 0.12, 16.0, GENTLE, 0.3
+    if level == 1:
+        return 0.8, 0.08, 16.0, 0.15, 0.3
+    if level == 2:
+        return 1.0, 0.06, 12.0, 0.2, 0.3
+    return 1.0, 0.02, 6.0, 0.2, 0.6
+
+
+@kernel
+def start_pulse(s: StartUp, r: Reply, k: int, level: int, qpos: Vector) -> None:
+    """Begin a pulse, within the limits of speed and effort."""
+    share, shortest, states, most, fastest = strength(level)
+    heaviest = 0.0
+    for i in range(len(s.dofs)):
+        heaviest = max(heaviest, abs(inertia(s, i, k)) / s.effort[i])
+        s.start[i] = qpos[s.dofs[i]]
+        s.most[i], s.due_place[i], s.due_speed[i] = 0.0, 0.0, 0.0
+    s.k, s.level, s.time, s.way, r.count = k, level, 0.0, share * s.ways[k], 0
+    slow = PEAK_SPEED * abs(s.way) / (fastest * s.velocity[k])
+    weak = np.sqrt(PEAK_ACCELERATION * abs(s.way) * heaviest / most)
+    s.duration = max(shortest, states * s.period, slow, weak)
+
+
+@kernel
+def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
+    """Return what is wrong if a joint is reported where it cannot be, or 0."""
+    for i in range(len(s.dofs)):
+        off = qpos[s.dofs[i]] - s.rest[i]
+        if s.k < 0 and not abs(off) <= STILL:
+            return refuse(s, DRIFTS, i, off, 0.0)
+        if i == s.k and not abs(off) <= FAR:
+            return refuse(s, LEFT, i, off, s.ways[i])
+        if i != s.k and not abs(off) <= OTHERS:
+            found = check_order(s)
+            if found == 0 and has_moved(s):
+                found = judge(s, r)  # the driven joint may be the cause
+            return found if found > 0 else refuse(s, DRIFTS, i, off, 0.0)
+    return 0
+
+
+@kernel
+def has_moved(s: StartUp) -> bool:
+    """Whether the driven joint has moved."""
+    return bool(s.most[s.k] >= MOVED * abs(s.way))
+
+
+@kernel
+def is_coupled(s: StartUp) -> bool:
+    """Whether the driven joint and another one turn about nearly the same axis.
+
+    The efforts of both nearly cancel, so friction decides how far each of them moves.
+    """
+    return bool(inertia(s, s.k, s.k) * s.mobility[s.k, s.k] > COUPLED)
+
+
+@kernel
+def check_order(s: StartUp) -> int:
+    """Return OTHER if another joint moved instead of the driven one, or 0."""
+    other = 0
+    for i in range(len(s.dofs)):
+        other = i if s.most[i] > s.most[other] else other
+    slid = abs(s.ways[s.k] / s.ways[other])
+    if is_coupled(s) or has_moved(s) or s.most[other] * slid < MOVED * abs(s.way):
+        return 0
+    return refuse(s, OTHER, other, s.most[other], 0.0)
+
+
+@kernel
+def record(
+    s: StartUp, r: Reply, qpos: Vector, qvel: Vector, effort: Vector, released: Vector
+) -> None:
+    """Remember a state."""
+    for i in range(len(s.dofs)):
+        s.most[i] = max(s.most[i], abs(qpos[s.dofs[i]] - s.start[i]))
+    i, k = s.k, s.dofs[s.k]
+    moved, sent = qpos[k] - s.start[i], released[i] - s.holding[k]
+    spacing = (s.duration + LONGEST_DELAY) / (float(ROWS) - 10.0)
+    remember(r, spacing, s.time, moved, s.due_place[i], qvel[k], sent, effort[k])
+
+
+@kernel
+def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
+    """Judge the reply to a pulse once the joint rests again, and go on; return what was found."""
+    over, moved = s.time - s.duration, has_moved(s)
+    if over < AFTER or (over < LONGEST_DELAY and not (moved and rests(s, r))):
+        return 0
+    if not moved:
+        return increase(s, r, a, qpos)
+    found = judge(s, r)
+    if found > 0 and s.level > 0:
+        return found
+    if found > 0:
+        start_pulse(s, r, s.k, 1, qpos)  # in noise, a stronger pulse decides
+    else:
+        start_next(s, r, qpos)
+    return 0
+
+
+@kernel
+def start_next(s: StartUp, r: Reply, qpos: Vector) -> None:
+    """Go on with the next joint."""
+    s.stuck = 0
+    if s.k + 1 < len(s.dofs):
+        start_pulse(s, r, s.k + 1, 0, qpos)
+    else:
+        s.k, s.done = -1, 1
+
+
+@kernel
+def rests(s: StartUp, r: Reply) -> bool:
+    """Whether the driven joint has moved little during half of AFTER."""
+    low, high, most = np.inf, -np.inf, 0.0
+    for i in range(r.count):
+        most = max(most, abs(r.place[i]))
+        if r.time[i] >= s.time - 0.5 * AFTER:
+            low, high = min(low, r.place[i]), max(high, r.place[i])
+    return high - low <= RESTING * most
+
+
+@kernel
+def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
+    """Begin a stronger pulse; return what was found if there is none."""
+    found = check_order(s)
+    if found > 0:
+        return found
+    k = s.dofs[s.k]
+    peak = PEAK_ACCELERATION * abs(s.way) / (s.duration * s.duration) * s.mass[k, k]
+    if s.level + 1 < LEVELS and peak < GENTLE * s.effort[s.k] * (1.0 - 1e-9):
+        start_pulse(s, r, s.k, s.level + 1, qpos)
+        s.stuck = 1
+        return 0
+    known = a.coulomb[k] + a.stribeck[k]
+    if peak <= max(known, s.dry[k]) - SURE * known:  # the model explains it
+        s.untested[s.k] = 1
+        start_next(s, r, qpos)
+        return 0
+    return refuse(s, HELD, s.k, s.most[s.k], peak)
+
+
+@kernel
+def judge(s: StartUp, r: Reply) -> int:
+    """Return what is wrong with the reply to a pulse, or 0."""
+    tolerance = s.tolerance * s.tolerance if s.stuck > 0 else s.tolerance
+    allowed, work = PROMPT * s.latency, 0.0
+    for i in range(1, r.count):  # positive, since friction takes it
+        work += r.sent[i] * (r.place[i] - r.place[i - 1])
+    fit(r, MOTION)
+    if s.level >= SIGN_ONLY or is_coupled(s) or (work < 0.0 and r.delay <= allowed):
+        r.share, r.sigma, r.delay, r.unlike = np.copysign(1.0, work), 0.0, 0.0, 0.0
+    if work < 0.0 and not within(r, 1.0 / tolerance, tolerance):
+        return refuse(s, SIGN, s.k, r.share, 0.0)
+    if r.unlike > UNLIKE:
+        return refuse(s, STRANGE, s.k, r.unlike, UNLIKE)
+    if not within(r, 1.0 / tolerance, tolerance):
+        return refuse(s, SHARE, s.k, r.share, tolerance)
+    if r.delay > allowed:
+        return refuse(s, SLOW, s.k, 1e3 * r.delay, 1e3 * allowed)
+    return judge_measurements(s, r, allowed)
+
+
+@kernel
+def judge_measurements(s: StartUp, r: Reply, allowed: float) -> int:
+    """Return what is wrong with velocities and measured efforts, or 0."""
+    fit(r, VELOCITY)
+    if not within(r, SLOWEST, FASTEST) or r.delay > allowed:
+        return refuse(s, SPEED, s.k, r.share, 1e3 * r.delay)
+    if s.measures > 0 and not np.isnan(dot(r, r.measured, r.measured)):
+        fit(r, MEASURED)
+        if not within(r, WEAKEST, STRONGEST):
+            return refuse(s, EFFORT, s.k, r.share, 0.0)
+    return 0

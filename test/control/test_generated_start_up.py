@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start-up test of a generated controller finds what that of arm_controller finds."""
+
+import numpy as np
+import pytest
+from closed_loop import FILES, model
+from generated_arm import GeneratedArm
+from support.control_package import SILENT, needs_gxx, package_of
+from test_start_up import ERRORS, LATER, MOVED, SPEED, UR5, Tried, begins
+
+from rbdyn_ros.control.arming.start_up import TEXTS
+from rbdyn_ros.errors import RbdynError
+
+pytestmark = needs_gxx
+
+
+class TriedCode(Tried, GeneratedArm):
+    """An arm behind a generated controller; arguments as Tried."""
+
+
+#: The number of a refusal: a fault stopped the test.
+STOPPED = 13
+ROWS = ("sign_0", "sign_5", "ratio_0_0.3", "ratio_5_2.0", "wrists", "delay_20", "filter_50")
+ROWS += ("velocity_sign", "effort_milli", "drift")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_generated_code_refuses_an_error_before_it_is_armed(name):
+    lie, word = ERRORS[name]
+    loop = TriedCode(lie=lie() if name.startswith(("delay", "filter")) else lie)
+    found = loop.tried()
+    assert found
+    assert "start-up test found: " in found
+    assert "{" not in found
+    assert word is None or word in found
+    assert loop.far < MOVED
+    assert loop.fast < SPEED
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_generated_code_moves_a_right_arm_as_python_does(file):
+    one, other = TriedCode(file), Tried(file)
+    assert (one.tried(), other.tried()) == ("", "")
+    assert one.far == pytest.approx(other.far, rel=1e-6)
+    assert one.now == other.now
+    np.testing.assert_allclose(one.d.qpos, other.d.qpos, atol=1e-9)
+    one.run(0.3)
+    assert one.controller.fault is None
+
+
+@pytest.mark.parametrize("onset", [0.05, 0.25, 0.77])
+@pytest.mark.parametrize("name", ["frozen", "nan", "jump", "sign"])
+def test_a_lie_that_begins_in_the_test_ends_generated_code(name, onset):
+    loop = TriedCode(lie=begins(onset, LATER[name]))
+    assert loop.tried()
+    assert loop.far < MOVED
+    assert loop.fast < SPEED
+
+
+def test_states_that_cannot_be_read_end_the_test_of_generated_code():
+    loop = TriedCode(UR5)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.3)
+    assert loop.controller.testing
+    code = loop.controller._own
+    for _ in range(100):
+        code.update(loop.d.qpos, loop.d.qvel, 0.001, readable=False)
+    assert code.phase == "silent"
+    assert code.event() == STOPPED
+    assert code.fault[0] == ""
+    loop.controller.disarm()
+    loop.d.qvel[:] = 0.0
+    loop.run(0.1)
+    assert loop.tried() == ""  # it may be started again
+
+
+def test_generated_code_needs_room_to_move_each_joint():
+    m = model(UR5)
+    m = m.replaced(jnt_range=np.where(np.arange(6)[:, None] == 5, [[0.395, 0.405]], m.jnt_range))
+    loop = GeneratedArm(m, start_up_test=True)
+    loop.run(0.3)
+    with pytest.raises(RbdynError):
+        loop.controller.try_arm(loop.now)
+
+
+def test_the_sentences_of_the_start_up_test_are_those_of_python():
+    text = package_of(model(UR5)).files()["src/tables.hpp"]
+    for sentence in TEXTS.values():
+        assert sentence.replace("'", "") in text.replace("'", "")
+
+
+def test_generated_code_that_was_not_called_for_minutes_sends_nothing():
+    loop = GeneratedArm(model(UR5))
+    loop.run(0.05)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.1)
+    code, q = loop.controller._own, loop.d.qpos.copy()
+    given = q, np.zeros(6), 0.001
+    assert code.update(*given, readable=False, waited=300.0) == SILENT
+    assert code.update(*given, readable=False) == SILENT
+    assert code.phase == "silent"

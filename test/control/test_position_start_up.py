@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start-up test of an arm that takes positions: what it finds, and how little it moves."""
+
+import numpy as np
+import pytest
+from positioned_arm import PositionedArm
+from support.refusals import refused
+
+from rbdyn_ros.errors import RbdynError
+
+#: Farthest that a joint may move in the test [rad].
+MOVED = 0.025
+#: Largest speed of the servos [rad/s].
+FASTEST = 1.0
+
+
+class Servoed(PositionedArm):
+    """An arm whose servos lag, and which may take or report other numbers than its model.
+
+    Args:
+        takes: function of the positions sent, which returns those that the servos reach.
+        reports: function of the loop, which returns what differs in a state.
+        lag: time constant of the servos [s].
+        delay: of the positions sent [s].
+    """
+
+    def __init__(self, takes=None, reports=None, lag=0.0, delay=0.0, **settings):
+        super().__init__(start_up_test=True, **settings)
+        self.takes, self.reports = takes or (lambda q: q), reports or (lambda _: {})
+        self.lag, self.queue, self.late = lag, [], round(delay / self.h)
+        self.start, self.far = self.d.qpos.copy(), 0.0
+        self.said = set()
+
+    def drive(self, qpos, qvel):  # noqa: ARG002
+        self.queue.append(self.takes(qpos.copy()))
+        before, goal = self.d.qpos.copy(), self.queue[max(0, len(self.queue) - 1 - self.late)]
+        step = (goal - before) * (self.h / (self.lag + self.h))
+        self.d.qpos += np.clip(step, -FASTEST * self.h, FASTEST * self.h)
+        self.d.qvel[:] = (self.d.qpos - before) / self.h
+
+    def tick(self, **changes):
+        super().tick(**changes | self.reports(self))
+        self.far = max(self.far, np.abs(self.d.qpos - self.start).max())
+        self.said.add(self.controller.status())
+
+    def tried(self):
+        """Arm; return why the test failed, or ""."""
+        self.armed()
+        begun = self.now
+        while self.controller.testing:
+            self.tick()
+            assert self.now - begun < 20e9
+        if self.controller.armed:
+            return ""
+        self.run(0.2)
+        assert self.controller.fault is None
+        assert not self.controller.sending
+        return self.controller.failed_test
+
+
+def relative(joint, ratio):
+    """Return a lie: a joint reports another ratio."""
+
+    def report(loop):
+        q, v = loop.d.qpos.copy(), loop.d.qvel.copy()
+        q[joint] += (ratio - 1.0) * (q[joint] - loop.start[joint])
+        v[joint] *= ratio
+        return {"position": q, "velocity": v}
+
+    return report
+
+
+def exchanged(loop):
+    """Return a state with two wrists exchanged."""
+    way, v = loop.d.qpos - loop.start, loop.d.qvel.copy()
+    way[[4, 5]], v[[4, 5]] = way[[5, 4]], v[[5, 4]]
+    return {"position": loop.start + way, "velocity": v}
+
+
+def scaled(loop, joint, factor):
+    v = loop.d.qvel.copy()
+    v[joint] *= factor
+    return {"velocity": v}
+
+
+def braked(start):
+    """Return servos of which the third stays where it was."""
+    return lambda q: np.where(np.arange(6) == 2, start, q)
+
+
+ERRORS = {
+    **{f"sign_{k}": ({"reports": relative(k, -1.0)}, "sign") for k in range(6)},
+    **{
+        f"ratio_{r}": ({"reports": relative(1, r)}, "ratio")
+        for r in (0.0, 0.1, 0.5, 0.7, 1.5, 2.0, 5.0)
+    },
+    "exchanged": ({"reports": exchanged}, "order"),
+    "delay": ({"delay": 0.12}, "ms after"),
+    "velocity_zero": ({"reports": lambda loop: scaled(loop, 3, 0.0)}, "velocities"),
+    "velocity_sign": ({"reports": lambda loop: scaled(loop, 3, -1.0)}, "velocities"),
+    "velocity_degrees": ({"reports": lambda loop: scaled(loop, 3, 57.3)}, "velocit"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_of_a_position_arm_is_refused_before_it_is_armed(name):
+    given, word = ERRORS[name]
+    arm = Servoed(**given)
+    found = arm.tried()
+    assert "start-up test" in found
+    assert word in found
+    assert arm.far < MOVED
+    with refused(RbdynError, "start-up"):
+        arm.controller.check_tested()
+
+
+@pytest.mark.parametrize("error", ["degrees", "zero", "order", "sign"])
+def test_positions_that_mean_something_else_are_found_by_the_first_ones(error):
+    """The arm moves on the first position: all that is left is to send no other one."""
+    takes = {
+        "degrees": np.radians,
+        "zero": lambda q: q + 0.05,
+        "order": lambda q: q[::-1].copy(),
+        "sign": lambda q: -q,
+    }[error]
+    arm = Servoed(takes=takes, lag=0.1)
+    found = arm.tried()
+    assert "when it is sent the position that it reports" in found
+    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # of up to 2.2 rad, by servos that go on
+
+
+def test_a_brake_is_found():
+    arm = Servoed()
+    arm.takes = braked(arm.start)
+    assert "brakes" in arm.tried()
+
+
+@pytest.mark.parametrize(
+    ("lag", "delay", "period"),
+    [(0.0, 0.0, 0.004), (0.05, 0.0, 0.002), (0.1, 0.0, 0.004), (0.03, 0.05, 0.008), (0, 0, 0.01)],
+)
+def test_a_right_position_arm_is_armed_and_hardly_moves(lag, delay, period):
+    arm = Servoed(lag=lag, delay=delay, period=period)
+    assert arm.tried() == ""
+    assert arm.far < (0.0065 if lag < 0.1 else 0.0125)
+    assert any("testing joint" in line for line in arm.said)
+    there = arm.d.qpos.copy()
+    arm.run(0.5)
+    assert arm.controller.fault is None
+    # a slow servo is still on its way back
+    assert np.abs(arm.d.qpos - there).max() < (1e-4 if lag < 0.1 else 3e-3)
+
+
+def test_noise_of_a_position_arm_is_no_error():
+    random = np.random.default_rng(5)
+
+    def noisy(loop):
+        q = np.round((loop.d.qpos + 1e-4 * random.standard_normal(6)) / 2e-4) * 2e-4
+        return {"position": q, "velocity": loop.d.qvel + 0.02 * random.standard_normal(6)}
+
+    assert Servoed(reports=noisy, lag=0.02).tried() == ""
+
+
+def test_servos_that_sag_do_not_jump_at_the_end_of_the_test():
+    arm = Servoed(takes=lambda q: q - 0.003)
+    assert arm.tried() == ""
+    there = arm.d.qpos.copy()
+    arm.run(0.5)
+    assert np.abs(arm.d.qpos - there).max() < 1e-9
+
+
+@pytest.mark.parametrize("onset", [0.05, 0.3, 0.9])
+def test_states_that_stop_end_the_test_of_a_position_arm(onset):
+    arm = Servoed().armed()
+    arm.run(onset)
+    assert arm.controller.testing
+    arm.now += 200_000_000
+    assert arm.controller.on_watch(arm.now) is None
+    assert not arm.controller.testing
+    assert "start-up test was stopped" in arm.controller.failed_test
+
+
+def test_the_test_of_a_position_arm_can_be_switched_off():
+    arm = PositionedArm().armed()
+    assert arm.controller.armed
