@@ -3,6 +3,7 @@
 
 import itertools
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,17 +176,16 @@ def test_keys_and_follow_move_the_camera(browser, near):
 
 
 @pytest.mark.nightly
-def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near):
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near, phone):
+    """The width of a phone's page is 980 until its head has been read."""
     _, live, server = near
     size = {"width": 390, "height": 700}
-    context = browser.new_context(viewport=size, device_scale_factor=0.25, color_scheme="dark")
-    try:
-        page = context.new_page()
-        page.goto(address_of(server), wait_until="domcontentloaded")
+    like = {"color_scheme": "dark", "is_mobile": phone}
+    with open_page(browser, address_of(server), server, size, 0.25, **like) as page:
         button = page.get_by_text("Pause", exact=True).first
-        wait_until(server.get_clients, "the page to connect", page)
         closed = lambda: button.count() and not button.is_visible()  # noqa: E731
-        wait_until(closed, "a closed panel", page, 400.0)  # a slow page gets more
+        wait_until(closed, "a closed panel", page)
         scheme = "document.documentElement.dataset.mantineColorScheme"
         wait_until(lambda: page.evaluate(scheme) == "dark", "a dark page", page)
         page.emulate_media(color_scheme="light")
@@ -195,8 +195,32 @@ def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, 
         start = live._server.initial_camera
         usual = np.linalg.norm(np.asarray(start.position) - start.look_at)
         wait_until(lambda: away() == pytest.approx(usual * 700 / 390, rel=0.05), "the fit", page)
-    finally:
-        context.close()
+
+
+class LateFirst:
+    """Threads of a busy machine: every other job begins late."""
+
+    def __init__(self):
+        self.waits = itertools.cycle((0.3, 0.0))
+
+    def submit(self, job, *given):
+        late = threading.Timer(next(self.waits), job, given)
+        late.start()
+        return SimpleNamespace(add_done_callback=lambda _: None)
+
+
+def test_a_release_is_not_overtaken_by_an_earlier_slider(near, monkeypatch):
+    loop, live, server = near
+    monkeypatch.setattr(server.gui, "_thread_executor", LateFirst())
+    joints = live.robots[0].joints
+    with PlainClient(server) as tab:
+        tab.set_value(joints._torques[SHOULDER], 1.0)
+        tab.set_value(joints._release_button, True)
+        wait_until(lambda: loop.all_of("release"), "the release")
+        start = loop.state.time
+        wait_until(lambda: loop.state.time > start + 0.6, "late jobs to be done")
+        assert not joints.held
+        assert loop.state.effort[0] == 0.0
 
 
 def test_closing_a_tab_releases_its_forces(near):
@@ -284,6 +308,7 @@ def test_the_row_of_time_sets_the_speed_and_follows_it(shown, page):
     page.get_by_text("speed 0.5").wait_for()
     loop.loop.time.set_real_time_factor(1.0)
     press(page, "Resume")
+    wait_until(lambda: not loop.loop.time.paused, "time to go on", page)
 
 
 def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
