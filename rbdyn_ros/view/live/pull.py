@@ -37,7 +37,7 @@ MOST_TORQUE = 1e6
 LEAST_EASE = 1e-3
 
 
-class Load:
+class CarriedWeight:
     """The weight at the point of a drag, which the hand takes over from the spring.
 
     It is the sum over time of the upward force of spring and damper. That is zero over the motion
@@ -83,7 +83,7 @@ class HandSpring:
 
     def __init__(self, loop: Loop) -> None:
         self._loop, self._lock = loop, threading.Lock()
-        self._load = Load()
+        self._carried = CarriedWeight()
         self._m, self._d = loop.plant.m, make_data(loop.plant.m)
 
     def pull(self, link: str, point: Array, goal: Array, duration: float) -> Pull:
@@ -122,7 +122,7 @@ class HandSpring:
                 stiffness = rate**2 * self._felt_inertia(J[3:], mass, carried, SAG * rate**2)
                 up = stiffness[2] @ (goal - at - lag * (J[3:] @ self._d.qvel))
                 drag = (link, *point.tolist())
-                load = self._load.take(drag, self._d.time, duration, up, MOST_LOAD * weight)
+                load = self._carried.take(drag, self._d.time, duration, up, MOST_LOAD * weight)
                 goal, most = goal + load * np.linalg.pinv(stiffness)[2], MOST_WEIGHTS * weight
             at_link = m.frame_pos[frame] + R @ point
             return Pull(body, at_link, goal, stiffness, lag, most, duration)
