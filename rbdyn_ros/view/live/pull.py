@@ -116,16 +116,30 @@ class HandSpring:
                 stiffness = rate**2 * self._felt_inertia(J[:3], 0.0, 0.0, SAG_ANGLE * rate**2)
                 goal, most = goal.reshape(3, 3) @ R.T, MOST_TORQUE
             else:
-                mass = connected_mass(m, body)
-                weight = USUAL_GRAVITY * mass
-                carried = weight if self._is_stiff(body) else 0.0
-                stiffness = rate**2 * self._felt_inertia(J[3:], mass, carried, SAG * rate**2)
+                weight = USUAL_GRAVITY * connected_mass(m, body)
+                stiffness = self._stiffness(J[3:], body, weight, rate)
                 up = stiffness[2] @ (goal - at - lag * (J[3:] @ self._d.qvel))
                 drag = (link, *point.tolist())
                 load = self._carried.take(drag, self._d.time, duration, up, MOST_LOAD * weight)
                 goal, most = goal + load * np.linalg.pinv(stiffness)[2], MOST_WEIGHTS * weight
             at_link = m.frame_pos[frame] + R @ point
             return Pull(body, at_link, goal, stiffness, lag, most, duration)
+
+    def _stiffness(self, J: Array, body: int, weight: float, rate: float) -> Array:
+        """Return the stiffness (3, 3) at a point with the linear Jacobian J (3, nv) [N/m].
+
+        Args:
+            J: the Jacobian.
+            body: of the point.
+            weight: of what hangs together with it [N].
+            rate: of the spring [rad/s].
+        """
+        m = self._m
+        own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
+        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
+        stands = floats and bool((own & self._loop.kept_dofs).any())  # on servos or brakes
+        load, sag = weight if stands else 0.0, SAG * rate**2
+        return rate**2 * self._felt_inertia(J, weight / USUAL_GRAVITY, load, sag)
 
     def _jacobian(self, link: str, point: Array) -> tuple[Array, Array]:
         """Return the Jacobian (6, nv) at a point of a link, [angular; linear], and its place."""
@@ -137,13 +151,6 @@ class HandSpring:
         position, R = frame_pose(self._m, d, link)
         arm = R @ point
         return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T]), position + arm
-
-    def _is_stiff(self, body: int) -> bool:
-        """Return whether a body belongs to a floating robot with servos or brakes."""
-        m = self._m
-        own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
-        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
-        return floats and bool((own & self._loop.kept_dofs).any())
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
         """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).
