@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of a view that draws nothing: it takes what a browser is sent and talks like one."""
 
+import contextlib
+import socket
 import threading
 
 from web_page import wait_until
@@ -39,8 +41,11 @@ class PlainClient:
         (self.number,) = new
 
     def _read(self):
-        for _ in self._pipe:
-            pass
+        from websockets.exceptions import ConnectionClosed
+
+        with contextlib.suppress(OSError, ConnectionClosed):  # see vanish
+            for _ in self._pipe:
+                pass
 
     def say(self, kind, **fields):
         """Send a message."""
@@ -59,6 +64,10 @@ class PlainClient:
         screen = dict.fromkeys(("start_screen_pos", "end_screen_pos"), (0.5, 0.5))
         node = {"name": name, "instance_index": None, "button": "left", "modifier": modifier}
         self.say("SceneNodeDragMessage", phase=phase, **node, **places, **screen)
+
+    def vanish(self):
+        """Lose the connection without a word."""
+        self._pipe.socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):
         return self

@@ -3,6 +3,7 @@
 
 import itertools
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
 from web_page import open_page, press, require_browser, slider, unfold, wait_until
 
+from rbdyn_ros.runtime.types import Command
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live.process import start_view
 
@@ -29,9 +31,9 @@ LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a link
 
 
 @pytest.fixture
-def near():
-    """An arm and its view, both in this process."""
-    with ViewedLoop(bundled_robot("seven_dof_arm")) as loop:
+def near(request):
+    """An arm and its view, both in this process; its parameter has settings of the loop."""
+    with ViewedLoop(bundled_robot("seven_dof_arm"), **getattr(request, "param", {})) as loop:
         server = open_server(0)
         live = Live(server, [loop.cast], loop)
         thread = threading.Thread(target=live.run)
@@ -109,39 +111,97 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
         wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end", page)
 
 
-def test_a_lost_browser_lets_go(near):
+def node_of(loop, live, link):
+    """Return the name of a node of a link in the scene."""
+    parts = live.robots[0].show.nodes._parts["visuals"]
+    return next(node.name for part, node in parts if loop.m.body_names[part.body] == link)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the hand has told browsers."""
+    words = []
+    monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *given: words.append(given[2]))
+    return words
+
+
+@pytest.mark.parametrize("loses", [PlainClient.vanish, lambda _: None])
+def test_a_lost_browser_lets_go(near, loses):
+    """Whether its page closes or its network breaks."""
     loop, live, server = near
-    name = live.robots[0].show.nodes.path(loop.m.body_names.index("hand"))
-    (node,) = (handle for part, handle in live.robots[0].show.nodes._parts["visuals"]
-               if loop.m.body_names[part.body] == "hand")  # fmt: skip
-    assert node.name.startswith(name)
     with PlainClient(server) as hand:
         position, _ = live.robots[0].show.pose("hand")
-        hand.drag_node(node.name, "start", position, position + 0.1)
+        hand.drag_node(node_of(loop, live, "hand"), "start", position, position + 0.1)
         wait_until(lambda: loop.all_of("pull"), "the pull")
         wait_until(lambda: np.any(loop.state.xfrc), "the pull to act")
+        loses(hand)
     wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
     wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end")
 
 
-def test_only_one_browser_has_the_hand(near, monkeypatch):
+STANDING = [
+    ({"start_paused": True}, "paused"),
+    ({"time_mode": "lockstep", "lockstep_timeout": 0.0, "locked": True}, "lock-step"),
+]
+
+
+@pytest.mark.parametrize(("near", "word"), STANDING, indirect=["near"])
+@pytest.mark.parametrize("let_go", [True, False])
+def test_a_drag_while_time_stands_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
     loop, live, server = near
-    told = []
-    monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *words: told.append(words[2]))
-    (node,) = (handle for part, handle in live.robots[0].show.nodes._parts["visuals"]
-               if loop.m.body_names[part.body] == "hand")  # fmt: skip
+    position, _ = live.robots[0].show.pose("hand")
+    node = node_of(loop, live, "hand")
+
+    def tick():
+        before = loop.state.tick
+        if word == "paused":
+            loop.loop.time.step(1)
+        else:
+            zeros = Command.of_efforts(np.arange(loop.m.nv), np.zeros(loop.m.nv))
+            loop.loop.orders.command(zeros, tick=before)
+        wait_until(lambda: loop.state.tick > before, "a tick")
+
+    with PlainClient(server) as hand:
+        hand.drag_node(node, "start", position, position + 0.1)
+        wait_until(lambda: told, "a word why nothing moves")
+        (sentence,) = told
+        assert word in sentence
+        assert not np.any(loop.state.qvel)
+        if let_go:
+            hand.drag_node(node, "end", position, position)
+            wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+        for _ in range(3):
+            tick()
+        assert np.any(loop.state.xfrc) != let_go
+
+
+def test_the_world_is_not_dragged(near, told):
+    """A drag of the base turns the camera; a program that sends one as a drag changes nothing."""
+    loop, live, server = near
+    position, _ = live.robots[0].show.pose("hand")
+    with PlainClient(server) as hand:
+        hand.drag_node(node_of(loop, live, "world"), "start", position, position + 0.1)
+        hand.drag_node(node_of(loop, live, "hand"), "start", position, position + 0.1)
+        wait_until(lambda: loop.all_of("pull"), "the pull")
+        assert {pull[0] for pull in loop.all_of("pull")} == {"hand"}
+        assert told == []
+
+
+def test_only_one_browser_has_the_hand(near, told):
+    loop, live, server = near
+    node = node_of(loop, live, "hand")
     position, _ = live.robots[0].show.pose("hand")
     with PlainClient(server) as first, PlainClient(server) as second:
-        first.drag_node(node.name, "start", position, position + 0.1)
+        first.drag_node(node, "start", position, position + 0.1)
         wait_until(lambda: loop.all_of("pull"), "the pull")
-        second.drag_node(node.name, "start", position, position - 0.5)
-        second.drag_node(node.name, "end", position, position - 0.5)
+        second.drag_node(node, "start", position, position - 0.5)
+        second.drag_node(node, "end", position, position - 0.5)
         wait_until(lambda: told, "the refusal")
         assert told == ["another browser has the hand; wait until it lets go"]
         assert loop.all_of("pull")[-1][2] == tuple(position + 0.1)
-        first.drag_node(node.name, "end", position, position)
+        first.drag_node(node, "end", position, position)
         wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
-        second.drag_node(node.name, "start", position, position + 0.2)
+        second.drag_node(node, "start", position, position + 0.2)
         wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the other")
 
 
@@ -175,17 +235,16 @@ def test_keys_and_follow_move_the_camera(browser, near):
 
 
 @pytest.mark.nightly
-def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near):
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near, phone):
+    """The width of a phone's page is 980 until its head has been read."""
     _, live, server = near
     size = {"width": 390, "height": 700}
-    context = browser.new_context(viewport=size, device_scale_factor=0.25, color_scheme="dark")
-    try:
-        page = context.new_page()
-        page.goto(address_of(server), wait_until="domcontentloaded")
+    like = {"color_scheme": "dark", "is_mobile": phone}
+    with open_page(browser, address_of(server), server, size, 0.25, **like) as page:
         button = page.get_by_text("Pause", exact=True).first
-        wait_until(server.get_clients, "the page to connect", page)
         closed = lambda: button.count() and not button.is_visible()  # noqa: E731
-        wait_until(closed, "a closed panel", page, 400.0)  # a slow page gets more
+        wait_until(closed, "a closed panel", page)
         scheme = "document.documentElement.dataset.mantineColorScheme"
         wait_until(lambda: page.evaluate(scheme) == "dark", "a dark page", page)
         page.emulate_media(color_scheme="light")
@@ -195,8 +254,32 @@ def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, 
         start = live._server.initial_camera
         usual = np.linalg.norm(np.asarray(start.position) - start.look_at)
         wait_until(lambda: away() == pytest.approx(usual * 700 / 390, rel=0.05), "the fit", page)
-    finally:
-        context.close()
+
+
+class LateFirst:
+    """Threads of a busy machine: every other job begins late."""
+
+    def __init__(self):
+        self.waits = itertools.cycle((0.3, 0.0))
+
+    def submit(self, job, *given):
+        late = threading.Timer(next(self.waits), job, given)
+        late.start()
+        return SimpleNamespace(add_done_callback=lambda _: None)
+
+
+def test_a_release_is_not_overtaken_by_an_earlier_slider(near, monkeypatch):
+    loop, live, server = near
+    monkeypatch.setattr(server.gui, "_thread_executor", LateFirst())
+    joints = live.robots[0].joints
+    with PlainClient(server) as tab:
+        tab.set_value(joints._torques[SHOULDER], 1.0)
+        tab.set_value(joints._release_button, True)
+        wait_until(lambda: loop.all_of("release"), "the release")
+        start = loop.state.time
+        wait_until(lambda: loop.state.time > start + 0.6, "late jobs to be done")
+        assert not joints.held
+        assert loop.state.effort[0] == 0.0
 
 
 def test_closing_a_tab_releases_its_forces(near):
@@ -284,6 +367,7 @@ def test_the_row_of_time_sets_the_speed_and_follows_it(shown, page):
     page.get_by_text("speed 0.5").wait_for()
     loop.loop.time.set_real_time_factor(1.0)
     press(page, "Resume")
+    wait_until(lambda: not loop.loop.time.paused, "time to go on", page)
 
 
 def test_a_slider_drives_its_joint_until_it_is_released(shown, page):

@@ -29,6 +29,13 @@ def cast(m):
     return Cast("", None, joints=m.jnt_names, timestep=0.002)
 
 
+def run(coroutine):
+    """Run what viser would await, if it is a coroutine."""
+    if coroutine is not None:
+        with contextlib.suppress(StopIteration):
+            coroutine.send(None)
+
+
 class Part:
     """An element of a panel or of a scene."""
 
@@ -44,7 +51,7 @@ class Part:
     def act(self, client="somebody", **changes):
         vars(self).update(changes)
         for call in self.calls:
-            call(SimpleNamespace(client=client, client_id=1, target=self, **changes))
+            run(call(SimpleNamespace(client=client, client_id=1, target=self, **changes)))
 
     def __enter__(self):
         return self
@@ -116,6 +123,20 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     clock.put([replace(still, wanted=2.0)])
     assert clock.speed == 2.0
     assert FASTER not in str(other.parts["Time"].value)
+
+
+def test_a_button_does_what_its_word_says(m):
+    """The state may have changed since the word was drawn: Resume must never pause."""
+    server, asked = Server(), []
+    simulated = SimpleNamespace(pause=lambda paused: asked.append(paused) or "")
+    clock, row = Clock(server, simulated, 1.0, {}), server.parts["Time"]
+    still = Instant.still(m, m.qpos0)
+    for paused in (False, True):
+        clock.put([replace(still, paused=paused)])
+        row.act(value="Resume")
+        row.act(value="Pause")
+        clock.pause(None)  # by the key
+    assert asked == [False, True, True, False, True, False]
 
 
 def test_the_history_lists_what_was_ordered(m):
@@ -222,9 +243,30 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     joints.hold()
     assert driven[1][0] == {"wrist_roll": 2.0}
     assert set(driven[1][1]) == set(m.jnt_names) - {"wrist_roll"}
-    joints.let_go()
+    server.parts["Release"].act()
     put(m.qpos0 + 0.1)
     assert sliders["elbow_pitch"].value == pytest.approx(0.1)
+
+
+def test_a_release_ends_what_was_set_before_it(m, cast):
+    """Also where the simulation gets to know of both at once, or refuses the release."""
+    server, driven, released, answers = Server(), [], [], ["", "it has ended"]
+    joints = JointSliders(
+        server, m, cast, lambda *one: driven.append(one) or "",
+        lambda: released.append(1) or answers.pop(0),
+    )  # fmt: skip
+    server.parts["wrist_roll [N m]"].act(value=1.5)
+    server.parts["Release"].act()
+    assert server.parts["wrist_roll [N m]"].value == 0.0
+    assert joints.held
+    joints.hold()
+    assert (driven, released, joints.held) == ([], [1], False)
+    server.parts["Release"].act()
+    server.parts["wrist_roll [N m]"].act(value=0.5)  # after the release, so it stays
+    joints.hold()
+    assert server.told == ["it has ended"]
+    joints.hold()
+    assert (driven, released) == ([({"wrist_roll": 0.5}, {})], [1, 1])
 
 
 def test_a_reset_ends_what_sliders_hold():
@@ -294,11 +336,6 @@ def event(phase, start, end, client=1, modifier=None):
         phase=phase, client_id=client, client=seen, modifier=modifier, start_position=start,
         end_position=end,
     )  # fmt: skip
-
-
-def run(coroutine):
-    with contextlib.suppress(StopIteration):
-        coroutine.send(None)
 
 
 def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):

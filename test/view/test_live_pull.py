@@ -22,13 +22,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from running import WALKING, commanded, walk
 
 from rbdyn_ros.loading.standing import on_floor
+from rbdyn_ros.model.connected import connected_mass
+from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.simulator.robot.start import held_at, start_position
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
-from rbdyn_ros.runtime.types import POSITION
+from rbdyn_ros.runtime.types import POSITION, Wrench
 from rbdyn_ros.view.live.pull import (
     DAMPING,
+    LEARNING,
     LEAST_EASE,
+    MOST_LOAD,
     MOST_STIFFER,
     MOST_WEIGHTS,
     RATE,
@@ -56,6 +60,12 @@ def walker():
     return rb.load_urdf(find("go2.urdf"), floating_base=True, contact=True, strict=False)
 
 
+def pick():
+    """A Panda and a cube in front of it."""
+    box, place = rb.Box((0.05, 0.05, 0.05)), rb.pose((0.5, 0.0, 0.025))
+    return rb.scene(find("panda.urdf"), objects=[rb.Object("cube", box, mass=0.1, pose=place)])
+
+
 def humanoid():
     return rb.load_urdf(find("talos_full_v2.urdf"), floating_base=True, strict=False)
 
@@ -67,11 +77,13 @@ CASES = [
     (cube, "cube", (0.0, 0.0, 0.025)),
     (cube, "cube", (0.02, 0.0, 0.025)),
     (cube, "cube", (0.025, 0.0, 0.0)),
+    (pick, "panda_hand", (0.0, 0.0, 0.1)),
+    (pick, "panda_hand", (0.0, 0.1, 0.05)),
+    (pick, "cube", (0.0, 0.0, 0.025)),
     (walker, "base", (0.2, 0.0, 0.05)),
     (walker, "base", (0.0, 0.05, 0.0)),
     (walker, "base", (-0.1, 0.0, 0.05)),
     (walker, "FL_foot", (0.0, 0.0, 0.0)),
-    (walker, "RR_foot", (0.0, 0.0, 0.0)),
     (walker, "FR_calf", (0.0, 0.0, -0.1)),
     (humanoid, "arm_left_7_link", (0.0, 0.0, 0.0)),
     (humanoid, "head_2_link", (0.0, 0.0, 0.1)),
@@ -107,6 +119,16 @@ def place(loop, link, point):
     return position + R @ point
 
 
+def hang(loop, link, point, share):
+    """Hang a part of the weight from a point, from now on."""
+    m = loop.m
+    frame = m.frame_id(link)
+    body = int(m.frame_bodyid[frame])
+    at = m.frame_pos[frame] + quat_to_mat(m.frame_quat[frame]) @ point
+    down = (0.0, 0.0, -share * USUAL_GRAVITY * connected_mass(m, body))
+    loop.orders.push(Wrench(body, at, down, np.zeros(3), False, 100.0), "load")
+
+
 def drag(loop, link, point, goal, seconds):
     """Pull as a view does; return the way of the point, three ticks a row (n, 3)."""
     spring, way = HandSpring(loop), []
@@ -118,19 +140,42 @@ def drag(loop, link, point, goal, seconds):
     return np.array(way)
 
 
+@pytest.mark.parametrize("load", [0.0, 0.5])
 @pytest.mark.parametrize(("model", "link", "point"), CASES)
-def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point):
+def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point, load):
+    """Also while half the weight of the robot hangs from the point."""
     m, point = model(), np.array(point)
     qpos = start_position(m, {})
     loop = begin(m, on_floor(m, qpos) if model is walker else qpos)
     walk(loop, 50)
     start, length = place(loop, link, point), np.linalg.norm(WAY)
+    hang(loop, link, point, load)
     way = drag(loop, link, point, start + WAY, 2.0)
     late = len(way) // 4  # half a second
     assert np.linalg.norm(way[late:] - start - WAY, axis=1).max() < 0.05
     along = (way - start) @ WAY / length
     assert along.max() < 1.1 * length
-    assert np.ptp(along[late:]) < 0.1 * length
+    back = np.maximum.accumulate(along[late:]) - along[late:]
+    assert back.max() < 0.1 * length
+
+
+def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
+    """The goal leads by load over stiffness, at most as far as the largest load asks for."""
+    loop = begin(cube())
+    spring, up = HandSpring(loop), np.array([0.0, 0.0, 1.0])
+    far = place(loop, "cube", np.zeros(3)) + up
+
+    def lead(point, seconds):
+        pull = spring.pull("cube", point, far, 0.25)
+        walk(loop, round(seconds * 1000))
+        return (pull.goal - far)[2] * pull.stiffness[2, 2]
+
+    assert lead(np.zeros(3), 0.1) == 0.0
+    first = LEARNING * 0.1 * 0.1 * RATE**2  # the cube rests: 0.1 kg RATE^2 times a metre
+    assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
+    assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
+    assert lead(np.zeros(3), 0.0) == 0.0  # it was let go for longer than the pull lasts
+    assert lead(0.01 * up, 0.1) == 0.0  # another point
 
 
 def test_a_thrown_cube_flies_on(begin):

@@ -97,16 +97,22 @@ class Clock:
 
     def _pressed(self, button: str, event: Any) -> None:
         orders: dict[str, Callable[[Any], None]] = {
+            "Pause": partial(self._order_pause, True),
+            "Resume": partial(self._order_pause, False),
             "Step": self.step,
             "Reset": self.reset,
             SLOWER: partial(self.change_speed, faster=False),
             FASTER: partial(self.change_speed, faster=True),
         }
-        orders.get(button, self.pause)(event)
+        if button in orders:  # a program may send any word
+            orders[button](event)
 
     def pause(self, event: Any) -> None:
         """Pause or continue the simulation."""
-        tell(self._server, event, self._simulated.pause(not self._paused))
+        self._order_pause(not self._paused, event)
+
+    def _order_pause(self, paused: bool, event: Any) -> None:
+        tell(self._server, event, self._simulated.pause(paused))
 
     def step(self, event: Any) -> None:
         """Run some ticks while paused."""

@@ -59,6 +59,9 @@ class JointSliders:
     hold all joints where the sliders stand, except the joints whose torque a user sets, until
     *Release*.
 
+    What users do is noted in coroutines, because viser calls those in order: a Release is never
+    overtaken by an earlier slider. `hold` passes it on.
+
     Args:
         server: server of the view.
         m: the robot.
@@ -78,7 +81,9 @@ class JointSliders:
         self._server, self._m, self._drive, self._release = server, m, drive, release
         self._efforts: dict[str, float] = {}
         self._goals: dict[str, float] = {}
-        self._lock, self._due = threading.Lock(), 0.0
+        self._released, self._due = False, 0.0
+        self._lock = threading.Lock()  # of what users set; never held during an order
+        self._ordering = threading.Lock()
         self._positions: dict[str, Any] = {}
         self._torques: dict[str, Any] = {}
         gui = server.gui
@@ -88,12 +93,12 @@ class JointSliders:
             _line(f"{html.escape(cast.start)}{falls}"), visible=False
         )
         if not why:
-            button = gui.add_button(
+            self._release_button: Any = gui.add_button(
                 "Release",
                 hint="stop commanding the joints, or else holding the robot: what held it before, "
                 "other commanders or the timeout policy take over",
             )
-            button.on_click(lambda event: tell(server, event, self.let_go()))
+            self._release_button.on_click(self._press_release)
         single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}
         with gui.add_folder("Joints", expand_by_default=bool(why) or len(single) <= MANY):
             if why:
@@ -118,7 +123,7 @@ class JointSliders:
             hint="where servos with gravity compensation hold the joint",
         )
 
-        def moved(event: Any) -> None:
+        async def moved(event: Any) -> None:
             if event.client is not None:  # by a user, not by us
                 with self._lock:
                     self._efforts.pop(name, None)
@@ -134,7 +139,7 @@ class JointSliders:
             f"{name} [{unit}]", min=-most, max=most, step=most / 100.0, initial_value=0.0
         )
 
-        def moved(event: Any) -> None:
+        async def moved(event: Any) -> None:
             if event.client is not None:
                 with self._lock:
                     self._goals.pop(name, None)
@@ -163,26 +168,40 @@ class JointSliders:
                     if abs(q - slider.value) > 0.5 * slider.step:
                         slider.value = q
 
-    @property
-    def held(self) -> bool:
-        """Whether joints are commanded."""
-        return bool(self._efforts or self._goals)
+    async def _press_release(self, _event: Any) -> None:
+        """Handle the button; a slider that is moved afterwards commands its joint again."""
+        self._forget(released=True)
 
-    def hold(self) -> None:
-        """Repeat the commands; if they are refused, show why and release them."""
-        with self._lock:
-            why = self._drive(dict(self._efforts), dict(self._goals)) if self.held else ""
-        if why:
-            self.let_go()
-            tell(self._server, None, why)
-
-    def let_go(self) -> str:
-        """End the commands of the sliders; torques return to zero."""
-        with self._lock:
+    def _forget(self, released: bool) -> None:
+        """Forget what users set, and return the torques to zero."""
+        with self._lock, self._server.atomic():
             self._efforts.clear()
             self._goals.clear()
-            why = self._release()
-        with self._server.atomic():
+            self._released = released
             for slider in self._torques.values():
                 slider.value = 0.0
-        return why
+
+    @property
+    def held(self) -> bool:
+        """Whether joints are commanded, or a release has to be passed on."""
+        return self._released or bool(self._efforts or self._goals)
+
+    def hold(self) -> None:
+        """Pass on a release, or repeat the commands; refused commands are released."""
+        with self._ordering:
+            with self._lock:
+                released, self._released = self._released, False
+                efforts, goals = dict(self._efforts), dict(self._goals)
+            if released:
+                why = self._release()
+            else:
+                why = self._drive(efforts, goals) if efforts or goals else ""
+        if why and not released:
+            self.let_go()
+        tell(self._server, None, why)
+
+    def let_go(self) -> None:
+        """End the commands of the sliders; torques return to zero."""
+        with self._ordering:
+            self._forget(released=False)
+            self._release()

@@ -20,11 +20,15 @@ from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping over the critical one: what hangs from a point feels heavier than what lies there.
-DAMPING = 1.2
+#: Damping over the critical one: what hangs from a point feels heavier than what lies there, and
+#: swings.
+DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
 #: robot that stands [m], [rad], but it is never stiffer for it than MOST_STIFFER times.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
+#: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
+#: one, over the weight of what hangs together with the link.
+LEARNING, MOST_LOAD = 6.0, 1.5
 #: Largest force of the spring, over the weight of what hangs together with the link.
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
@@ -33,11 +37,45 @@ MOST_TORQUE = 1e6
 LEAST_EASE = 1e-3
 
 
+class CarriedWeight:
+    """The weight at the point of a drag, which the hand takes over from the spring.
+
+    It is the sum over time of the upward force of spring and damper. That is zero over the motion
+    of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces are left
+    out: what hangs from the point swings there, and would swing more.
+    """
+
+    def __init__(self) -> None:
+        self._drag: tuple[object, ...] = ()
+        self._time, self._until, self._force = 0.0, 0.0, 0.0
+
+    def take(
+        self, drag: tuple[object, ...], time: float, duration: float, force: float, most: float
+    ) -> float:
+        """Return the load [N]; another drag than before begins without one.
+
+        Args:
+            drag: names the drag.
+            time: now [s].
+            duration: after which the drag has ended, unless it is renewed [s].
+            force: of spring and damper now, upwards, as if there was no load yet [N].
+            most: largest load, upwards or downwards [N].
+        """
+        if drag != self._drag or not self._time <= time <= self._until:
+            self._force = 0.0
+        else:
+            load = self._force + LEARNING * (time - self._time) * force
+            self._force = min(max(load, -most), most)
+        self._drag, self._time, self._until = drag, time, time + duration
+        return self._force
+
+
 class HandSpring:
     """Makes the pulls of a hand on the robots and objects of a loop; thread-safe.
 
     The spring is critically damped by the inertia that the hand feels. Joints with a servo or a
-    brake belong to the link rigidly, as do closed loops; contact is left out.
+    brake belong to the link rigidly, as do closed loops; contact is left out. The goal leads
+    the cursor as far as the load at the point stretches the spring.
 
     Args:
         loop: has the Model and its present state.
@@ -45,6 +83,7 @@ class HandSpring:
 
     def __init__(self, loop: Loop) -> None:
         self._loop, self._lock = loop, threading.Lock()
+        self._carried = CarriedWeight()
         self._m, self._d = loop.plant.m, make_data(loop.plant.m)
 
     def pull(self, link: str, point: Array, goal: Array, duration: float) -> Pull:
@@ -70,39 +109,48 @@ class HandSpring:
             if body == 0:
                 raise refusal(f"link '{link}' is fixed to the world, so it cannot be pulled")
             R = quat_to_mat(m.frame_quat[frame])
-            turns = len(goal) == 9
             rate = min(RATE, MOST_RATE / (self._loop.period_ns * 1e-9))
-            mass = connected_mass(m, body)
-            J = self._jacobian(link, point)
-            rows, most, sag = (J[:3], 0.0, SAG_ANGLE) if turns else (J[3:], mass, SAG)
-            load = USUAL_GRAVITY * mass if self._is_stiff(body) and not turns else 0.0
-            heavy = self._felt_inertia(rows, most, load, sag * rate**2)
-            return Pull(
-                body=body,
-                point=m.frame_pos[frame] + R @ point,
-                goal=goal.reshape(3, 3) @ R.T if turns else goal,
-                stiffness=rate**2 * heavy,
-                lag=2.0 * DAMPING / rate,
-                most=MOST_TORQUE if turns else MOST_WEIGHTS * USUAL_GRAVITY * mass,
-                duration=duration,
-            )
+            lag = 2.0 * DAMPING / rate
+            J, at = self._jacobian(link, point)
+            if len(goal) == 9:
+                stiffness = rate**2 * self._felt_inertia(J[:3], 0.0, 0.0, SAG_ANGLE * rate**2)
+                goal, most = goal.reshape(3, 3) @ R.T, MOST_TORQUE
+            else:
+                weight = USUAL_GRAVITY * connected_mass(m, body)
+                stiffness = self._stiffness(J[3:], body, weight, rate)
+                up = stiffness[2] @ (goal - at - lag * (J[3:] @ self._d.qvel))
+                drag = (link, *point.tolist())
+                load = self._carried.take(drag, self._d.time, duration, up, MOST_LOAD * weight)
+                goal, most = goal + load * np.linalg.pinv(stiffness)[2], MOST_WEIGHTS * weight
+            at_link = m.frame_pos[frame] + R @ point
+            return Pull(body, at_link, goal, stiffness, lag, most, duration)
 
-    def _jacobian(self, link: str, point: Array) -> Array:
-        """Return the Jacobian (6, nv) at a point of a link, [angular; linear]."""
+    def _stiffness(self, J: Array, body: int, weight: float, rate: float) -> Array:
+        """Return the stiffness (3, 3) at a point with the linear Jacobian J (3, nv) [N/m].
+
+        Args:
+            J: the Jacobian.
+            body: of the point.
+            weight: of what hangs together with it [N].
+            rate: of the spring [rad/s].
+        """
+        m = self._m
+        own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
+        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
+        stands = floats and bool((own & self._loop.kept_dofs).any())  # on servos or brakes
+        load, sag = weight if stands else 0.0, SAG * rate**2
+        return rate**2 * self._felt_inertia(J, weight / USUAL_GRAVITY, load, sag)
+
+    def _jacobian(self, link: str, point: Array) -> tuple[Array, Array]:
+        """Return the Jacobian (6, nv) at a point of a link, [angular; linear], and its place."""
         state, d = self._loop.readout.latest(), self._d
         d.qpos, d.qvel, d.time = state.qpos, state.qvel, state.time
         if self._m.nefc:
             forward(self._m, d)  # writes efc_J
         J = frame_jacobian(self._m, d, link)
-        arm = frame_pose(self._m, d, link)[1] @ point
-        return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T])
-
-    def _is_stiff(self, body: int) -> bool:
-        """Return whether a body belongs to a floating robot with servos or brakes."""
-        m = self._m
-        own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
-        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
-        return floats and bool((own & self._loop.kept_dofs).any())
+        position, R = frame_pose(self._m, d, link)
+        arm = R @ point
+        return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T]), position + arm
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
         """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).

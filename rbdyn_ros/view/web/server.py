@@ -38,11 +38,12 @@ const follow = () => {
 };
 new MutationObserver(follow).observe(root, {attributes: true});
 dark.addEventListener("change", follow);
-const narrow = new MutationObserver(() => {
+let closed = null;
+new MutationObserver(() => {
+  if (innerWidth > 576) return;  // which a phone says later than it reads this
   const handle = document.querySelector('[style*="cursor: pointer"][style*="height: 3.5em"]');
-  if (handle) { narrow.disconnect(); handle.click(); }
-});
-if (innerWidth <= 576) narrow.observe(root, {childList: true, subtree: true});
+  if (handle && handle !== closed) { closed = handle; handle.click(); }
+}).observe(root, {childList: true, subtree: true});
 </script>"""
 
 #: Width of the panel [pixel].
