@@ -17,7 +17,7 @@ import numpy as np
 
 from rbdyn_ros.control_box.arm import BoxedJoints
 from rbdyn_ros.control_box.laws import Torques
-from rbdyn_ros.control_box.sockets import Endpoint
+from rbdyn_ros.control_box.sockets import End
 from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -148,7 +148,7 @@ class ControlBox(ABC):
 
     @property
     @abstractmethod
-    def ends(self) -> Sequence[Endpoint]:
+    def ends(self) -> Sequence[End]:
         """The servers behind their sockets."""
 
     @property

@@ -19,6 +19,9 @@ from rbdyn_ros.control_box.franka import arm as franka_arm
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.box import FrankaBox
 from rbdyn_ros.control_box.sockets import check_address
+from rbdyn_ros.control_box.ur import arm as ur_arm
+from rbdyn_ros.control_box.ur.arm import UrArm
+from rbdyn_ros.control_box.ur.box import UrBox
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal, shown
@@ -51,7 +54,10 @@ class BoxKind:
     ready: tuple[float, ...]
 
 
-KINDS = {"franka": BoxKind(FrankaArm, FrankaBox, franka_arm.ARM_JOINT, franka_arm.READY)}
+KINDS = {
+    "franka": BoxKind(FrankaArm, FrankaBox, franka_arm.ARM_JOINT, franka_arm.READY),
+    "ur": BoxKind(UrArm, UrBox, ur_arm.ARM_JOINT, ur_arm.READY),
+}
 
 
 @dataclass(frozen=True, slots=True)

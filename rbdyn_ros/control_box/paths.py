@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.rotation import mat_to_quat
 
 #: The usual cycle [s].
 CYCLE = 1e-3
@@ -68,6 +69,11 @@ def turn_between(R: Array, to: Array) -> Array:
     D = to @ R.T
     w = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
     sine = float(np.linalg.norm(w))
+    if D[0, 0] + D[1, 1] + D[2, 2] < -0.9:  # near half a turn the sine says nothing
+        q = mat_to_quat(D)
+        q = q if q[0] >= 0.0 else -q
+        half = float(np.linalg.norm(q[1:]))
+        return np.array(q[1:] * (2.0 * np.arctan2(half, q[0]) / half))
     if sine < 1e-9:
         return w
     turn: Array = w * (np.arctan2(sine, 0.5 * (np.trace(D) - 1.0)) / sine)

@@ -80,7 +80,7 @@ class FrankaBox(ControlBox):
             self._ends[0].close()
             raise
         seed = loop.settings.seed
-        self._states, self._commands = (WireLine(seed, k, number) for k in (0, 1))
+        self._states, self._commands = (WireLine[bytes](seed, k, number) for k in (0, 1))
         self._given, self._last = 0, b""  # the newest state that the client got
         self._cycles = 0
 

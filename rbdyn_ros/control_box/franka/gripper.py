@@ -39,6 +39,8 @@ class GripperServer:
         udp_port: where states go, or 0.
     """
 
+    is_full = False
+
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self._arm, self._log = arm, log
         self._sides = 2 if arm.mimics else 1

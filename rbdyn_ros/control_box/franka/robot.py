@@ -56,6 +56,8 @@ class RobotServer:
         udp_port: where states go, or 0.
     """
 
+    is_full = False
+
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self.arm, self._log = arm, log
         self.sensing, self.settings = Sensing(arm), Settings(arm)
