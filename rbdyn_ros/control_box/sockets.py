@@ -15,7 +15,7 @@ from rbdyn_ros.errors import quote, refusal
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
 #: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more; and
-#: of a stream of programs.
+#: of a stream of programs, or of one with large packets.
 PIECE, LARGE_PIECE = 512, 65536
 #: Clients of a hub at a time.
 MOST_CLIENTS = 8
@@ -332,13 +332,6 @@ class Hub(End, Generic[S]):
             self._leave(peer, str(gone))
         else:
             self._flush(peer)
-
-    def serve(self) -> bool:
-        """Pass bytes in both directions; return whether any came."""
-        came = self.receive()
-        for peer, data in came:
-            self.pass_on(peer, data)
-        return bool(came)
 
     def flush(self) -> None:
         """Send the answers that the clients can take now."""

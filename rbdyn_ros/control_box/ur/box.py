@@ -30,6 +30,8 @@ from rbdyn_ros.runtime.state import LoopState
 SCRIPT_PORTS = (30001, 30002, 30003)
 #: What a TCP connection loses comes again after this time [s].
 RETRANSMIT = 0.2
+#: Largest piece of a client's inputs that is read in one cycle [bytes].
+RTDE_PIECE = 4096
 _Bytes = tuple[Peer[RtdeSession], bytes]
 
 
@@ -86,7 +88,7 @@ class UrBox(ControlBox):
     def _open(self, address: str, log: Callable[[str], object]) -> None:
         robot = self.robot
         rtde = partial(RtdeSession, robot, self._owners, STEP, log, self._lockstep)
-        self._rtde: Hub[RtdeSession] = Hub(rtde, "RTDE", address, RTDE_PORT, log)
+        self._rtde: Hub[RtdeSession] = Hub(rtde, "RTDE", address, RTDE_PORT, log, RTDE_PIECE)
         self._hubs.append(self._rtde)
         dashboard = partial(DashboardSession, robot, log)
         self._hubs.append(Hub(dashboard, "dashboard", address, DASHBOARD_PORT, log))
@@ -169,8 +171,8 @@ class UrBox(ControlBox):
 
     def _serve_all(self, tick: int | None) -> bool:
         """Serve all clients; return whether RTDE brought something."""
-        for hub in self._hubs[1:]:
-            hub.serve()
+        # a program must see the registers that its client wrote before it
+        others = [(hub, hub.receive()) for hub in self._hubs[1:]]
         before = int(self.robot.signals.written.sum())
         for peer in [peer for peer in self._rtde.peers if peer.session.is_full]:
             self._rtde.pass_on(peer, b"")
@@ -180,6 +182,10 @@ class UrBox(ControlBox):
                 self._rtde.pass_on(*item)
             else:
                 self._commands.send(self._tick if tick is None else tick, item)
+        for hub, found in others:
+            for peer, data in found:
+                hub.pass_on(peer, data)
+            hub.flush()
         return bool(came) or int(self.robot.signals.written.sum()) != before
 
     def _keep_pace(self, tick: int) -> None:

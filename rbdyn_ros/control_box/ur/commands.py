@@ -307,7 +307,7 @@ def _steady(s: ControlScript, r: UrRobot) -> None:
 
 
 def _mass(s: ControlScript, r: UrRobot) -> None:
-    s.tell_matrix(r, r.sensing.at.M - np.diag(r.arm.armature))
+    s.tell_matrix(r, r.sensing.at.M)
 
 
 def _jacobian(s: ControlScript, r: UrRobot) -> None:

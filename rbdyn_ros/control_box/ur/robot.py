@@ -286,9 +286,9 @@ class UrRobot:
     def _violation(self) -> str:
         """Return which safety limit the measured state breaks."""
         arm, at = self.arm, self.sensing.at
-        far = (at.q < arm.lower) | (at.q > arm.upper)
+        far = (at.q < arm.lower) & (at.dq < -REST) | (at.q > arm.upper) & (at.dq > REST)
         if far.any():
-            return f"joint {int(np.argmax(far))} is beyond its limit"
+            return f"joint {int(np.argmax(far))} moves beyond its limit"
         fast = np.abs(at.dq) > arm.velocity * (1.0 + TOLERANCE)
         if fast.any():
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
@@ -338,11 +338,18 @@ class UrRobot:
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop before joints that are outside their limits; x and v are the last right ones."""
+        """Stop joints that could not brake before their limits; x and v are the last right ones."""
+        if self.safety != SafetyMode.NORMAL:
+            return
         arm, now = self.arm, self.joints
-        outside = ~((now.x >= arm.lower) & (now.x <= arm.upper))
-        fast = ~(np.abs(now.v) <= arm.velocity * (1.0 + TOLERANCE))
-        if outside.any() or fast.any():
+        rest = now.x + now.v * np.abs(now.v) / (2.0 * BRAKES)
+        inside = (rest >= arm.lower) | (now.v > 0.0)
+        inside &= (rest <= arm.upper) | (now.v < 0.0)
+        slow = np.abs(now.v) <= arm.velocity * (1.0 + TOLERANCE)
+        moved = np.isfinite(now.x)
+        right = (inside | (now.x == x)) & slow & moved
+        if not right.all():
             self.joints = Stream(x, v, self.dt)
-            kind, which = ("beyond its limit", outside) if outside.any() else ("too fast", fast)
-            self.protective_stop(f"the commanded joint {int(np.argmax(which))} is {kind}")
+            joint = int(np.argmin(right))
+            kind = "too fast" if not slow[joint] else "beyond its limit"
+            self.protective_stop(f"the commanded joint {joint} is {kind}")

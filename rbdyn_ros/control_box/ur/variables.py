@@ -126,7 +126,8 @@ def _out(
 
 def _constant(name: str, kind: str, value: float, meaning: str = "") -> OutputVariable:
     count = TYPES[kind][1]
-    found = value if count == 1 else np.full(count, value)
+    one = value if kind in ("DOUBLE", "VECTOR3D", "VECTOR6D") else int(value)
+    found = one if count == 1 else np.full(count, one)
     return OutputVariable(name, kind, "absent", meaning or f"{value:g}", lambda _: found)
 
 
