@@ -68,8 +68,10 @@ DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
 POLICY = ["onnxruntime>=1.17"]  # networks of learned policies
-# an unmodified client of the control box
-BOX_TEST = ["pylibfranka>=0.21; platform_machine == 'x86_64'"]
+# unmodified clients of the control boxes
+BOX_TEST = [
+    f"{name}; platform_machine == 'x86_64'" for name in ("pylibfranka>=0.21", "ur-rtde>=1.6")
+]
 TEST = [
     *GYM,
     *IK,

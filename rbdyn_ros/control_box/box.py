@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread of a control box: it connects a loop with the servers of the arm and of the hand."""
+"""The thread of a control box: it connects a loop with the servers of an arm."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import contextlib
 import select
 import threading
 import time
-from collections.abc import Callable, Collection
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from rbdyn_ros.control_box.franka import packets
-from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.gripper import EVERY, GripperServer
-from rbdyn_ros.control_box.franka.limits import CYCLE
-from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import MeasuredArm
-from rbdyn_ros.control_box.sockets import Endpoint
-from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.control_box.arm import BoxedJoints
+from rbdyn_ros.control_box.laws import Torques
+from rbdyn_ros.control_box.sockets import End
+from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import realtime
 from rbdyn_ros.runtime.loop import Loop
@@ -30,12 +27,7 @@ from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 
-#: In lock-step a motion that waits for its first command gets a state at once, the next after a
-#: while, and more after longer ones [s]: libfranka takes one state to see that the motion has
-#: begun, and another to answer it. A client that answers sooner always answers the same state.
-PAUSES = (0.05, 2.0)
-#: A client that gets no new state gets the last one again after this time [s]. It ignores the
-#: packet, as it knows its number, but knows that the box is there.
+#: A box without a new state looks at its sockets after this time [s].
 AGAIN = 0.1
 #: The longest time without a look at whether the box is to end [s].
 LOOK = 0.1
@@ -81,66 +73,71 @@ def without_channel(faults: Faults) -> Faults:
     return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
 
 
-class FrankaBox:
-    """A control box of Franka for an arm of a loop.
+class BoxedRobot(Protocol):
+    """The state machine of an arm, as its box and the services of a node see it."""
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the client has to send a command now."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing changes until a client wants something."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether it comes to rest without a client."""
+
+    def restart(self) -> None:
+        """Begin anew after the simulated arm was reset."""
+
+    def reboot(self) -> None:
+        """Begin as after switching on."""
+
+    def press_user_stop(self, pressed: bool) -> None:
+        """Press or release the button that stops the arm."""
+
+    def guide(self, on: bool) -> bool:
+        """Begin or end guiding by hand; return whether the arm may be guided now."""
+
+
+class ControlBox(ABC):
+    """The thread that connects an arm of a loop with its servers.
 
     Args:
-        loop: it simulates the arm with a tick of 1 ms. In lock-step it must be `locked`, and wait
-            forever: the box paces it.
+        loop: it simulates the arm. In lock-step it must be `locked`, and wait forever: the box
+            paces it.
         arm: the robot.
-        address: where it listens, at TCP 1337 and 1338.
         log: takes sentences; called in the thread of the box.
         patience: in lock-step, how long a cycle waits for the client's command [s].
         peers: all boxes of the loop, this one among them; None: it is the only one.
-        number: of the box among them.
 
     Attributes:
+        robot: the state machine of the arm.
         seen: in lock-step, the version of the newest state that the box looked at.
         idle: whether the box lets time stand at this state, if the others do.
-        robot, gripper: the servers; gripper is None without a hand.
         failure: the error that ended the thread.
-
-    Raises:
-        RbdynError: the tick of the loop is not 1 ms, or a port is in use.
     """
+
+    robot: BoxedRobot
+    #: Largest speed of each joint [rad/s], (n,).
+    fastest: np.ndarray
 
     def __init__(
         self,
         loop: Loop,
-        arm: FrankaArm,
-        address: str = "127.0.0.1",
-        log: Callable[[str], object] = print,
-        patience: float = 1.0,
-        peers: Collection[FrankaBox] | None = None,
-        number: int = 0,
+        arm: BoxedJoints,
+        log: Callable[[str], object],
+        patience: float,
+        peers: Collection[ControlBox] | None,
     ) -> None:
-        if loop.period_ns != round(CYCLE * NANOSECONDS):
-            raise refusal(
-                f"a tick has {loop.period_ns * 1e-6:g} ms; a control box of Franka needs 1 ms: "
-                "timestep 0.001 and control_decimation 1"
-            )
         self._loop, self._arm, self._log = loop, arm, log
-        self._patience = patience
-        self._peers: Collection[FrankaBox] = [self] if peers is None else peers
+        self._patience, self._period = patience, loop.period_ns / NANOSECONDS
+        self._peers: Collection[ControlBox] = [self] if peers is None else peers
         self.seen, self.idle = 0, False
         self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
-        _rehearse(arm)
-        self.robot = RobotServer(arm, log)
-        self._ends = [Endpoint(self.robot, "robot", address, packets.ROBOT_PORT, log)]
-        self.gripper: GripperServer | None = None
-        try:
-            if len(arm.fingers):
-                self.gripper = GripperServer(arm, log)
-                port = packets.GRIPPER_PORT
-                self._ends.append(Endpoint(self.gripper, "gripper", address, port, log))
-        except Exception:
-            self._ends[0].close()
-            raise
-        seed = loop.settings.seed
-        self._states, self._commands = (WireLine(seed, k, number) for k in (0, 1))
-        self._dofs = np.concatenate([arm.dofs, arm.fingers])
-        self._given, self._last = 0, b""  # the newest state that the client got
-        self._tick = self._cycles = self._unrest = 0
+        self._dofs = arm.driven
+        self._tick = self._unrest = 0
         self._began = 0  # the tick of the first state, or of the last one that was set
         self._epoch = -1
         self._q = loop.start_position[arm.qposadr]
@@ -150,13 +147,53 @@ class FrankaBox:
         self._thread = threading.Thread(target=self._run, name="rbdyn-box", daemon=True)
 
     @property
+    @abstractmethod
+    def ends(self) -> Sequence[End]:
+        """The servers behind their sockets."""
+
+    @property
+    @abstractmethod
     def wire(self) -> WireFaults:
         """The faults of the wire; they may be set at any time."""
-        return WireFaults(self._states.faults, self._commands.faults)
 
     @wire.setter
-    def wire(self, faults: WireFaults) -> None:
-        self._states.faults, self._commands.faults = faults.states, faults.commands
+    @abstractmethod
+    def wire(self, faults: WireFaults) -> None: ...
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Forget packets under way."""
+
+    @abstractmethod
+    def _report(self, state: LoopState, ticks: int) -> bool:
+        """Observe a state and send it; return whether a client got a new one."""
+
+    @abstractmethod
+    def _idles(self) -> bool:
+        """Whether nothing happens that a client or the arm waits for."""
+
+    @abstractmethod
+    def _stand(self) -> bool:
+        """In lock-step, let time stand while nothing happens; return whether it stood."""
+
+    @abstractmethod
+    def _exchange(self, timeout: float, tick: int | None = None) -> None:
+        """Serve the sockets; wait for the command that answers the newest state.
+
+        Args:
+            timeout: [s].
+            tick: now; None: time stands, and the wire has no delays.
+        """
+
+    @abstractmethod
+    def _act(self, tick: int) -> list[Torques]:
+        """Take the commands that arrive at a tick; return the torques of the driven dofs."""
+
+    def _repeat(self) -> None:  # noqa: B027 - a box may have nothing to repeat
+        """Tell the client that the box is there, without a new state."""
+
+    def _restart(self) -> None:  # noqa: B027 - a box may have nothing beside its robot
+        """Begin anew after state or time were set."""
 
     def start(self) -> None:
         """Start the thread; before or after the loop."""
@@ -167,7 +204,7 @@ class FrankaBox:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-        for end in self._ends:
+        for end in self.ends:
             end.close()
 
     def do(self, action: Callable[[], T]) -> Future[T]:
@@ -192,10 +229,9 @@ class FrankaBox:
 
     def reboot(self) -> None:
         """Reboot at once: clients lose their connections, the arm brakes; only inside `do`."""
-        for end in self._ends:
+        for end in self.ends:
             end.hang_up("the box reboots")
-        self._states.clear()
-        self._commands.clear()
+        self._forget()
         self.robot.reboot()
 
     def _act_as_asked(self) -> None:
@@ -227,14 +263,9 @@ class FrankaBox:
         """Tell the client a state, take its command, and give the torques for the next tick."""
         began = time.monotonic()
         self._act_as_asked()
-        ticks = self._follow_time(state)
+        fresh = self._report(state, self._follow_time(state))
         tick = state.tick
-        self._states.send(tick, self.robot.observe(_measured(self._arm, state), ticks))
         self._unrest = self._unrest + 1 if self.robot.settles else 0
-        fresh = False
-        for packet in self._states.arrived(tick):
-            fresh = self._deliver(packet) or fresh
-        self._tell_gripper(state)
         if self._lockstep:
             self._meet(version)
             stood = self._stand()
@@ -243,29 +274,23 @@ class FrankaBox:
             if not stood:
                 self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
         else:
-            until_next = self._loop.period_ns / NANOSECONDS - (time.monotonic() - began) - AHEAD
+            until_next = self._period - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)
-        for data in reversed(self._commands.arrived(tick)):
-            self.robot.command(data)
-        parts = [self.robot.act()]
-        if self.gripper is not None:
-            parts.append(self.gripper.act())
+        parts = self._act(tick)
         numbers = {n: np.concatenate([getattr(part, n) for part in parts]) for n in NUMBERS}
         command = Command(self._dofs, np.full(len(self._dofs), IMPEDANCE), **numbers)
         self._loop.orders.command(command, tick if self._lockstep else None)
-        for end in self._ends:
+        for end in self.ends:
             end.flush()
 
     def _follow_time(self, state: LoopState) -> int:
         """Return the ticks since the last state; begin anew if somebody set state or time."""
         q, ticks = state.qpos[self._arm.qposadr], state.tick - self._tick
-        most = JUMP * CYCLE * self._arm.limits.velocity * max(ticks, 1)
+        most = JUMP * self._period * self.fastest * max(ticks, 1)
         if state.epoch != self._epoch or (np.abs(q - self._q) > most).any():
-            self._states.clear()
-            self._commands.clear()
+            self._forget()
             self._began, ticks = state.tick, 1
-            if self.gripper is not None:
-                self.gripper.restart()
+            self._restart()
         self._q, self._tick, self._epoch = q.copy(), state.tick, state.epoch
         if self._is_starting:
             self.robot.restart()
@@ -274,30 +299,6 @@ class FrankaBox:
     @property
     def _is_starting(self) -> bool:
         return self._tick - self._began < STARTING
-
-    def _deliver(self, packet: bytes) -> bool:
-        """Send a state to the client; return whether it is newer than all before."""
-        self._ends[0].send(packet)
-        number = int.from_bytes(packet[:8], "little")
-        fresh = number > self._given
-        if fresh:
-            self._given, self._last = number, packet
-        return fresh
-
-    def _repeat(self) -> None:
-        if self._last and not self._states.faults.dead:
-            self._ends[0].send(self._last)
-
-    def _tell_gripper(self, state: LoopState | None) -> None:
-        if self.gripper is None:
-            return
-        at = self._arm.fingers_at
-        if state is not None:
-            packet = self.gripper.observe(state.qpos[at], state.qvel[self._arm.fingers])
-        else:
-            packet = self.gripper.packet()
-        if packet is not None and not self._states.faults.dead:
-            self._ends[1].send(packet)
 
     def _meet(self, version: int) -> None:
         """In lock-step, wait until all boxes have looked at this state."""
@@ -311,42 +312,6 @@ class FrankaBox:
     def _is_outdated(self) -> bool:
         return self._loop.readout.newer(self.seen, 0.0) is not None
 
-    def _stand(self) -> bool:
-        """In lock-step, let time stand while nothing happens that a client waits for.
-
-        Returns:
-            whether time stood; then the first command of a motion may have come.
-        """
-        sent, due, stood = 0, 0.0, False
-        while not (self._ended.is_set() or self._asked or self._is_outdated()):
-            if not self._stands():
-                break
-            stood = True
-            left = due - time.monotonic()
-            self._exchange(min(max(left, 0.0), AGAIN) if self.robot.waits_to_begin else CYCLE)
-            if not self._stands():
-                break
-            if self.robot.waits_to_begin and time.monotonic() < due:
-                self._repeat()
-                continue
-            if not self._states.faults.dead:
-                self._deliver(self.robot.packet())
-            sent = sent + 1 if self.robot.waits_to_begin else 0
-            due = time.monotonic() + PAUSES[min(sent, 2) - 1] if sent else 0.0
-            self._cycles += 1
-            if self._cycles % EVERY == 0:
-                self._tell_gripper(None)
-        return stood
-
-    def _stands(self) -> bool:
-        """Whether time stands: before the first command of a motion, or while all boxes idle."""
-        together = self._idles() and all(peer.idle for peer in self._peers)
-        return self.robot.waits_to_begin or together
-
-    def _idles(self) -> bool:
-        still = self.gripper is None or self.gripper.rests
-        return self.robot.waits_to_begin or (self.robot.rests and still)
-
     def _listens(self) -> bool:
         """Whether requests are served now.
 
@@ -355,46 +320,7 @@ class FrankaBox:
         unrest = self._lockstep and self.robot.settles and self._unrest < MOST_UNREST
         return not (self._is_starting or unrest)
 
-    def _exchange(self, timeout: float, tick: int | None = None) -> None:
-        """Serve the sockets; wait for the command that answers the newest state.
-
-        Args:
-            timeout: [s].
-            tick: now; None: time stands, and the wire has no delays.
-        """
-        until = time.monotonic() + timeout
-        while True:
-            wait = min(max(until - time.monotonic(), 0.0), LOOK)
-            sockets = [each for end in self._ends for each in end.sockets]
-            select.select(sockets, [], [], wait)
-            if self._listens():
-                for end in self._ends:
-                    end.serve()
-            answered = False
-            for data in self._ends[0].datagrams():
-                number = self.robot.answered_by(data)
-                if number == 0:
-                    continue  # no command for now
-                answered = answered or number >= self._given
-                if tick is not None:
-                    self._commands.send(tick, data)
-                elif not self._commands.faults.dead:
-                    self.robot.command(data)
-            ended = self._ended.is_set() or not self._ends[0].connected
-            begun = tick is None and not self._stands()
-            if answered or begun or ended or time.monotonic() >= until:
-                return
-
-
-def _rehearse(arm: FrankaArm) -> None:
-    """Compile all kernels, so that no cycle waits for them."""
-    rehearsal = RobotServer(arm, lambda _: None)
-    middle, still = 0.5 * (arm.lower + arm.upper), np.zeros(7)
-    rehearsal.observe(MeasuredArm(middle, still, still, still, still))
-    rehearsal.act()
-
-
-def _measured(arm: FrankaArm, state: LoopState) -> MeasuredArm:
-    n = len(state.measured) // 3
-    q, dq, effort = (state.measured[k * n :][arm.dofs] for k in range(3))
-    return MeasuredArm(q, dq, effort, state.qacc[arm.dofs], state.stick_qfrc[arm.dofs])
+    def _wait(self, timeout: float) -> None:
+        """Wait for something at a socket [s]."""
+        sockets = [each for end in self.ends for each in end.sockets]
+        select.select(sockets, [], [], min(max(timeout, 0.0), LOOK))

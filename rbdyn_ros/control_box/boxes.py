@@ -13,9 +13,15 @@ import numpy as np
 
 from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import as_number, count, finite
-from rbdyn_ros.control_box.box import FrankaBox, WireFaults, without_channel
-from rbdyn_ros.control_box.franka.arm import FrankaArm, with_rotors
+from rbdyn_ros.control_box.arm import BoxedJoints, with_rotors
+from rbdyn_ros.control_box.box import ControlBox, WireFaults, without_channel
+from rbdyn_ros.control_box.franka import arm as franka_arm
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.box import FrankaBox
 from rbdyn_ros.control_box.sockets import check_address
+from rbdyn_ros.control_box.ur import arm as ur_arm
+from rbdyn_ros.control_box.ur.arm import UrArm
+from rbdyn_ros.control_box.ur.box import UrBox
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal, shown
@@ -29,8 +35,29 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NAMED = re.compile(r"(?:(?P<prefix>.+)/)?(?P<kind>[a-z]+)(?:@(?P<address>[0-9.]+))?")
-#: A usual pose of the arm [rad].
-READY = (0.0, -np.pi / 4, 0.0, -3.0 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxKind:
+    """A kind of control box.
+
+    Attributes:
+        arm: finds its arm in a Model, by a description and a prefix.
+        box: makes the box of a loop and an arm.
+        joints: what the names of the arm's joints end with.
+        ready: a usual pose of the arm [rad].
+    """
+
+    arm: Callable[[Model, Description, str], Any]
+    box: Callable[..., ControlBox]
+    joints: re.Pattern[str]
+    ready: tuple[float, ...]
+
+
+KINDS = {
+    "franka": BoxKind(FrankaArm, FrankaBox, franka_arm.ARM_JOINT, franka_arm.READY),
+    "ur": BoxKind(UrArm, UrBox, ur_arm.ARM_JOINT, ur_arm.READY),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +66,46 @@ class BoxName:
 
     Attributes:
         prefix: of the names of the arm's joints; empty: the only arm.
+        kind: of the box.
         address: an IPv4 address.
     """
 
     prefix: str
+    kind: BoxKind
     address: str
 
     @staticmethod
     def parsed(text: str) -> BoxName:
-        """Read [ROBOT/]franka[@ADDRESS].
+        """Read [ROBOT/]KIND[@ADDRESS].
 
         Raises:
             RbdynError: it has another form.
         """
         found = _NAMED.fullmatch(text)
-        if found is None or found["kind"] != "franka":
+        if found is None or found["kind"] not in KINDS:
+            kinds = " or ".join(KINDS)
             raise refusal(
-                f"{quote(text)} is not a control box; expected franka, franka@127.0.0.2, or with "
-                "the robot of a scene left/franka@127.0.0.2"
+                f"{quote(text)} is not a control box; expected {kinds}, or with an address "
+                "franka@127.0.0.2, or with the robot of a scene left/franka@127.0.0.2"
             )
         prefix = f"{found['prefix']}/" if found["prefix"] else ""
-        return BoxName(prefix, found["address"] or "127.0.0.1")
+        return BoxName(prefix, KINDS[found["kind"]], found["address"] or "127.0.0.1")
+
+    def arm(self, m: Model, description: Description) -> BoxedJoints:
+        """Return its arm in a Model.
+
+        Raises:
+            RbdynError: the Model has no such arm.
+        """
+        found: BoxedJoints = self.kind.arm(m, description, self.prefix)
+        return found
 
 
 def equipped(m: Model, boxes: Sequence[str]) -> Model:
     """Return the Model for a simulation with boxes: joints of an arm have rotors."""
     for text in boxes:
-        m = with_rotors(m, BoxName.parsed(text).prefix)
+        name = BoxName.parsed(text)
+        m = with_rotors(m, name.prefix, name.kind.joints)
     return m
 
 
@@ -86,8 +126,7 @@ def boxed(
     Raises:
         RbdynError: a name or an arm is refused.
     """
-    arms = [FrankaArm(m, description, BoxName.parsed(text).prefix) for text in boxes]
-    own = [dofs for arm in arms for dofs in (arm.dofs, arm.fingers)]
+    own = [BoxName.parsed(text).arm(m, description).driven for text in boxes]
     others = [] if settings.lockstep_dofs is None else [settings.lockstep_dofs]
     locked = settings.time_mode == MODES_OF_TIME[LOCKSTEP]
     held = np.zeros(m.nv, np.int64) if settings.held is None else settings.held.copy()
@@ -143,21 +182,20 @@ class Boxes:
         anywhere: bool = False,
     ) -> None:
         self._loop = loop
-        self.by_prefix: dict[str, FrankaBox] = {}
+        self.by_prefix: dict[str, ControlBox] = {}
         try:
             for number, name in enumerate(_parsed(names)):
                 if warning := check_address(name.address, anywhere):
                     warn(warning)
-                arm = FrankaArm(loop.m, description, name.prefix)
-                peers = self.by_prefix.values()
-                box = FrankaBox(loop, arm, name.address, log, patience, peers, number)
+                arm, peers = name.arm(loop.m, description), self.by_prefix.values()
+                box = name.kind.box(loop, arm, name.address, log, patience, peers, number)
                 self.by_prefix[name.prefix] = box
         except Exception:
             self.close()
             raise
 
     @property
-    def all(self) -> tuple[FrankaBox, ...]:
+    def all(self) -> tuple[ControlBox, ...]:
         """The boxes, in the order of their names."""
         return tuple(self.by_prefix.values())
 
@@ -237,7 +275,8 @@ class BoxedArm:
         qpos = m.qpos0.copy()
         if start is None:
             for text in boxes:
-                qpos[FrankaArm(m, description, BoxName.parsed(text).prefix).qposadr] = READY
+                box = BoxName.parsed(text)
+                qpos[box.arm(m, description).qposadr] = box.kind.ready
         own = m.jnt_dofnum == 1
         chosen([*(start or {})], np.array(m.jnt_names)[own].tolist(), "joint", prefix="start: ")
         for name, position in (start or {}).items():

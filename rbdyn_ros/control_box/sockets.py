@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sockets of a server: one client by TCP, and datagrams to and from it by UDP."""
+"""The sockets of servers: one client by TCP with datagrams beside it, or several clients."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from rbdyn_ros.errors import quote, refusal
 
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
-#: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more.
-PIECE = 512
+#: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more; and
+#: of a stream of programs, or of one with large packets.
+PIECE, LARGE_PIECE = 512, 65536
+#: Clients of a hub at a time.
+MOST_CLIENTS = 8
 #: A client that leaves more than this unread is disconnected [bytes].
 MOST_UNSENT = 2**20
 #: Datagrams that are read in one cycle; a flood waits.
 MOST = 32
 
 
-class Server(Protocol):
-    """A state machine behind sockets."""
+class Session(Protocol):
+    """A state machine behind a connection.
 
-    udp_port: int
+    Attributes:
+        is_full: whether it takes no bytes for now.
+    """
 
-    def open(self) -> None:
-        """Begin with a new client."""
+    is_full: bool
 
     def close(self) -> None:
         """Let the client go."""
@@ -39,7 +44,118 @@ class Server(Protocol):
         """Return what goes to the client."""
 
 
-class Endpoint:
+class Server(Session, Protocol):
+    """A state machine that serves one client after the other.
+
+    Attributes:
+        udp_port: where datagrams go, or 0.
+    """
+
+    udp_port: int
+
+    def open(self) -> None:
+        """Begin with a new client."""
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Gone(Exception):  # noqa: N818 - no error: clients come and go
+    """A client has left, or must leave; the message completes `the client ...`."""
+
+
+class Peer(Generic[S]):
+    """The connection of a client; it never waits.
+
+    Attributes:
+        session: the state machine behind it.
+        where: the address and port of the client.
+        busy: whether the client has not taken all bytes so far.
+    """
+
+    def __init__(self, client: socket.socket, where: tuple[str, int], session: S) -> None:
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket, self.where, self.session = client, where, session
+        self._unsent = b""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the client has not taken all bytes so far."""
+        return bool(self._unsent)
+
+    def receive(self, most: int) -> bytes:
+        """Return bytes from the client, perhaps none.
+
+        Raises:
+            Gone: it left.
+        """
+        try:
+            data = self.socket.recv(most)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise Gone(f"is gone: {error.strerror}") from None
+        if not data:
+            raise Gone("left")
+        return data
+
+    def request(self, data: bytes) -> None:
+        """Pass bytes to the session.
+
+        Raises:
+            Gone: they are not of the protocol.
+        """
+        try:
+            self.session.request(data)
+        except ValueError as error:
+            raise Gone(f"is disconnected: {error}") from None
+
+    def flush(self) -> None:
+        """Send the answers that the client can take now.
+
+        Raises:
+            Gone: it left, or leaves too many bytes unread.
+        """
+        self._unsent += self.session.answers()
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[self.socket.send(self._unsent) :]
+        except BlockingIOError:
+            if len(self._unsent) > MOST_UNSENT:
+                text = f"is disconnected: it reads no answers, {MOST_UNSENT} bytes wait"
+                raise Gone(text) from None
+        except OSError as error:
+            raise Gone(f"is gone: {error.strerror}") from None
+
+
+class End(ABC):
+    """A port of a box."""
+
+    @property
+    @abstractmethod
+    def sockets(self) -> list[socket.socket]:
+        """The sockets to wait at."""
+
+    @property
+    @abstractmethod
+    def connected(self) -> bool:
+        """Whether there is a client."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Send the answers that clients can take now."""
+
+    @abstractmethod
+    def hang_up(self, why: str) -> None:
+        """End the connections; `why` goes to the log."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all sockets."""
+
+
+class Endpoint(End):
     """Listens for one client of a server; for one thread.
 
     Args:
@@ -57,64 +173,48 @@ class Endpoint:
     ) -> None:
         self.server, self._name, self._log = server, name, log
         self._where = (address, port)
-        self._client: socket.socket | None = None
-        self._peer = ("", 0)
-        self._unsent = b""
-        self._listener = _opened(name, socket.SOCK_STREAM, address, port)
-        self._udp = _opened(name, socket.SOCK_DGRAM, address, 0)
+        self._peer: Peer[Server] | None = None
+        self._listener = opened(name, socket.SOCK_STREAM, address, port)
+        self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
         self._listener.listen(4)
 
     @property
     def sockets(self) -> list[socket.socket]:
         """The sockets to wait at."""
-        client = [] if self._client is None else [self._client]
+        client = [] if self._peer is None else [self._peer.socket]
         return [self._listener, self._udp, *client]
 
     @property
     def connected(self) -> bool:
         """Whether there is a client."""
-        return self._client is not None
+        return self._peer is not None
 
     def serve(self) -> None:
         """Accept a client, and pass bytes in both directions; never wait."""
         self._accept()
-        if self._client is None:
+        if self._peer is None:
             return
         try:
-            data = self._client.recv(PIECE)
-            if not data:
-                self._leave("left")
-                return
-            self.server.request(data)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            self._leave(f"is gone: {error.strerror}")
-            return
-        except ValueError as error:
-            self._leave(f"is disconnected: {error}")
-            return
-        self.flush()
+            if data := self._peer.receive(PIECE):
+                self._peer.request(data)
+            self._peer.flush()
+        except Gone as gone:
+            self._leave(str(gone))
 
     def flush(self) -> None:
         """Send the answers that the client can take now."""
-        if self._client is None:
+        if self._peer is None:
             return
-        self._unsent += self.server.answers()
         try:
-            while self._unsent:
-                self._unsent = self._unsent[self._client.send(self._unsent) :]
-        except BlockingIOError:
-            if len(self._unsent) > MOST_UNSENT:
-                self._leave(f"is disconnected: it reads no answers, {MOST_UNSENT} bytes wait")
-        except OSError as error:
-            self._leave(f"is gone: {error.strerror}")
+            self._peer.flush()
+        except Gone as gone:
+            self._leave(str(gone))
 
     def send(self, packet: bytes) -> None:
         """Send a datagram to the client, if it named its port."""
-        if self._client is not None and self.server.udp_port:
+        if self._peer is not None and self.server.udp_port:
             with contextlib.suppress(OSError):  # it counts as lost
-                self._udp.sendto(packet, (self._peer[0], self.server.udp_port))
+                self._udp.sendto(packet, (self._peer.where[0], self.server.udp_port))
 
     def datagrams(self) -> list[bytes]:
         """Return the datagrams that came from the client."""
@@ -124,37 +224,37 @@ class Endpoint:
                 data, sender = self._udp.recvfrom(DATAGRAM)
             except OSError:
                 break
-            if self._client is not None and sender == (self._peer[0], self.server.udp_port):
+            if self._peer is None:
+                continue
+            if sender == (self._peer.where[0], self.server.udp_port):
                 found.append(data)
         return found
 
     def _accept(self) -> None:
         try:
-            client, peer = self._listener.accept()
+            client, where = self._listener.accept()
         except OSError:
             return
-        if self._client is not None:
+        if self._peer is not None:
             self._log(
-                f"{self._name}: {peer[0]} tried to connect; this box serves {self._peer[0]} and "
-                "has one client at a time"
+                f"{self._name}: {where[0]} tried to connect; this box serves "
+                f"{self._peer.where[0]} and has one client at a time"
             )
             client.close()
             return
-        client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._client, self._peer, self._unsent = client, peer, b""
+        self._peer = Peer(client, where, self.server)
         self.server.open()
-        self._log(f"{self._name}: a client connects from {peer[0]}")
+        self._log(f"{self._name}: a client connects from {where[0]}")
 
     def hang_up(self, why: str) -> None:
         """End the connection with the client, if there is one; `why` goes to the log."""
-        if self._client is not None:
+        if self._peer is not None:
             self._leave(f"is disconnected: {why}")
 
     def _leave(self, why: str) -> None:
-        assert self._client is not None
-        self._client.close()
-        self._client = None
+        assert self._peer is not None
+        self._peer.socket.close()
+        self._peer = None
         self._log(f"{self._name}: the client {why}")
         self.server.close()
 
@@ -162,9 +262,121 @@ class Endpoint:
         """Close all sockets."""
         for each in self.sockets:
             each.close()
-        if self._client is not None:
-            self._client = None
+        if self._peer is not None:
+            self._peer = None
             self.server.close()
+
+
+class Hub(End, Generic[S]):
+    """Listens for several clients, each with a session of its own; for one thread.
+
+    Args:
+        make: a session for a new client.
+        name: of the server in messages.
+        address, port: where it listens.
+        log: takes a sentence.
+        piece: bytes of a client that are read in one cycle.
+
+    Attributes:
+        peers: the clients.
+
+    Raises:
+        RbdynError: the system refuses the port.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], S],
+        name: str,
+        address: str,
+        port: int,
+        log: Callable[[str], object],
+        piece: int = PIECE,
+    ) -> None:
+        self._make, self._name, self._log, self._piece = make, name, log, piece
+        self.peers: list[Peer[S]] = []
+        self._listener = opened(name, socket.SOCK_STREAM, address, port)
+        self._listener.listen(MOST_CLIENTS)
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """The sockets to wait at."""
+        return [self._listener, *(peer.socket for peer in self.peers)]
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a client."""
+        return bool(self.peers)
+
+    def receive(self) -> list[tuple[Peer[S], bytes]]:
+        """Accept clients, and return what came from each; never wait."""
+        self._accept()
+        ready = [peer for peer in self.peers if not peer.session.is_full]
+        came = [(peer, self._received(peer)) for peer in ready]
+        return [item for item in came if item[1]]
+
+    def _received(self, peer: Peer[S]) -> bytes:
+        try:
+            return peer.receive(self._piece)
+        except Gone as gone:
+            self._leave(peer, str(gone))
+            return b""
+
+    def pass_on(self, peer: Peer[S], data: bytes) -> None:
+        """Give a client's bytes to its session, and send the answers."""
+        if peer not in self.peers:
+            return  # it left while they were on the wire
+        try:
+            peer.request(data)
+        except Gone as gone:
+            self._leave(peer, str(gone))
+        else:
+            self._flush(peer)
+
+    def flush(self) -> None:
+        """Send the answers that the clients can take now."""
+        for peer in [*self.peers]:
+            self._flush(peer)
+
+    def _flush(self, peer: Peer[S]) -> None:
+        try:
+            peer.flush()
+        except Gone as gone:
+            self._leave(peer, str(gone))
+
+    def _accept(self) -> None:
+        try:
+            client, where = self._listener.accept()
+        except OSError:
+            return
+        if len(self.peers) >= MOST_CLIENTS:
+            self._log(
+                f"{self._name}: {where[0]} tried to connect; this box serves {MOST_CLIENTS} "
+                "clients at a time"
+            )
+            client.close()
+            return
+        self.peers.append(Peer(client, where, self._make()))
+        self._log(f"{self._name}: a client connects from {where[0]}")
+
+    def hang_up(self, why: str) -> None:
+        """End the connections; `why` goes to the log."""
+        for peer in [*self.peers]:
+            self._leave(peer, f"is disconnected: {why}")
+
+    def _leave(self, peer: Peer[S], why: str) -> None:
+        peer.socket.close()
+        self.peers.remove(peer)
+        self._log(f"{self._name}: the client {why}")
+        peer.session.close()
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for each in self.sockets:
+            each.close()
+        for peer in self.peers:
+            peer.session.close()
+        self.peers = []
 
 
 def check_address(address: str, anywhere: bool) -> str:
@@ -188,17 +400,22 @@ def check_address(address: str, anywhere: bool) -> str:
     return f"the control box at {address} can be reached from other machines, without a password"
 
 
-def _opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socket.socket:
-    opened = socket.socket(socket.AF_INET, kind)
-    opened.setblocking(False)
+def opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socket.socket:
+    """Return a socket that is bound and does not wait.
+
+    Raises:
+        RbdynError: the system refuses the port.
+    """
+    found = socket.socket(socket.AF_INET, kind)
+    found.setblocking(False)
     try:
         if kind == socket.SOCK_STREAM:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind((address, port))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((address, port))
     except OSError as error:
-        opened.close()
+        found.close()
         raise refusal(
             f"{name} cannot listen at {address} port {port}: {error.strerror}; end the other "
             "program, or give the box another address, as franka@127.0.0.2"
         ) from error
-    return opened
+    return found

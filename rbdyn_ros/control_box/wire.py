@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets between a client and a box, with faults: lost, late, doubled, overtaken, or none at all.
 
+Over TCP nothing is lost or overtaken: what the network loses comes again later, and all behind it
+waits.
+
 Random numbers are functions of seed, tick and purpose (runtime/kernels/noise.py), so in lock-step
 the same seed gives the same faults.
 """
@@ -8,11 +11,14 @@ the same seed gives the same faults.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 
 #: Boxes of a loop with random numbers of their own.
 MOST_BOXES = 1024
+#: Packets that wait in a broken TCP connection; the sender leaves out more.
+MOST_QUEUED = 4096
 #: Uses of random numbers of a line.
 _DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
 
@@ -37,40 +43,53 @@ class LineFaults:
 FAULTLESS = LineFaults()
 
 
-class WireLine:
+P = TypeVar("P")
+
+
+class WireLine(Generic[P]):
     """One direction of the wire.
 
     Args:
         seed: of the random numbers.
         direction: 0 for states, 1 for commands.
         number: of the box; each has its own random numbers.
+        again: over TCP, ticks until a lost packet comes again; 0: datagrams.
 
     Attributes:
         faults: they may change at any time.
     """
 
-    def __init__(self, seed: int, direction: int, number: int = 0) -> None:
+    def __init__(self, seed: int, direction: int, number: int = 0, again: int = 0) -> None:
         self.faults = FAULTLESS
+        self._again, self._last = again, 0
         self._seed, self._direction, self._number = seed, direction, number
         self._tick = self._nth = 0  # of the last packet: its tick, and its number in the tick
-        self._way: list[tuple[int, int, bytes]] = []  # when it comes, its number, the packet
+        self._way: list[tuple[int, int, P]] = []  # when it comes, its number, the packet
         self._count = 0
         self._drawn(0, _DROP)  # it is compiled before a client waits
 
-    def send(self, tick: int, packet: bytes) -> None:
+    def send(self, tick: int, packet: P) -> None:
         """Send a packet at a tick."""
         f = self.faults
         self._count += 1
         self._nth = self._nth + 1 if tick == self._tick else 0
         self._tick = tick
+        if self._again:
+            self._queue(tick, packet)
+            return
         if f.dead or self._drawn(tick, _DROP) < f.drop:
             return
         self._enter(tick, _JITTER, packet)
         if self._drawn(tick, _DOUBLE) < f.double:
             self._enter(tick, _AGAIN, packet)
 
-    def arrived(self, tick: int) -> list[bytes]:
-        """Return the packets that come at a tick; the newest first, so it overtakes the others."""
+    def arrived(self, tick: int) -> list[P]:
+        """Return the packets that come at a tick; the newest first, so it overtakes the others.
+
+        Over TCP they come in their order.
+        """
+        if self._again and self.faults.dead:
+            return []  # it comes when the link is back
         here = [item for item in self._way if item[0] <= tick]
         self._way = [item for item in self._way if item[0] > tick]
         return [packet for _, _, packet in sorted(here, key=lambda item: -item[1])]
@@ -78,8 +97,19 @@ class WireLine:
     def clear(self) -> None:
         """Forget packets under way."""
         self._way.clear()
+        self._last = 0
 
-    def _enter(self, tick: int, use: int, packet: bytes) -> None:
+    def _queue(self, tick: int, packet: P) -> None:
+        """Send a packet over TCP: after all before it."""
+        f = self.faults
+        if len(self._way) >= MOST_QUEUED:
+            return  # the sender's buffer is full
+        lost = self._drawn(tick, _DROP) < f.drop
+        late = f.delay + int(self._drawn(tick, _JITTER) * (f.jitter + 1))
+        self._last = max(self._last, tick + late + (self._again if lost else 0))
+        self._way.append((self._last, -self._count, packet))
+
+    def _enter(self, tick: int, use: int, packet: P) -> None:
         late = self.faults.delay + int(self._drawn(tick, use) * (self.faults.jitter + 1))
         self._way.append((tick + late, self._count, packet))
 

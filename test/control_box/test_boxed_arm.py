@@ -15,8 +15,8 @@ from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.control_box.boxes import READY
 from rbdyn_ros.control_box.franka import packets
+from rbdyn_ros.control_box.franka.arm import READY
 from rbdyn_ros.control_box.franka.packets import Request
 from rbdyn_ros.control_box.wire import LineFaults, WireLine
 from rbdyn_ros.share import bundled_robot

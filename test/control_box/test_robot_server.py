@@ -9,9 +9,9 @@ from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.control_box.boxes import READY, BoxName, equipped
+from rbdyn_ros.control_box.boxes import BoxName, equipped
 from rbdyn_ros.control_box.franka import packets
-from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.arm import READY, FrankaArm
 from rbdyn_ros.control_box.franka.gripper import GripperServer
 from rbdyn_ros.control_box.franka.packets import (
     GripperRequest,
@@ -20,9 +20,10 @@ from rbdyn_ros.control_box.franka.packets import (
     MoveStatus,
     Request,
 )
-from rbdyn_ros.control_box.franka.paths import Stream, joint_error
+from rbdyn_ros.control_box.franka.paths import joint_error
 from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import MeasuredArm
+from rbdyn_ros.control_box.paths import Stream
+from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import check_address
 from rbdyn_ros.description.source import read
 from rbdyn_ros.share import bundled_robot

@@ -12,13 +12,13 @@ import struct
 
 import numpy as np
 
-from rbdyn_ros.control_box.boxes import READY
 from rbdyn_ros.control_box.franka import packets
-from rbdyn_ros.control_box.franka.arm import FrankaArm, Load
+from rbdyn_ros.control_box.franka.arm import READY, FrankaArm
 from rbdyn_ros.control_box.franka.gripper import GripperServer
 from rbdyn_ros.control_box.franka.packets import GripperRequest, Request
 from rbdyn_ros.control_box.franka.robot import RobotServer
-from rbdyn_ros.control_box.franka.sensing import MeasuredArm
+from rbdyn_ros.control_box.links import Load
+from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 

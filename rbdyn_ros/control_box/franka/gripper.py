@@ -14,9 +14,9 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.laws import Torques
-from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.packets import Framing, GripperRequest, GripperStatus
+from rbdyn_ros.control_box.laws import Torques
+from rbdyn_ros.control_box.paths import CYCLE
 
 #: Speed of homing, and the largest one [m/s]; force of homing and moving [N], and the largest one.
 HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
@@ -38,6 +38,8 @@ class GripperServer:
     Attributes:
         udp_port: where states go, or 0.
     """
+
+    is_full = False
 
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self._arm, self._log = arm, log

@@ -3,77 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.franka.paths import turn_between
+from rbdyn_ros.control_box.laws import RATIO, At
+from rbdyn_ros.control_box.paths import turn_between
 
 #: Stiffness at the start [N m/rad; N/m and N m/rad], and its largest values (the vendor's).
 JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
 CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
 MOST_JOINT_STIFFNESS = 14250.0
-#: Damping ratio of the controllers; stiffness of what a Cartesian task leaves free [N m/rad].
-RATIO, POSTURE = 0.7, 20.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class At:
-    """A measured state with its dynamics.
-
-    Attributes:
-        q, dq: (7,) measured.
-        M: (7, 7) with rotors.
-        coriolis: (7,).
-        J: (6, 7) of the stiffness frame, linear velocity first, axes of O.
-        T: (4, 4) pose of the stiffness frame.
-    """
-
-    q: Array
-    dq: Array
-    M: Array
-    coriolis: Array
-    J: Array
-    T: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Torques:
-    """Torques until the next cycle; springs and dampers follow the state in every tick.
-
-    Attributes:
-        effort: (n,) beside the springs [N m or N].
-        stiffness, damping: (n,) of springs to `position` and dampers to `velocity`.
-        position, velocity: (n,).
-    """
-
-    effort: Array
-    stiffness: Array
-    damping: Array
-    position: Array
-    velocity: Array
-
-    @staticmethod
-    def of(effort: Array) -> Torques:
-        """Return torques without springs."""
-        z = np.zeros_like(effort)
-        return Torques(effort, z, z, z, z)
-
-    def at(self, q: Array, dq: Array) -> Array:
-        """Return the torques in a state (n,)."""
-        spring = self.stiffness * (self.position - q) + self.damping * (self.velocity - dq)
-        return self.effort + spring
-
-
-def joint_impedance(s: At, K: Array, q: Array, dq: Array, ddq: Array) -> Torques:
-    """Return K (q_d - q) + D (dq_d - dq) + M ddq_d + C dq.
-
-    Source: Albu-Schaeffer, Ott, Hirzinger, A unified passivity-based control framework for
-    position, torque and impedance control of flexible joint robots, 2007.
-    """
-    D = 2.0 * RATIO * np.sqrt(K * np.diag(s.M))
-    return Torques(s.M @ ddq + s.coriolis, K, D, q, dq)
+#: Stiffness of what a Cartesian task leaves free [N m/rad].
+POSTURE = 20.0
 
 
 def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Array) -> Array:

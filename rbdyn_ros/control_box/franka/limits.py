@@ -13,8 +13,6 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: A cycle of the interface [s].
-CYCLE = 1e-3
 #: Cycles without a command after which a motion ends.
 MOST_LOST = 20
 #: The success rate counts this many cycles.

@@ -10,11 +10,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.limits import CYCLE, START_JOINTS, TOLERANCE
+from rbdyn_ros.control_box.franka.limits import START_JOINTS, TOLERANCE
 from rbdyn_ros.control_box.franka.packets import ControllerMode, Generator, MoveStatus
-from rbdyn_ros.control_box.franka.paths import CartesianPath, Stream, joint_error
-from rbdyn_ros.control_box.franka.sensing import SINGULAR
+from rbdyn_ros.control_box.franka.paths import CartesianPath, joint_error
 from rbdyn_ros.control_box.franka.settings import LARGEST, Settings
+from rbdyn_ros.control_box.paths import CYCLE, Stream
+from rbdyn_ros.control_box.sensing import SINGULAR
 
 _CARTESIAN = (Generator.CARTESIAN_POSITION, Generator.CARTESIAN_VELOCITY)
 _JOINT = "joint_motion_generator_"

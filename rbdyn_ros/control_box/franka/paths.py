@@ -10,65 +10,18 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.limits import (
-    CYCLE,
     START_ANGLE,
     START_JOINTS,
     START_POSITION,
     TOLERANCE,
     InterfaceLimits,
 )
+from rbdyn_ros.control_box.paths import CYCLE, Stream, turn_between, turned
 
 #: A client that computes from the floats of a state adds this to differences of positions.
 ROUNDING = 5e-7
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
-
-
-class Stream:
-    """Numbers that a client commands once a cycle, with three derivatives; units of the numbers.
-
-    Attributes:
-        x, v, a: (n,) position, velocity, acceleration of the last cycle.
-    """
-
-    def __init__(self, x: Array, v: Array | None = None) -> None:
-        self.x = np.array(x, float)
-        self.v = np.zeros_like(self.x) if v is None else np.array(v, float)
-        self.a = np.zeros_like(self.x)
-
-    def begin(self, x: Array) -> None:
-        """Rest at a position."""
-        self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
-
-    def to(self, x: Array) -> Array:
-        """Take a position; return the jerk."""
-        jerk = self.at((x - self.x) / CYCLE)
-        self.x = np.array(x)
-        return jerk
-
-    def at(self, v: Array) -> Array:
-        """Take a velocity; return the jerk."""
-        a = (v - self.v) / CYCLE
-        jerk: Array = (a - self.a) / CYCLE
-        self.x, self.v, self.a = self.x + v * CYCLE, np.array(v), a
-        return jerk
-
-    def extrapolate(self) -> None:
-        """Go on with the same acceleration, as Franka's box does without a command."""
-        self.v = self.v + self.a * CYCLE
-        self.x = self.x + self.v * CYCLE
-
-    def brake(self, most: Array) -> None:
-        """Slow down with the largest acceleration."""
-        v = self.v - np.clip(self.v, -most * CYCLE, most * CYCLE)
-        self.a, self.v, self.x = (v - self.v) / CYCLE, v, self.x + v * CYCLE
-
-    def approach(self, goal: Array, speed: Array, most: Array) -> None:
-        """Move towards a goal within a speed and an acceleration, and stop there."""
-        gap = goal - self.x
-        free = np.sqrt(2.0 * 0.9 * most * np.abs(gap))
-        wanted = np.sign(gap) * np.minimum(np.minimum(speed, free), np.abs(gap) / CYCLE)
-        self.at(self.v + np.clip(wanted - self.v, -most * CYCLE, most * CYCLE))
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
@@ -105,28 +58,6 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
     speed = np.minimum(limits.velocity, np.maximum(near, 0.0))
     found = broken(stream.v, stream.a, jerk, (speed, limits.acceleration, limits.jerk))
     return f"{kind}{_NAMES[found]}" if found else ""
-
-
-def turn_between(R: Array, to: Array) -> Array:
-    """Return the rotation vector from one orientation to another, axes of their parent (3,)."""
-    D = to @ R.T
-    w = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
-    sine = float(np.linalg.norm(w))
-    if sine < 1e-9:
-        return w
-    turn: Array = w * (np.arctan2(sine, 0.5 * (np.trace(D) - 1.0)) / sine)
-    return turn
-
-
-def turned(R: Array, w: Array) -> Array:
-    """Return an orientation after a rotation vector, axes of its parent (Rodrigues' formula)."""
-    angle = float(np.linalg.norm(w))
-    if angle == 0.0:
-        return R
-    x, y, z = w / angle
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    new: Array = (np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K) @ R
-    return new
 
 
 def is_rigid(T: Array) -> bool:

@@ -14,16 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
-from rbdyn_ros.control_box.franka.arm import NO_LOAD, FrankaArm
-from rbdyn_ros.control_box.franka.laws import (
-    Torques,
-    cartesian_impedance,
-    guiding,
-    joint_impedance,
-)
-from rbdyn_ros.control_box.franka.limits import COUNTED, CYCLE, MOST_LOST, TOLERANCE
+from rbdyn_ros.control_box.franka.arm import FrankaArm
+from rbdyn_ros.control_box.franka.laws import cartesian_impedance, guiding
+from rbdyn_ros.control_box.franka.limits import COUNTED, MOST_LOST
 from rbdyn_ros.control_box.franka.motion import ClientMotion
 from rbdyn_ros.control_box.franka.packets import (
     ControllerMode,
@@ -34,9 +28,13 @@ from rbdyn_ros.control_box.franka.packets import (
     Request,
     RequestStatus,
 )
-from rbdyn_ros.control_box.franka.paths import Stream, turn_between
-from rbdyn_ros.control_box.franka.sensing import MeasuredArm, Sensing
+from rbdyn_ros.control_box.franka.sensing import Sensing
 from rbdyn_ros.control_box.franka.settings import Settings
+from rbdyn_ros.control_box.franka.states import CycleState, StatePacket
+from rbdyn_ros.control_box.laws import Torques, joint_impedance
+from rbdyn_ros.control_box.links import NO_LOAD
+from rbdyn_ros.control_box.paths import CYCLE, Stream
+from rbdyn_ros.control_box.sensing import MeasuredArm
 
 #: Below this speed an arm has come to rest [rad/s], after so many cycles.
 REST, SETTLED = 1e-3, 50
@@ -58,12 +56,14 @@ class RobotServer:
         udp_port: where states go, or 0.
     """
 
+    is_full = False
+
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
         self.arm, self._log = arm, log
         self.sensing, self.settings = Sensing(arm), Settings(arm)
         self.mode, self.udp_port = Mode.IDLE, 0
         self._number = 0
-        self._packet = np.zeros((), packets.STATE)  # new ones would cost more than all the rest
+        self._packet = StatePacket()
         self._joints: Stream | None = None
         self._motion: ClientMotion | None = None
         self._tau_d = np.zeros(7)
@@ -312,7 +312,7 @@ class RobotServer:
         self.sensing.take(now, self.settings, ddq_d, ticks * CYCLE)
         still = (np.abs(now.dq) < REST).all() and (np.abs(self._joints.v) < REST).all()
         self._rested = self._rested + 1 if still else 0
-        if self._motion is not None and (error := self._violation()):
+        if self._motion is not None and (error := self._now.violation()):
             self._reflex(error)
         if self.mode == Mode.RECOVERY and self._rested > 1 and self._is_inside():
             self._recovered()
@@ -320,34 +320,6 @@ class RobotServer:
             (number, given), self._next = self._next, None
             self._begin(number, given)
         return self.packet()
-
-    def _violation(self) -> str:
-        """Return what the measured state forbids, by its name."""
-        arm, s, sensing = self.arm, self.sensing.at, self.sensing
-        limits, motion = arm.limits, self._motion
-        assert motion is not None
-        more = 1.0 + TOLERANCE
-        if (s.q < arm.lower).any() or (s.q > arm.upper).any():
-            return "joint_position_limits_violation"
-        if (np.abs(s.dq) > limits.velocity * more).any():
-            return "joint_velocity_violation"
-        twist, T = s.J @ s.dq, sensing.flange @ self.settings.F_T_EE
-        speed = twist[:3] + np.cross(twist[3:], T[:3, 3] - s.T[:3, 3])
-        if np.linalg.norm(speed) > limits.translation[0] * more:
-            return "cartesian_velocity_violation"
-        if sensing.joint_collision.any():
-            return "joint_reflex"
-        if sensing.collision.any():
-            return "cartesian_reflex"
-        if motion.begun and motion.controller != ControllerMode.EXTERNAL:
-            assert self._joints is not None
-            T_d = self._desired_flange() @ self.settings.F_T_EE
-            away = np.linalg.norm(T_d[:3, 3] - T[:3, 3])
-            turn = np.linalg.norm(turn_between(T[:3, :3], T_d[:3, :3]))
-            elbow = abs(self._joints.x[2] - s.q[2])
-            if (np.array([away, turn, elbow]) > motion.deviation).any():
-                return "max_path_pose_deviation_violation"
-        return ""
 
     def _is_inside(self) -> bool:
         arm, q = self.arm, self.sensing.at.q
@@ -406,7 +378,7 @@ class RobotServer:
         if motion is not None and motion.begun and motion.controller == ControllerMode.EXTERNAL:
             return Torques.of(motion.torque)
         if motion is not None and motion.controller == ControllerMode.CARTESIAN_IMPEDANCE:
-            T = self._desired_flange() @ given.F_T_K
+            T = self._now.desired_flange() @ given.F_T_K
             return Torques.of(cartesian_impedance(s, given.stiffness, T, j.x, j.v, j.a))
         return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
 
@@ -431,55 +403,15 @@ class RobotServer:
         goal = np.clip(self._joints.x, arm.lower + inside, arm.upper - inside)
         self._joints.approach(goal, np.full(7, BACK), arm.limits.acceleration)
 
-    def _desired_flange(self) -> Array:
+    @property
+    def _now(self) -> CycleState:
         assert self._joints is not None
-        self.arm.at(self._joints.x, self._joints.v)
-        return self.arm.flange()
+        return CycleState(self.arm, self.sensing, self.settings, self._joints, self._motion)
 
     def packet(self) -> bytes:
         """Return the next packet; without `observe` before it the same state once more."""
         self._number += 1
-        p = self._packet
-        self._fill_desired(p)
-        s, sensing, arm, frames = self.sensing.at, self.sensing, self.arm, self.settings
-        T = sensing.flange @ frames.F_T_EE
-        p["message_id"] = self._number
-        p["O_T_EE"] = T.T.ravel()
-        for name in ("F_T_EE", "EE_T_K", "F_T_NE", "NE_T_EE"):
-            p[name] = getattr(frames, name).T.ravel()
-        for name, load in (("ee", arm.hand), ("load", arm.load)):
-            p[f"m_{name}"], p[f"F_x_C{name}"] = load.mass, load.com
-            p[f"I_{name}"] = load.inertia.ravel()
-        p["q"] = p["theta"] = s.q
-        p["dq"] = p["dtheta"] = s.dq
-        p["elbow"] = s.q[2], np.sign(s.q[3] - arm.limits.flip)
-        p["tau_J"], p["dtau_J"], p["tau_J_d"] = sensing.tau, sensing.dtau, self._tau_d
-        p["joint_contact"], p["joint_collision"] = sensing.joint_contact, sensing.joint_collision
-        p["cartesian_contact"], p["cartesian_collision"] = sensing.contact, sensing.collision
-        p["tau_ext_hat_filtered"] = sensing.external
-        p["O_F_ext_hat_K"], p["K_F_ext_hat_K"] = sensing.wrench, sensing.in_K
-        p["O_ddP_O"] = arm.gravity
-        p["errors"], p["reflex_reason"], p["robot_mode"] = self._errors, self._reasons, self.mode
-        motion = self._motion
-        p["controller_mode"] = ControllerMode.OTHER if motion is None else motion.controller
-        p["motion_generator_mode"] = Generator.IDLE if motion is None else motion.generator
         count = len(self._received)
-        p["control_command_success_rate"] = sum(self._received) / count if count else 0.0
-        return p.tobytes()
-
-    def _fill_desired(self, p: np.ndarray) -> None:
-        joints, motion = self._joints, self._motion
-        assert joints is not None
-        flange = self._desired_flange()
-        T = flange @ self.settings.F_T_EE
-        p["O_T_EE_d"] = p["O_T_EE_c"] = T.T.ravel()
-        p["O_dP_EE_d"] = self.arm.jacobian(flange, self.settings.F_T_EE) @ joints.v
-        p["q_d"], p["dq_d"], p["ddq_d"] = joints.x, joints.v, joints.a
-        p["elbow_d"] = p["elbow_c"] = joints.x[2], np.sign(joints.x[3] - self.arm.limits.flip)
-        path = None if motion is None else motion.path
-        p["delbow_c"], p["ddelbow_c"], p["O_dP_EE_c"], p["O_ddP_EE_c"] = 0.0, 0.0, 0.0, 0.0
-        if path is not None:
-            p["O_T_EE_c"] = path.T.T.ravel()
-            p["O_dP_EE_c"], p["O_ddP_EE_c"] = path.twist.v, path.twist.a
-            p["elbow_c"][0] = path.elbow.x[0]
-            p["delbow_c"][0], p["ddelbow_c"][0] = path.elbow.v[0], path.elbow.a[0]
+        rate = sum(self._received) / count if count else 0.0
+        errors = self._errors, self._reasons
+        return self._packet.fill(self._number, self._now, self._tau_d, errors, self.mode, rate)

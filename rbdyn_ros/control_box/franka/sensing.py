@@ -3,41 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.laws import At
-from rbdyn_ros.control_box.franka.limits import CYCLE
 from rbdyn_ros.control_box.franka.settings import Settings
+from rbdyn_ros.control_box.laws import At
+from rbdyn_ros.control_box.paths import CYCLE
+from rbdyn_ros.control_box.sensing import MeasuredArm, wrench_at
 from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
 
 #: Gain of the momentum observer [1/s].
 GAIN = 100.0
-#: Below this singular value of the Jacobian the wrench is reported as zero.
-SINGULAR = 2e-2
 #: Above this desired acceleration the thresholds for acceleration count [rad/s^2].
 ACCELERATES = 0.5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredArm:
-    """The simulated arm after a tick; all (7,).
-
-    Attributes:
-        q, dq: as the encoders measure them.
-        effort: of the motors in the last tick, measured.
-        qacc: acceleration of the last step.
-        friction: dry friction of the last step.
-    """
-
-    q: Array
-    dq: Array
-    effort: Array
-    qacc: Array
-    friction: Array
 
 
 class Sensing:
@@ -92,8 +71,7 @@ class Sensing:
         The desired acceleration decides which thresholds count.
         """
         arm = self._arm
-        tau = now.effort - arm.armature * now.qacc - arm.damping * now.dq
-        tau += np.clip(now.friction, -arm.friction, arm.friction)
+        tau = now.link_torque(arm)
         self.dtau, self.tau = (tau - self.tau) / period, tau
         self.external = -self._observer.update(now.q, now.dq, tau, period)
         arm.at(now.q, now.dq)
@@ -101,7 +79,7 @@ class Sensing:
         F_T_K = settings.F_T_K
         J, T = arm.jacobian(self.flange, F_T_K), self.flange @ F_T_K
         self.at = At(now.q, now.dq, arm.inertia(), arm.coriolis(), J, T)
-        self.wrench = _wrench(J, self.external)
+        self.wrench = wrench_at(J, self.external)
         kind = 0 if (np.abs(ddq_d) > ACCELERATES).any() else 1
         self._compare(settings.torques[kind], settings.forces[kind])
 
@@ -116,12 +94,3 @@ class Sensing:
         self.joint_contact[:], self.contact[:] = torque > torques[0], force > forces[0]
         np.maximum(self.joint_collision, torque > torques[1], out=self.joint_collision)
         np.maximum(self.collision, force > forces[1], out=self.collision)
-
-
-def _wrench(J: Array, torque: Array) -> Array:
-    """Return the wrench with J^T wrench = torque by least squares; zero near singular poses."""
-    U, s, V = np.linalg.svd(J, full_matrices=False)
-    if s[-1] < SINGULAR:
-        return np.zeros(6)
-    found: Array = U @ ((V @ torque) / s)
-    return found

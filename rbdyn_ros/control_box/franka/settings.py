@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.franka.arm import FrankaArm, Load
+from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.laws import (
     CARTESIAN_STIFFNESS,
     JOINT_STIFFNESS,
@@ -16,6 +16,7 @@ from rbdyn_ros.control_box.franka.laws import (
 )
 from rbdyn_ros.control_box.franka.packets import Request, RequestStatus
 from rbdyn_ros.control_box.franka.paths import is_rigid
+from rbdyn_ros.control_box.links import Load
 from rbdyn_ros.errors import ParameterError
 
 #: Larger numbers are refused.

@@ -12,7 +12,7 @@ from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from rbdyn_ros.control_box.box import FrankaBox
+from rbdyn_ros.control_box.box import ControlBox
 from rbdyn_ros.control_box.boxes import Boxes
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.ros.common.answer import serve
@@ -33,7 +33,7 @@ def offer(node: Node, boxes: Boxes) -> None:
         _offer(node, prefix, box)
 
 
-def _offer(node: Node, prefix: str, box: FrankaBox) -> None:
+def _offer(node: Node, prefix: str, box: ControlBox) -> None:
     try:
         serve(node, SetBool, f"~/{prefix}user_stop", partial(_stop, box))
         serve(node, SetBool, f"~/{prefix}guiding", partial(_guide, box))
@@ -46,12 +46,12 @@ def _offer(node: Node, prefix: str, box: FrankaBox) -> None:
         ) from error
 
 
-def _stop(box: FrankaBox, request: SetBool.Request, _: SetBool.Response) -> str:
+def _stop(box: ControlBox, request: SetBool.Request, _: SetBool.Response) -> str:
     _done(box, lambda: box.robot.press_user_stop(request.data))
     return f"the user stop is {'pressed' if request.data else 'released'}"
 
 
-def _guide(box: FrankaBox, request: SetBool.Request, _: SetBool.Response) -> str:
+def _guide(box: ControlBox, request: SetBool.Request, _: SetBool.Response) -> str:
     if not _done(box, lambda: box.robot.guide(request.data)):
         raise refusal(
             "only an idle arm can be guided; this arm moves, is stopped, or has an error"
@@ -59,12 +59,12 @@ def _guide(box: FrankaBox, request: SetBool.Request, _: SetBool.Response) -> str
     return "the arm is guided by hand" if request.data else "the arm holds its position"
 
 
-def _reboot(box: FrankaBox, _request: Trigger.Request, _: Trigger.Response) -> str:
+def _reboot(box: ControlBox, _request: Trigger.Request, _: Trigger.Response) -> str:
     _done(box, box.reboot)
     return "the box has rebooted; clients have to connect again"
 
 
-def _done(box: FrankaBox, action: Callable[[], T]) -> T:
+def _done(box: ControlBox, action: Callable[[], T]) -> T:
     """Return the result of an action between two cycles of a box."""
     done = box.do(action)
     try:

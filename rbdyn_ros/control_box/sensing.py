@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a box measures at the simulated arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.arm import BoxedJoints
+from rbdyn_ros.runtime.state import LoopState
+
+#: Below this singular value of the Jacobian the wrench is reported as zero.
+SINGULAR = 2e-2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredArm:
+    """The simulated arm after a tick; all (n,).
+
+    Attributes:
+        q, dq: as the encoders measure them.
+        effort: of the motors in the last tick, measured.
+        qacc: acceleration of the last step.
+        friction: dry friction of the last step.
+    """
+
+    q: Array
+    dq: Array
+    effort: Array
+    qacc: Array
+    friction: Array
+
+    @staticmethod
+    def of(arm: BoxedJoints, state: LoopState) -> MeasuredArm:
+        """Return the arm's part of a state."""
+        n = len(state.measured) // 3
+        q, dq, effort = (state.measured[k * n :][arm.dofs] for k in range(3))
+        return MeasuredArm(q, dq, effort, state.qacc[arm.dofs], state.stick_qfrc[arm.dofs])
+
+    def link_torque(self, arm: BoxedJoints) -> Array:
+        """Return the torques behind gear, rotor and friction (n,)."""
+        tau = self.effort - arm.armature * self.qacc - arm.damping * self.dq
+        friction: Array = tau + np.clip(self.friction, -arm.friction, arm.friction)
+        return friction
+
+
+def wrench_at(J: Array, torque: Array) -> Array:
+    """Return the wrench with J^T wrench = torque by least squares; zero near singular poses."""
+    U, s, V = np.linalg.svd(J, full_matrices=False)
+    if s[-1] < SINGULAR:
+        return np.zeros(6)
+    found: Array = U @ ((V @ torque) / s)
+    return found

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control box of Universal Robots' arms: RTDE, dashboard, and the ports of programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.control_box.box import ControlBox, WireFaults
+from rbdyn_ros.control_box.laws import Torques
+from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.sockets import LARGE_PIECE, Hub, Peer
+from rbdyn_ros.control_box.ur.arm import UrArm
+from rbdyn_ros.control_box.ur.dashboard import DASHBOARD_PORT, DashboardSession
+from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
+from rbdyn_ros.control_box.ur.rtde import RTDE_PORT, Owners, RtdeSession
+from rbdyn_ros.control_box.ur.scripts import ScriptSession
+from rbdyn_ros.control_box.wire import WireLine
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+
+#: The primary, the secondary and the real-time interface; all of them take programs.
+SCRIPT_PORTS = (30001, 30002, 30003)
+#: What a TCP connection loses comes again after this time [s].
+RETRANSMIT = 0.2
+#: Largest piece of a client's inputs that is read in one cycle [bytes].
+RTDE_PIECE = 4096
+_Bytes = tuple[Peer[RtdeSession], bytes]
+
+
+class UrBox(ControlBox):
+    """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
+
+    It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
+    RTDE leave every 2 ms, also while time stands.
+
+    Args:
+        loop, arm, log, patience, peers: see ControlBox.
+        address: where it listens.
+        number: of the box among its peers.
+
+    Raises:
+        RbdynError: the ticks of the loop do not divide 2 ms, or a port is in use.
+    """
+
+    robot: UrRobot
+
+    def __init__(
+        self,
+        loop: Loop,
+        arm: UrArm,
+        address: str = "127.0.0.1",
+        log: Callable[[str], object] = print,
+        patience: float = 1.0,
+        peers: Collection[ControlBox] | None = None,
+        number: int = 0,
+    ) -> None:
+        super().__init__(loop, arm, log, patience, peers)
+        self._every = round(STEP / self._period)
+        if self._every < 1 or self._every * loop.period_ns != round(STEP * NANOSECONDS):
+            raise refusal(
+                f"a tick has {loop.period_ns * 1e-6:g} ms; a control box of Universal Robots "
+                "needs ticks that divide 2 ms, as timestep 0.001 and control_decimation 1"
+            )
+        self.fastest = arm.velocity
+        _rehearse(arm, self._period)
+        self.robot = UrRobot(arm, self._period, log)
+        self._owners = Owners()
+        self._hubs: list[Hub[Any]] = []
+        try:
+            self._open(address, log)
+        except Exception:
+            for hub in self._hubs:
+                hub.close()
+            raise
+        seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
+        self._states, self._commands = (WireLine[_Bytes](seed, k, number, again) for k in (0, 1))
+        self._came = False
+        self._free_since = 0.0, 0
+
+    def _open(self, address: str, log: Callable[[str], object]) -> None:
+        robot = self.robot
+        rtde = partial(RtdeSession, robot, self._owners, STEP, log, self._lockstep)
+        self._rtde: Hub[RtdeSession] = Hub(rtde, "RTDE", address, RTDE_PORT, log, RTDE_PIECE)
+        self._hubs.append(self._rtde)
+        dashboard = partial(DashboardSession, robot, log)
+        self._hubs.append(Hub(dashboard, "dashboard", address, DASHBOARD_PORT, log))
+        scripts = partial(ScriptSession, partial(start_program, robot))
+        for port in SCRIPT_PORTS:
+            name = f"programs at {port}"
+            self._hubs.append(Hub(scripts, name, address, port, log, LARGE_PIECE))
+
+    @property
+    def ends(self) -> Sequence[Hub[Any]]:
+        """The servers behind their sockets."""
+        return self._hubs
+
+    @property
+    def wire(self) -> WireFaults:
+        """The faults of the wire of RTDE; they may be set at any time."""
+        return WireFaults(self._states.faults, self._commands.faults)
+
+    @wire.setter
+    def wire(self, faults: WireFaults) -> None:
+        self._states.faults, self._commands.faults = faults.states, faults.commands
+
+    def _forget(self) -> None:
+        self._states.clear()
+        self._commands.clear()
+
+    def _report(self, state: LoopState, ticks: int) -> bool:
+        self.robot.observe(MeasuredArm.of(self._arm, state), ticks)
+        for peer, data in self._states.arrived(state.tick):
+            peer.session.push(data)
+        if state.tick % self._every == 0:
+            for item in self._packets():
+                self._states.send(state.tick, item)
+            for peer, data in self._states.arrived(state.tick):
+                peer.session.push(data)
+        self._rtde.flush()
+        return True
+
+    def _packets(self) -> list[_Bytes]:
+        """Return the packets of a cycle; a client that does not read gets none."""
+        texts, self.robot.messages = self.robot.messages, []
+        found = []
+        for peer in self._rtde.peers:
+            for text in texts:
+                peer.session.tell(text)
+            if not peer.busy and (data := peer.session.report()):
+                found.append((peer, data))
+        return found
+
+    def _idles(self) -> bool:
+        return self.robot.rests
+
+    def _stand(self) -> bool:
+        stood = False
+        while not (self._ended.is_set() or self._asked or self._is_outdated()):
+            if not (self._idles() and all(peer.idle for peer in self._peers)):
+                break
+            stood = True
+            self._exchange(STEP)
+            if not self._idles():
+                break
+            self.robot.clock += STEP
+            if not self._states.faults.dead:
+                for peer, data in self._packets():
+                    peer.session.push(data)
+            for hub in self._hubs:
+                hub.flush()
+        return stood
+
+    def _exchange(self, timeout: float, tick: int | None = None) -> None:
+        until = time.monotonic() + timeout
+        while True:
+            self._wait(until - time.monotonic())
+            came = self._listens() and self._serve_all(tick)
+            ended = self._ended.is_set() or not self._rtde.connected
+            if came or ended or time.monotonic() >= until:
+                break
+        if self._lockstep and tick is not None:
+            self._keep_pace(tick)
+
+    def _serve_all(self, tick: int | None) -> bool:
+        """Serve all clients; return whether RTDE brought something."""
+        # a program must see the registers that its client wrote before it
+        others = [(hub, hub.receive()) for hub in self._hubs[1:]]
+        before = int(self.robot.signals.written.sum())
+        for peer in [peer for peer in self._rtde.peers if peer.session.is_full]:
+            self._rtde.pass_on(peer, b"")
+        came = self._rtde.receive()
+        for item in came:
+            if tick is None and not self._commands.faults.dead:
+                self._rtde.pass_on(*item)
+            else:
+                self._commands.send(self._tick if tick is None else tick, item)
+        for hub, found in others:
+            for peer, data in found:
+                hub.pass_on(peer, data)
+            hub.flush()
+        return bool(came) or int(self.robot.signals.written.sum()) != before
+
+    def _keep_pace(self, tick: int) -> None:
+        """In lock-step go no faster than the clock while a client looks at its own clock."""
+        began, first = self._free_since
+        if not self.robot.runs_free:
+            self._free_since = 0.0, 0
+        elif not began:
+            self._free_since = time.monotonic(), tick
+        else:
+            due = began + (tick - first) * self._period
+            time.sleep(max(0.0, min(due - time.monotonic(), STEP)))
+
+    def _act(self, tick: int) -> list[Torques]:
+        for peer, data in self._commands.arrived(tick):
+            self._rtde.pass_on(peer, data)
+        return [self.robot.act()]
+
+
+def _rehearse(arm: UrArm, period: float) -> None:
+    """Compile all kernels, so that no cycle waits for them."""
+    rehearsal = UrRobot(arm, period, lambda _: None)
+    middle, still = 0.5 * (arm.lower + arm.upper), np.zeros(6)
+    rehearsal.observe(MeasuredArm(middle, still, still, still, still))
+    rehearsal.act()
+    T = arm.tool_pose(middle + 0.1, np.eye(4))
+    arm.solve(T, middle, np.eye(4))
+    arm.tool_jacobian_dot(middle, still, np.eye(4))

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of ur_rtde's control script, by their numbers.
+
+The numbers are public in ur_rtde (rtde.h). STREAMED and COMMANDS are also a table of
+docs/reference/control_box.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur.arm import pose_from, pose_of
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
+from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine, UntilContact
+from rbdyn_ros.control_box.ur.scripts import Call
+from rbdyn_ros.control_box.ur.statements import (
+    CALLS,
+    joint_move,
+    joints,
+    line_move,
+    set_payload,
+    set_tool,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.control_box.ur.control_script import ControlScript
+    from rbdyn_ros.control_box.ur.robot import UrRobot
+
+#: A step of the controller, as programs see it [s].
+STEP_TIME = 2e-3
+#: Gains of servoj and its lookahead [s], as the vendor allows.
+GAINS, LOOKAHEADS = (100.0, 2000.0), (0.03, 0.2)
+#: Speeds below this are at rest for is_steady [rad/s].
+STEADY = 1e-2
+#: A step of a queue: it returns the motion that must end before the next one.
+Step = Callable[["UrRobot"], Move | None]
+
+
+# moves
+
+
+def _speeds(s: ControlScript, r: UrRobot) -> tuple[float, float]:
+    return s.register(r, 6), s.register(r, 7)
+
+
+def _movej(s: ControlScript, r: UrRobot) -> None:
+    _move_joints(s, r, s.six(r))
+
+
+def _move_joints(s: ControlScript, r: UrRobot, q: Array) -> None:
+    v, a = _speeds(s, r)
+    s.goal = pose_of(r.arm.tool_pose(q, r.F_T))
+    s.move(r, lambda r: joint_move(r, q, v, a))
+
+
+def _movej_ik(s: ControlScript, r: UrRobot) -> None:
+    _move_joints(s, r, joints(r, pose_from(s.six(r))))
+
+
+def _movel(s: ControlScript, r: UrRobot) -> None:
+    _move_line(s, r, pose_from(s.six(r)))
+
+
+def _move_line(s: ControlScript, r: UrRobot, T: Array) -> None:
+    v, a = _speeds(s, r)
+    s.goal = pose_of(T)
+    s.move(r, lambda r: line_move(r, T, v, a))
+
+
+def _movel_fk(s: ControlScript, r: UrRobot) -> None:
+    _move_line(s, r, r.arm.tool_pose(s.six(r), r.F_T))
+
+
+def _move_path(s: ControlScript, r: UrRobot) -> None:
+    def run(call: Call) -> Step:
+        if call.name == "signal_async_progress":
+            return lambda r: s.progress(r, int(call.number("value", 0, 0.0)))
+        return lambda r: CALLS[call.name](r, call)
+
+    s.do(r, [run(call) for call in s.path], asynchronous=s.number(r, 1) == 1)
+
+
+def _stopj(s: ControlScript, r: UrRobot) -> None:
+    s.halt(r, s.register(r, 0), of_tool=False, asynchronous=s.number(r, 1) == 1)
+
+
+def _stopl(s: ControlScript, r: UrRobot) -> None:
+    s.halt(r, s.register(r, 0), of_tool=True, asynchronous=s.number(r, 1) == 1)
+
+
+def _speed_stop(s: ControlScript, r: UrRobot) -> None:
+    s.halt(r, s.register(r, 0), of_tool=isinstance(r.motion, SpeedLine))
+
+
+def _servo_stop(s: ControlScript, r: UrRobot) -> None:
+    s.halt(r, s.register(r, 0), of_tool=True)
+
+
+def _servoj(s: ControlScript, r: UrRobot) -> None:
+    _servo(s, r, s.six(r))
+
+
+def _servol(s: ControlScript, r: UrRobot) -> None:
+    _servo(s, r, joints(r, pose_from(s.six(r))))
+
+
+def _servo(s: ControlScript, r: UrRobot, q: Array) -> None:
+    motion = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()
+    lasts, lookahead, gain = (s.register(r, k) for k in (8, 9, 10))
+    motion.take(q, lasts, float(np.clip(lookahead, *LOOKAHEADS)), float(np.clip(gain, *GAINS)))
+    r.begin(motion)
+
+
+def _servoc(s: ControlScript, r: UrRobot) -> None:
+    T, (v, a) = pose_from(s.six(r)), _speeds(s, r)
+    s.do(r, [lambda r: line_move(r, T, v, a)], asynchronous=True)
+
+
+def _speedj(s: ControlScript, r: UrRobot) -> None:
+    is_joint = isinstance(r.motion, SpeedJoints) and not isinstance(r.motion, SpeedLine)
+    motion = r.motion if is_joint else SpeedJoints()
+    assert isinstance(motion, SpeedJoints)
+    _speed(s, r, motion)
+
+
+def _speedl(s: ControlScript, r: UrRobot) -> None:
+    _speed(s, r, r.motion if isinstance(r.motion, SpeedLine) else SpeedLine())
+
+
+def _speed(s: ControlScript, r: UrRobot, motion: SpeedJoints) -> None:
+    a, lasts = s.register(r, 6), s.register(r, 7)
+    if not a > 0.0:
+        raise ValueError(f"an acceleration of {a:g} is not positive")
+    motion.take(s.six(r), a, lasts)
+    r.begin(motion)
+
+
+def _jog(s: ControlScript, r: UrRobot) -> None:
+    v, feature, a = s.six(r), s.register(r, 6), s.register(r, 7)
+    R = np.eye(3)
+    if feature == 1.0:
+        R = r.sensing.at.T[:3, :3]
+    elif feature == 2.0:
+        R = pose_from(s.six(r, 8))[:3, :3]
+    motion = SpeedLine()
+    motion.take(np.concatenate([R @ v[:3], R @ v[3:]]), a if a > 0.0 else 0.5, 0.0)
+    r.begin(motion)
+
+
+def _jog_stop(s: ControlScript, r: UrRobot) -> None:
+    s.halt(r, 1.2, of_tool=True)
+
+
+def _torque(s: ControlScript, r: UrRobot) -> None:
+    motion = r.motion if isinstance(r.motion, ClientTorque) else ClientTorque()
+    most = r.arm.effort
+    motion.take(np.clip(s.six(r), -most, most), STEP_TIME)
+    r.begin(motion)
+
+
+# forces
+
+
+def _force_mode(s: ControlScript, r: UrRobot) -> None:
+    kind, T = s.number(r, 1), pose_from(s.six(r))
+    R = T[:3, :3]
+    if kind == 1:  # y points from the tool to the origin of the frame
+        y = T[:3, 3] - r.sensing.at.T[:3, 3]
+        R = _with_axis(R, 1, y)
+    elif kind == 3:  # x is the tool's velocity in the plane of the frame
+        v = R.T @ r.sensing.twist[:3]
+        R = _with_axis(R, 0, R @ np.array([v[0], v[1], 0.0]))
+    selected = s.ints(r, 2) == 1
+    wanted, most = s.six(r, 6), np.abs(s.six(r, 12))
+    if r.force is None:
+        r.force = ForceMode(R, selected, wanted, most)
+    r.force.frame, r.force.selected, r.force.wanted = R, selected, wanted
+    r.force.most, r.force.damping, r.force.gain = most, s.damping, s.gain
+
+
+def _force_stop(s: ControlScript, r: UrRobot) -> None:
+    r.force = None
+    s.halt(r, 10.0, of_tool=True)
+
+
+def _set_damping(s: ControlScript, r: UrRobot) -> None:
+    s.damping = float(np.clip(s.register(r, 0), 0.0, 1.0))
+
+
+def _set_gain(s: ControlScript, r: UrRobot) -> None:
+    s.gain = float(np.clip(s.register(r, 0), 0.0, 2.0))
+
+
+def _teach(_: ControlScript, r: UrRobot) -> None:
+    r.begin(Freedrive())
+
+
+def _freedrive(s: ControlScript, r: UrRobot) -> None:
+    free = s.ints(r, 1)
+    feature = s.six(r)
+    tool = bool((feature != 0.0).any())  # the vendor's constants: the base is the null pose
+    r.begin(Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
+
+
+def _end_freedrive(_: ControlScript, r: UrRobot) -> None:
+    if isinstance(r.motion, Freedrive):
+        r.begin(None)
+
+
+def _contact_now(s: ControlScript, r: UrRobot) -> None:
+    s.tell_int(r, r.past.contact(s.six(r)[:3]))
+
+
+def _until_contact(s: ControlScript, r: UrRobot) -> None:
+    twist, direction, a = s.six(r), s.six(r, 6)[:3], s.register(r, 12)
+    motion = UntilContact(lambda: r.past.contact(direction) > 0)
+    motion.take(twist, a if a > 0.0 else 0.25, 0.0)
+
+    def back(r: UrRobot) -> None:
+        s.follow_with(s.stop_at_contact(r, r.past.contact(direction)))
+
+    s.do(r, [lambda _: motion, back])
+
+
+def _contact_steps(s: ControlScript, r: UrRobot) -> None:
+    s.tell_int(r, s.steps)
+
+
+def _watch_contact(s: ControlScript, r: UrRobot) -> None:
+    s.watch, s.steps, s.free_first = s.six(r)[:3], 0, True
+
+
+def _stop_watching(s: ControlScript, r: UrRobot) -> None:
+    s.watch = None
+    s.tell_int(r, s.steps)
+
+
+# settings and questions
+
+
+def _payload(s: ControlScript, r: UrRobot) -> None:
+    _set_payload(s, r, None)
+
+
+def _target_payload(s: ControlScript, r: UrRobot) -> None:
+    _set_payload(s, r, s.six(r, 4))
+
+
+def _set_payload(s: ControlScript, r: UrRobot, inertia: Array | None) -> None:
+    com = s.six(r, 1)[:3]
+    set_payload(r, s.register(r, 0), com if com.any() else r.arm.load.com, inertia)
+
+
+def _gravity(s: ControlScript, r: UrRobot) -> None:
+    r.arm.set_gravity(-s.six(r)[:3])
+
+
+def _set_watchdog(s: ControlScript, r: UrRobot) -> None:
+    frequency = s.register(r, 0)
+    s.most_silent = 1.0 / frequency if frequency > 0.0 else 0.0
+
+
+def _protective_stop(_: ControlScript, r: UrRobot) -> None:
+    r.protective_stop("a program asks for it")
+
+
+def _goal_pose(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, s.goal)
+
+
+def _inverse_near(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, joints(r, pose_from(s.six(r)), s.six(r, 6)))
+
+
+def _inverse(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, joints(r, pose_from(s.six(r))))
+
+
+def _has_inverse(s: ControlScript, r: UrRobot) -> None:
+    found = r.arm.solve(pose_from(s.six(r)), r.joints.x, r.F_T)
+    s.tell_int(r, int(found is not None))
+
+
+def _are_joints_safe(s: ControlScript, r: UrRobot) -> None:
+    q = s.six(r)
+    s.tell_int(r, int(((q >= r.arm.lower) & (q <= r.arm.upper)).all()))
+
+
+def _trans(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, pose_of(pose_from(s.six(r)) @ pose_from(s.six(r, 6))))
+
+
+def _forward(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, pose_of(r.sensing.at.T))
+
+
+def _forward_of(s: ControlScript, r: UrRobot) -> None:
+    s.tell(r, pose_of(r.arm.tool_pose(s.six(r), pose_from(s.six(r, 6)))))
+
+
+def _steady(s: ControlScript, r: UrRobot) -> None:
+    s.tell_int(r, int((np.abs(r.sensing.at.dq) < STEADY).all()))
+
+
+def _mass(s: ControlScript, r: UrRobot) -> None:
+    s.tell_matrix(r, r.sensing.at.M)
+
+
+def _jacobian(s: ControlScript, r: UrRobot) -> None:
+    s.tell_matrix(r, r.arm.tool_jacobian(r.sensing.at.q, r.F_T))
+
+
+def _jacobian_dot(s: ControlScript, r: UrRobot) -> None:
+    at = r.sensing.at
+    s.tell_matrix(r, r.arm.tool_jacobian_dot(at.q, at.dq, r.F_T))
+
+
+def _nothing(s: ControlScript, r: UrRobot) -> None:
+    pass
+
+
+def _with_axis(R: Array, k: int, axis: Array) -> Array:
+    """Return a frame (3, 3) whose axis k points along a vector, turned as little as possible."""
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        return R
+    e = axis / length
+    z = np.cross(e, R[:, (k + 1) % 3])
+    if np.linalg.norm(z) < 1e-6:
+        return R
+    z /= np.linalg.norm(z)
+    found = np.empty((3, 3))
+    found[:, k], found[:, (k + 2) % 3], found[:, (k + 1) % 3] = e, z, np.cross(z, e)
+    return found
+
+
+_Act = Callable[["ControlScript", "UrRobot"], None]
+#: Commands that the client does not wait for, by their numbers.
+STREAMED: dict[int, tuple[str, _Act]] = {
+    6: ("force mode", _force_mode),
+    9: ("speedj", _speedj),
+    10: ("speedl", _speedl),
+    11: ("servoj", _servoj),
+    24: ("servoj to a pose", _servol),
+    25: ("tool contact", _contact_now),
+    26: ("step time", lambda s, r: s.tell(r, np.array([STEP_TIME]))),
+    27: ("joints some steps ago", lambda s, r: s.tell(r, r.past.joints(s.number(r, 1)))),
+    38: ("joint torques of the surroundings", lambda s, r: s.tell(r, r.sensing.external)),
+    58: ("pose of the flange", lambda s, r: s.tell(r, pose_of(r.sensing.flange))),
+    66: ("direct torque", _torque),
+    67: ("mass matrix", _mass),
+    68: ("Coriolis torques", lambda s, r: s.tell(r, r.sensing.at.coriolis)),
+    69: ("desired accelerations", lambda s, r: s.tell(r, r.joints.a)),
+    70: ("Jacobian", _jacobian),
+    71: ("rate of the Jacobian", _jacobian_dot),
+}
+#: Commands that the client waits for.
+COMMANDS: dict[int, tuple[str, _Act]] = {
+    1: ("movej", _movej),
+    2: ("movej to a pose", _movej_ik),
+    3: ("movel", _movel),
+    4: ("movel to joints", _movel_fk),
+    7: ("end of force mode", _force_stop),
+    8: ("zero the force", lambda _, r: r.sensing.zero()),
+    12: ("servoc: a line without blending", _servoc),
+    15: ("end of speedj and speedl", _speed_stop),
+    16: ("end of servoj", _servo_stop),
+    17: ("payload", _payload),
+    18: ("teach mode", _teach),
+    19: ("end of teach mode", _end_freedrive),
+    20: ("damping of force mode", _set_damping),
+    21: ("gain of force mode", _set_gain),
+    28: ("goal of the last move", _goal_pose),
+    29: ("tool", lambda s, r: set_tool(r, s.six(r))),
+    30: ("inverse kinematics near joints", _inverse_near),
+    31: ("protective stop", _protective_stop),
+    33: ("stopl", _stopl),
+    34: ("stopj", _stopj),
+    35: ("watchdog", _set_watchdog),
+    36: ("whether a pose is within the limits", _has_inverse),
+    37: ("whether joints are within the limits", _are_joints_safe),
+    39: ("product of poses", _trans),
+    40: ("the tool", lambda s, r: s.tell(r, pose_of(r.F_T))),
+    41: ("jog", _jog),
+    42: ("end of jogging", _jog_stop),
+    43: ("forward kinematics", _forward),
+    44: ("forward kinematics of joints and a tool", _forward_of),
+    45: ("path, without blending", _move_path),
+    46: ("inverse kinematics", _inverse),
+    47: ("whether it is steady", _steady),
+    51: ("move until contact", _until_contact),
+    52: ("freedrive", _freedrive),
+    53: ("end of freedrive", _end_freedrive),
+    54: ("status of freedrive: 0", lambda s, r: s.tell_int(r, 0)),
+    56: ("force by RTDE: without effect", _nothing),
+    57: ("external force sensor: without effect", _nothing),
+    59: ("gravity", _gravity),
+    60: ("whether there is inverse kinematics", _has_inverse),
+    61: ("whether there is inverse kinematics near joints", _has_inverse),
+    62: ("begin to look for a contact", _watch_contact),
+    63: ("end looking for a contact", _stop_watching),
+    64: ("steps since a contact", _contact_steps),
+    65: ("payload with inertia", _target_payload),
+}
+STOP_SCRIPT = 255

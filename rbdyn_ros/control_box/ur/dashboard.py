@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard: lines of text switch the power, and start and stop programs.
+
+Source: Universal Robots, Dashboard server e-Series. COMMANDS is also a table of
+docs/reference/control_box.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rbdyn_ros.control_box.ur.modes import VERSION, RobotMode, RuntimeState, SafetyMode
+from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.errors import quote
+
+DASHBOARD_PORT = 29999
+#: Longest line [bytes].
+LONGEST = 4096
+SERIAL = "20240000000"
+_GREETING = "Connected: Universal Robots Dashboard Server"
+_NUMBERS = ".".join(map(str, VERSION))
+_LOCKED = (
+    "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective "
+    "stop before unlocking"
+)
+
+
+class DashboardSession:
+    """The conversation with a client.
+
+    Args:
+        robot: the robot.
+        log: takes a sentence.
+    """
+
+    is_full = False
+
+    def __init__(self, robot: UrRobot, log: Callable[[str], object]) -> None:
+        self._robot, self._log = robot, log
+        self._pending, self._answers = b"", f"{_GREETING}\n".encode()
+        self._loaded = ""
+        self._quits = False
+        self._words: dict[str, Callable[[str], str]] = {
+            "load installation": lambda name: f"Loading installation: {name}",
+            "load": self._load,
+            "play": self._play,
+            "stop": self._stop,
+            "pause": self._pause,
+            "quit": self._quit,
+            "shutdown": self._shut_down,
+            "running": lambda _: f"Program running: {self._state == 'PLAYING'}".lower()
+            .replace("program", "Program"),
+            "robotmode": lambda _: f"Robotmode: {robot.mode.name}",
+            "get loaded program": self._tell_loaded,
+            "popup": self._pop_up,
+            "close popup": lambda _: "closing popup",
+            "close safety popup": lambda _: "closing safety popup",
+            "addToLog": self._add_to_log,
+            "isProgramSaved": lambda _: f"True {self._program}",
+            "programState": lambda _: f"{self._state} {self._program}",
+            "PolyscopeVersion": lambda _: f"URSoftware {_NUMBERS} (Jan 01 2026)",
+            "version": lambda _: _NUMBERS,
+            "setUserRole": lambda role: f"Setting user role: {role}",
+            "getUserRole": lambda _: "NONE",
+            "power on": lambda _: self._power("Powering on", RobotMode.IDLE),
+            "power off": lambda _: self._power("Powering off", RobotMode.POWER_OFF),
+            "brake release": lambda _: self._release(),
+            "unlock protective stop": self._unlock,
+            "restart safety": self._restart_safety,
+            "safetymode": lambda _: f"Safetymode: {robot.safety.name}",
+            "safetystatus": lambda _: f"Safetystatus: {robot.safety.name}",
+            "get serial number": lambda _: SERIAL,
+            "get robot model": lambda _: robot.arm.model,
+            "is in remote control": lambda _: "true",
+            "get operational mode": lambda _: "NONE",
+            "set operational mode": lambda mode: f"Operational mode {quote(mode)} is set",
+            "clear operational mode": lambda _: "operational mode is no longer controlled by "
+            "Dashboard Server",
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Let the client go."""
+
+    def answers(self) -> bytes:
+        """Return what goes to the client."""
+        answers, self._answers = self._answers, b""
+        return answers
+
+    def request(self, data: bytes) -> None:
+        """Take bytes of the client.
+
+        Raises:
+            ValueError: they are no lines, or the client quits.
+        """
+        if self._quits:
+            raise ValueError("it said quit")
+        self._pending += data
+        *lines, self._pending = self._pending.split(b"\n")
+        if len(self._pending) > LONGEST:
+            raise ValueError(f"a line has more than {LONGEST} bytes")
+        for line in lines:
+            self._answers += f"{self._answer(line.decode(errors='replace').strip())}\n".encode()
+
+    def _answer(self, line: str) -> str:
+        for word, serve in self._words.items():
+            if line == word or line.startswith(f"{word} "):
+                return serve(line[len(word) :].strip())
+        return f'could not understand: "{line}"'
+
+    @property
+    def _state(self) -> str:
+        return self._robot.runtime.name
+
+    @property
+    def _program(self) -> str:
+        program = self._robot.program
+        return program.name if program is not None else self._loaded or "<unnamed>"
+
+    def _load(self, name: str) -> str:
+        if not name.endswith((".urp", ".urpx")):
+            return f"File not found: {name}"
+        self._loaded = name
+        return f"Loading program: {name}"
+
+    def _tell_loaded(self, _: str) -> str:
+        return f"Loaded program: {self._loaded}" if self._loaded else "No program loaded"
+
+    def _play(self, _: str) -> str:
+        if self._robot.runtime == RuntimeState.PAUSED:
+            self._robot.paused = False
+            return "Starting program"
+        if self._loaded:
+            self._log(
+                f"program {quote(self._loaded)} is a file of the controller; this box acts out "
+                "programs that a client uploads, and does not play it"
+            )
+        return "Failed to execute: play"
+
+    def _stop(self, _: str) -> str:
+        if self._robot.program is None:
+            return "Failed to execute: stop"
+        self._robot.stop_program()
+        return "Stopped"
+
+    def _pause(self, _: str) -> str:
+        if self._robot.runtime != RuntimeState.PLAYING:
+            return "Failed to execute: pause"
+        self._robot.paused = True
+        return "Pausing program"
+
+    def _quit(self, _: str) -> str:
+        self._quits = True
+        return "Disconnected"
+
+    def _shut_down(self, _: str) -> str:
+        self._robot.power(RobotMode.POWER_OFF)
+        return "Shutting down"
+
+    def _power(self, answer: str, mode: RobotMode) -> str:
+        if not (mode == RobotMode.IDLE and self._robot.mode == RobotMode.RUNNING):
+            self._robot.power(mode)
+        return answer
+
+    def _release(self) -> str:
+        if self._robot.mode == RobotMode.POWER_OFF:  # as the vendor's: it switches on, too
+            self._robot.power(RobotMode.IDLE)
+        self._robot.power(RobotMode.RUNNING)
+        return "Brake releasing"
+
+    def _unlock(self, _: str) -> str:
+        return "Protective stop releasing" if self._robot.unlock() else _LOCKED
+
+    def _restart_safety(self, _: str) -> str:
+        if self._robot.safety in (SafetyMode.VIOLATION, SafetyMode.FAULT):
+            self._robot.safety = SafetyMode.NORMAL
+        return "Restarting safety"
+
+    def _pop_up(self, text: str) -> str:
+        self._log(f"popup: {text}")
+        return "showing popup"
+
+    def _add_to_log(self, text: str) -> str:
+        self._log(f"log of the controller: {text}")
+        return "Added log message"

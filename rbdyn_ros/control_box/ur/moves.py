@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laws of motions: each moves the desired joints by a cycle, until it is done.
+
+Speeds and accelerations have the meaning of URScript: of the leading joint [rad/s, rad/s^2] for
+movej, speedj and stopj, of the tool [m/s, m/s^2] for movel, speedl and stopl.
+
+Source: Universal Robots, The URScript Programming Language, module motion.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.paths import Stream, turn_between, turned
+from rbdyn_ros.control_box.ur.arm import UrArm
+
+#: Damping of the inverse kinematics near singular poses.
+DAMPING = 1e-4
+#: A path that turns more than it moves is as long as its turn [rad for m].
+STILL = 1e-9
+
+
+@dataclass(slots=True, eq=False)
+class Course:
+    """The desired joints, and what motions need to move them.
+
+    Attributes:
+        arm: the robot.
+        joints: the desired ones.
+        F_T: the tool in the flange (4, 4).
+        dt: a cycle [s].
+        scale: of the speed, 0 to 1.
+    """
+
+    arm: UrArm
+    joints: Stream
+    F_T: Array
+    dt: float
+    scale: float = 1.0
+
+    def tool(self) -> Array:
+        """Return the desired pose of the tool (4, 4)."""
+        return self.arm.tool_pose(self.joints.x, self.F_T)
+
+    def go(self, T: Array) -> None:
+        """Move the joints to a pose of the tool near them: Newton's method, one step a cycle."""
+        q = self.joints.x
+        now, J = self.tool(), self.arm.tool_jacobian(q, self.F_T)
+        gap = np.concatenate([T[:3, 3] - now[:3, 3], turn_between(now[:3, :3], T[:3, :3])])
+        step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap)
+        self.joints.to(q + step)
+
+    def slow(self, most: float) -> bool:
+        """Scale the speeds of the joints down by a cycle; return whether they rest.
+
+        Args:
+            most: 1 / s of the present speed.
+        """
+        v = self.joints.v
+        left = max(0.0, 1.0 - most * self.dt)
+        self.joints.at(v * left if left > STILL else 0.0 * v)
+        return left <= STILL
+
+
+class Move(ABC):
+    """A motion.
+
+    Attributes:
+        stiff: whether springs hold the joints; else the motion computes torques itself.
+    """
+
+    stiff = True
+
+    @abstractmethod
+    def step(self, c: Course) -> bool:
+        """Move the desired joints by a cycle; return whether the motion is done."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the newest command of a stream has run out."""
+        return False
+
+
+class Profile:
+    """A path of a length that begins and ends at rest: a trapezoid of the speed, or a triangle.
+
+    Args:
+        length: of the path.
+        v, a: largest speed and acceleration.
+
+    Attributes:
+        duration: [s].
+    """
+
+    def __init__(self, length: float, v: float, a: float) -> None:
+        self._length, self._a = length, a
+        self._ramp = min(v / a, math.sqrt(length / a))  # [s]
+        self._v = a * self._ramp
+        self.duration = self._ramp + length / self._v if length > 0.0 else 0.0
+
+    def at(self, t: float) -> float:
+        """Return how far it is after a time [s]."""
+        if t >= self.duration:
+            return self._length
+        if t < self._ramp:
+            return 0.5 * self._a * t * t
+        left = self.duration - t
+        if left < self._ramp:
+            return self._length - 0.5 * self._a * left * left
+        return self._v * (t - 0.5 * self._ramp)
+
+
+class JointMove(Move):
+    """movej: all joints begin and end together; the one with the longest way leads.
+
+    Args:
+        start, goal: (6,).
+        v, a: of the leading joint.
+    """
+
+    def __init__(self, start: Array, goal: Array, v: float, a: float) -> None:
+        self._start = np.array(start)
+        self._way = np.array(goal) - self._start
+        self._length = float(np.abs(self._way).max())
+        self._profile, self._t = Profile(self._length, v, a), 0.0
+
+    def step(self, c: Course) -> bool:
+        self._t += c.dt * c.scale
+        share = self._profile.at(self._t) / self._length if self._length > 0.0 else 1.0
+        c.joints.to(self._start + share * self._way)
+        if self._t >= self._profile.duration:
+            c.joints.begin(self._start + self._way)
+            return True
+        return False
+
+
+class LineMove(Move):
+    """movel: the tool moves on a line and turns about one axis.
+
+    Args:
+        start, goal: poses of the tool (4, 4).
+        v, a: of the tool; [rad] for [m] on a path that turns more than it moves.
+    """
+
+    def __init__(self, start: Array, goal: Array, v: float, a: float) -> None:
+        self._start, self._end = start, goal
+        self._turn = turn_between(start[:3, :3], goal[:3, :3])
+        away = float(np.linalg.norm(goal[:3, 3] - start[:3, 3]))
+        self._length = max(away, float(np.linalg.norm(self._turn)))
+        self._profile, self._t = Profile(self._length, v, a), 0.0
+
+    def step(self, c: Course) -> bool:
+        self._t += c.dt * c.scale
+        share = self._profile.at(self._t) / self._length if self._length > STILL else 1.0
+        T = self._start.copy()
+        T[:3, 3] += share * (self._end[:3, 3] - self._start[:3, 3])
+        T[:3, :3] = turned(self._start[:3, :3], share * self._turn)
+        c.go(T)
+        if self._t < self._profile.duration:
+            return False
+        c.go(T)
+        c.joints.begin(c.joints.x)
+        return True
+
+
+class Stop(Move):
+    """stopj and stopl: the speed falls to zero in a line, on the way that the arm has.
+
+    Args:
+        a: deceleration of the leading joint, or of the tool.
+        of_tool: whether it is the tool's.
+    """
+
+    def __init__(self, a: float, of_tool: bool) -> None:
+        self._a, self._of_tool = a, of_tool
+        self._share = 0.0
+
+    def step(self, c: Course) -> bool:
+        v = c.joints.v
+        speed = float(np.abs(v).max())
+        if self._of_tool:
+            twist = c.arm.tool_jacobian(c.joints.x, c.F_T) @ v
+            speed = max(float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:])))
+        if speed <= self._a * c.dt:
+            c.joints.begin(c.joints.x)
+            return True
+        return c.slow(self._a / speed)
+
+
+class Streamed(Move):
+    """A motion that the client commands again and again; the last command repeats itself.
+
+    Attributes:
+        lasts: how long a command lasts [s]; 0: until the next one.
+    """
+
+    lasts = 0.0
+    _left = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether the newest command has run out."""
+        return self.lasts > 0.0 and self._left <= STILL
+
+    def last(self, time: float) -> None:
+        """Begin a command that lasts for a time [s]."""
+        self.lasts = self._left = time
+
+    def spend(self, c: Course) -> None:
+        """Let a cycle pass."""
+        self._left = (self.lasts if self.waits else self._left) - c.dt
+
+
+class SpeedJoints(Streamed):
+    """speedj: speeds of the joints that change by at most an acceleration.
+
+    Attributes:
+        speed: (6,) commanded [rad/s].
+        a: of the leading joint.
+    """
+
+    def take(self, speed: Array, a: float, lasts: float) -> None:
+        """Take a command."""
+        self.speed, self.a = np.array(speed), a
+        self.last(lasts)
+
+    def step(self, c: Course) -> bool:
+        self.spend(c)
+        gap = c.scale * self.speed - c.joints.v
+        largest = float(np.abs(gap).max())
+        share = min(1.0, self.a * c.dt / largest) if largest > 0.0 else 1.0
+        c.joints.at(c.joints.v + share * gap)
+        return False
+
+
+class SpeedLine(SpeedJoints):
+    """speedl: a twist of the tool in the axes of O, linear first, that changes likewise."""
+
+    def step(self, c: Course) -> bool:
+        self.spend(c)
+        J = c.arm.tool_jacobian(c.joints.x, c.F_T)
+        twist = J @ c.joints.v
+        gap = c.scale * self.speed - twist
+        largest = max(float(np.linalg.norm(gap[:3])), float(np.linalg.norm(gap[3:])))
+        share = min(1.0, self.a * c.dt / largest) if largest > 0.0 else 1.0
+        wanted = twist + share * gap
+        v = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ wanted)
+        c.joints.at(v)
+        return False
+
+
+class UntilContact(SpeedLine):
+    """Move until the tool touches something.
+
+    Args:
+        touches: whether it does.
+    """
+
+    def __init__(self, touches: Callable[[], bool]) -> None:
+        self._touches = touches
+
+    def step(self, c: Course) -> bool:
+        return self._touches() or super().step(c)
+
+
+class ServoJoints(Streamed):
+    """servoj: the desired joints are drawn to the commanded ones.
+
+    The vendor: `gain` works as the P of a controller, and `lookahead_time` projects the position
+    forward. So q'' = gain (q_commanded - (q + lookahead_time q')), within the limits.
+
+    Attributes:
+        target: (6,) commanded.
+        lookahead: [s].
+        gain: [1/s^2].
+    """
+
+    def take(self, target: Array, lasts: float, lookahead: float, gain: float) -> None:
+        """Take a command."""
+        self.target, self.lookahead, self.gain = np.array(target), lookahead, gain
+        self.last(lasts)
+
+    def step(self, c: Course) -> bool:
+        self.spend(c)
+        q, v = c.joints.x, c.joints.v
+        # the damper acts on the speed at the end of the cycle: stable for all gains
+        a = self.gain * (self.target - q - self.lookahead * v)
+        v = v + c.dt * a / (1.0 + c.dt * self.gain * self.lookahead)
+        most = c.arm.velocity
+        c.joints.at(np.clip(v, -most, most))
+        return False

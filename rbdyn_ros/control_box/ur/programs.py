@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uploaded programs: recognised and started, or refused with their first line."""
+
+from __future__ import annotations
+
+from rbdyn_ros.control_box.ur.control_script import ControlScript
+from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.control_box.ur.statements import StatementRow
+from rbdyn_ros.errors import quote
+
+
+def start_program(robot: UrRobot, text: str) -> None:
+    """Start a program that a client uploaded, or refuse it."""
+    try:
+        program = ControlScript.read(text) or StatementRow.read(text)
+    except ValueError as error:
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+        robot.say(f"the program that begins with {quote(first)} is not acted out: {error}")
+        return
+    robot.start(program)

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state machine of the arm: power, safety, programs and motions.
+
+It knows no socket and no clock. In each tick its caller calls `observe` with the measured state,
+lets clients write registers and upload programs, and calls `act` for the torques until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.laws import Torques, joint_impedance
+from rbdyn_ros.control_box.paths import Stream
+from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.ur.arm import UrArm
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
+from rbdyn_ros.control_box.ur.contact import ToolPast
+from rbdyn_ros.control_box.ur.modes import (
+    LOCKED,
+    MOST_DEVIATION,
+    MOST_FORCE,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+)
+from rbdyn_ros.control_box.ur.moves import Course, Move, Stop, Streamed
+from rbdyn_ros.control_box.ur.registers import Signals
+from rbdyn_ros.control_box.ur.sensing import ToolSensing
+
+#: Natural frequency of the stiff joints [rad/s].
+STIFF = 100.0
+#: Below this speed an arm has come to rest [rad/s], after so many ticks.
+REST, SETTLED = 1e-3, 50
+#: Deceleration of a protective or emergency stop [rad/s^2].
+BRAKES = 8.0
+#: How fast the speed scaling follows the slider [1/s].
+RAMP = 2.0
+#: A step of the controller [s].
+STEP = 2e-3
+#: Speeds above the limit by this share are a violation.
+TOLERANCE = 1e-2
+
+
+class Program(Protocol):
+    """A program on the controller.
+
+    Attributes:
+        name: for the log and the dashboard.
+        command: the input that a client commands it by, or nothing.
+    """
+
+    name: str
+    command: str
+
+    def step(self, robot: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over."""
+
+    def has_work(self, robot: UrRobot) -> bool:
+        """Whether it does something before a client asks."""
+
+    def is_asked(self, robot: UrRobot) -> bool:
+        """Whether a client commands something that it has not begun."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether it waits for the end of a motion, and its client with it."""
+
+
+class UrRobot:
+    """The state machine of the arm.
+
+    Args:
+        arm: the robot.
+        dt: a tick [s].
+        log: takes a sentence about what a client did wrong, and about stops.
+
+    Attributes:
+        arm, sensing, signals: the robot, its measurements, its registers.
+        mode, safety: of the robot.
+        program: that runs, or None.
+        paused: whether the program is paused.
+        motion, force: the motion, and force mode beside it; or None.
+        F_T: the tool in the flange (4, 4).
+        past: joints and forces of the last ticks.
+        clock: [s]; it goes on while time stands.
+        joints: the desired ones.
+        teaches: whether somebody guides the arm by its button.
+        messages: for clients, until they are sent.
+    """
+
+    def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
+        self.arm, self.dt, self._log = arm, dt, log
+        self.sensing, self.signals = ToolSensing(arm), Signals()
+        self.mode, self.safety = RobotMode.RUNNING, SafetyMode.NORMAL
+        self.program: Program | None = None
+        self.paused = self.teaches = False
+        self.motion: Move | None = None
+        self.force: ForceMode | None = None
+        self.F_T = np.eye(4)
+        self.clock, self.scale = 0.0, 1.0
+        self.tau = np.zeros(6)
+        self.joints = Stream(0.5 * (arm.lower + arm.upper), period=dt)
+        self._begun = False
+        self._rested = 0
+        self._stopped_at = 0.0
+        self.past = ToolPast(max(1, round(STEP / dt)))
+        self.messages: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Log a sentence, and send it to clients."""
+        self._log(text)
+        self.messages.append(text)
+
+    # programs
+
+    @property
+    def runtime(self) -> RuntimeState:
+        """What the program does."""
+        if self.program is None:
+            return RuntimeState.STOPPED
+        return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
+
+    def start(self, program: Program) -> None:
+        """Start a program; the one that runs ends."""
+        if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
+            self.say(
+                f"program {program.name} does not start: the robot is {self.mode.name}, its "
+                f"safety {self.safety.name}"
+            )
+            return
+        self.stop_program()
+        self.program, self.paused = program, False
+
+    def stop_program(self) -> None:
+        """End the program; the arm brakes."""
+        if self.program is not None:
+            self.program = None
+            self.brake()
+
+    def brake(self) -> None:
+        """End motions; the arm brakes and holds."""
+        self.force = None
+        self.begin(Stop(BRAKES, of_tool=False))
+
+    # motions
+
+    def begin(self, motion: Move | None) -> None:
+        """Begin a motion; it takes the place of the one before."""
+        gave = self.motion is not None and not self.motion.stiff
+        if gave:  # no spring held the arm at the desired joints
+            self._hold()
+        self.motion = motion
+
+    def _hold(self) -> None:
+        """Let the desired joints go on from the measured ones."""
+        self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
+
+    def protective_stop(self, reason: str) -> None:
+        """Stop because of a limit: the program ends."""
+        if self.safety != SafetyMode.NORMAL:
+            return
+        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s")
+        self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
+        self.program = None
+        self.brake()
+
+    def unlock(self) -> bool:
+        """End a protective stop; return whether that is allowed now."""
+        if self.safety == SafetyMode.PROTECTIVE_STOP:
+            if self.clock - self._stopped_at < LOCKED:
+                return False
+            self.safety = SafetyMode.NORMAL
+            self.sensing.forget()
+            self._hold()
+            self.motion = None
+        return True
+
+    def power(self, mode: RobotMode) -> None:
+        """Switch the power, or release the brakes."""
+        if mode != RobotMode.RUNNING:
+            self.stop_program()
+        elif self.mode < RobotMode.IDLE or self.safety != SafetyMode.NORMAL:
+            return  # the brakes hold
+        self.mode = mode
+
+    def press_user_stop(self, pressed: bool) -> None:
+        """Press or release the emergency stop; after it the power is off."""
+        if pressed == (self.safety == SafetyMode.ROBOT_EMERGENCY_STOP):
+            return
+        if pressed:
+            self.program, self.teaches = None, False
+            self.brake()
+        self.safety = SafetyMode.ROBOT_EMERGENCY_STOP if pressed else SafetyMode.NORMAL
+        self.mode = RobotMode.POWER_OFF
+
+    def guide(self, on: bool) -> bool:
+        """Begin or end freedrive by the arm's button; return whether that is allowed now."""
+        ready = self.mode == RobotMode.RUNNING and self.safety == SafetyMode.NORMAL
+        if not ready or self.program is not None:
+            return False
+        if on != self.teaches:
+            self.teaches = on
+            self.begin(Freedrive() if on else None)
+        return True
+
+    def reboot(self) -> None:
+        """Begin as after switching on, with the brakes released: without program and settings."""
+        self.program, self.teaches, self.paused = None, False, False
+        stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
+        self.safety = self.safety if stopped else SafetyMode.NORMAL
+        self.mode = self.mode if stopped else RobotMode.RUNNING
+        self.brake()
+        self.signals, self.F_T = Signals(), np.eye(4)
+        self.arm.carry(self.arm.tool)
+        self.sensing.forget()
+
+    def restart(self) -> None:
+        """Begin anew after the simulated arm was reset; program and protective stop end."""
+        self.program, self.motion, self.force, self.teaches = None, None, None, False
+        if self.safety == SafetyMode.PROTECTIVE_STOP:
+            self.safety = SafetyMode.NORMAL
+        self.sensing.forget()
+        self._begun, self._rested = False, 0
+
+    # a cycle
+
+    def is_taken(self, names: Collection[str]) -> bool:
+        """Whether the last command must be acted out before these inputs may change."""
+        program = self.program
+        if program is None or program.command not in names:
+            return False
+        streams = isinstance(self.motion, Streamed) and self.motion.lasts > 0.0
+        return program.is_asked(self) or (streams and not self.awaits)
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the newest command of a stream has run out, and the next may come."""
+        return self.program is not None and self.motion is not None and self.motion.waits
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing changes until a client wants something."""
+        return self._holds and self._rested > SETTLED
+
+    @property
+    def settles(self) -> bool:
+        """Whether it comes to rest without a client."""
+        return self._holds and self._rested <= SETTLED
+
+    @property
+    def _holds(self) -> bool:
+        if self.paused:
+            return self.scale == 0.0 and self.force is None
+        works = self.program is not None and self.program.has_work(self)
+        return self.motion is None and self.force is None and not works
+
+    @property
+    def runs_free(self) -> bool:
+        """Whether the arm moves, and a client looks at its own clock for the next command."""
+        moves = self.motion is not None or self.force is not None
+        waits = self.program is not None and (self.program.is_blocked or self.awaits)
+        return moves and not waits and (self.program is not None or self.teaches)
+
+    def observe(self, now: MeasuredArm, ticks: int = 1) -> None:
+        """Take the state of a tick.
+
+        Args:
+            now: the state.
+            ticks: since the last call.
+        """
+        self.clock += ticks * self.dt
+        self.sensing.take(now, self.F_T, ticks * self.dt)
+        if not self._begun:
+            self.joints, self._begun = Stream(now.q, period=self.dt), True
+        self.past.add(now.q, self.sensing.wrench[:3])
+        still = (np.abs(now.dq) < REST).all() and (np.abs(self.joints.v) < REST).all()
+        self._rested = self._rested + 1 if still else 0
+        if self.safety == SafetyMode.NORMAL and (reason := self._violation()):
+            self.protective_stop(reason)
+
+    def _violation(self) -> str:
+        """Return which safety limit the measured state breaks."""
+        arm, at = self.arm, self.sensing.at
+        far = (at.q < arm.lower) & (at.dq < -REST) | (at.q > arm.upper) & (at.dq > REST)
+        if far.any():
+            return f"joint {int(np.argmax(far))} moves beyond its limit"
+        fast = np.abs(at.dq) > arm.velocity * (1.0 + TOLERANCE)
+        if fast.any():
+            return f"joint {int(np.argmax(fast))} moves faster than its limit"
+        force = float(np.linalg.norm(self.sensing.wrench[:3]))
+        if force > MOST_FORCE:
+            return f"a force of {force:.0f} N acts on the tool; allowed are {MOST_FORCE:g} N"
+        away = np.abs(self.joints.x - at.q)
+        if (self.motion is None or self.motion.stiff) and (away > MOST_DEVIATION).any():
+            joint = int(np.argmax(away))
+            return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
+        return ""
+
+    @property
+    def course(self) -> Course:
+        """What motions move."""
+        return Course(self.arm, self.joints, self.F_T, self.dt, self.scale)
+
+    def act(self) -> Torques:
+        """Return the torques of the joints until the next tick, with gravity."""
+        step = RAMP * self.dt
+        goal = 0.0 if self.paused else self.signals.slider
+        self.scale += float(np.clip(goal - self.scale, -step, step))
+        if self.program is not None and not self.paused and self.program.step(self):
+            self.program = None
+        self._move()
+        s = self.sensing.at
+        if isinstance(self.motion, Freedrive | ClientTorque):
+            self.joints.begin(s.q)
+            torques = Torques.of(self.motion.torque(s))
+        else:
+            j = self.joints
+            torques = joint_impedance(s, STIFF**2 * np.diag(s.M), j.x, j.v, j.a)
+        torques = replace(torques, effort=torques.effort + self.sensing.gravity)
+        self.tau = torques.at(s.q, s.dq)
+        return torques
+
+    def _move(self) -> None:
+        """Move the desired joints by a tick, within the limits."""
+        course, x, v = self.course, self.joints.x, self.joints.v
+        if self.motion is None:
+            self.joints.begin(x)
+        elif self.motion.step(course):
+            self.motion = None
+        if self.force is not None:
+            self.force.apply(course, x, self.sensing)
+        if self.motion is None or self.motion.stiff:
+            self._check(x, v)
+
+    def _check(self, x: Array, v: Array) -> None:
+        """Stop joints that could not brake before their limits; x and v are the last right ones."""
+        if self.safety != SafetyMode.NORMAL:
+            return
+        arm, now = self.arm, self.joints
+        rest = now.x + now.v * np.abs(now.v) / (2.0 * BRAKES)
+        inside = (rest >= arm.lower) | (now.v > 0.0)
+        inside &= (rest <= arm.upper) | (now.v < 0.0)
+        slow = np.abs(now.v) <= arm.velocity * (1.0 + TOLERANCE)
+        moved = np.isfinite(now.x)
+        right = (inside | (now.x == x)) & slow & moved
+        if not right.all():
+            self.joints = Stream(x, v, self.dt)
+            joint = int(np.argmin(right))
+            kind = "too fast" if not slow[joint] else "beyond its limit"
+            self.protective_stop(f"the commanded joint {joint} is {kind}")

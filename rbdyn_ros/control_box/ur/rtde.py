@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real-time data exchange (RTDE): a client reads and writes variables by recipes.
+
+Big endian; each packet has its size, a letter and a body.
+
+Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, versions 1 and 2 of the protocol.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.control_box.ur.modes import VERSION
+from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.control_box.ur.variables import INPUTS, OUTPUTS, TYPES, apply_inputs
+
+RTDE_PORT = 30004
+#: Most packets per second, and those of version 1 of the protocol.
+MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
+#: Recipes of a client.
+MOST_RECIPES = 255
+_HEADER = struct.Struct(">HB")
+#: Levels of text messages.
+LEVEL_WARNING = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Variables of a package, in their order.
+
+    Attributes:
+        names: of the variables.
+        layout: of their numbers.
+        counts: how many numbers each has.
+    """
+
+    names: tuple[str, ...]
+    layout: struct.Struct
+    counts: tuple[int, ...]
+
+    @staticmethod
+    def of(names: list[str], types: list[str]) -> Recipe:
+        """Return the recipe of variables with known types."""
+        letters = "".join(TYPES[kind][0] for kind in types)
+        counts = tuple(TYPES[kind][1] for kind in types)
+        return Recipe(tuple(names), struct.Struct(f">{letters}"), counts)
+
+    def pack(self, robot: UrRobot) -> bytes:
+        """Return the variables of a robot."""
+        numbers: list[Any] = []
+        for name, count in zip(self.names, self.counts, strict=True):
+            value = OUTPUTS[name].read(robot)
+            if count == 1:
+                numbers.append(value)
+            else:
+                numbers.extend(value.tolist())
+        return self.layout.pack(*numbers)
+
+    def unpack(self, data: bytes) -> dict[str, Any]:
+        """Return values by name; raise ValueError if there are too few or too many bytes."""
+        if len(data) != self.layout.size:
+            raise ValueError(f"a package has {len(data)} bytes; expected {self.layout.size}")
+        numbers, found, at = self.layout.unpack(data), {}, 0
+        for name, count in zip(self.names, self.counts, strict=True):
+            found[name] = numbers[at] if count == 1 else numbers[at : at + count]
+            at += count
+        return found
+
+
+class Owners:
+    """Who writes which input: each has one client."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, object] = {}
+
+    def take(self, name: str, client: object) -> bool:
+        """Let a client write an input; return whether no other one does."""
+        return self._by_name.setdefault(name, client) is client
+
+    def leave(self, client: object) -> None:
+        """Forget a client."""
+        self._by_name = {k: one for k, one in self._by_name.items() if one is not client}
+
+
+class RtdeSession:
+    """The exchange with a client.
+
+    Args:
+        robot: the robot.
+        owners: of the inputs, of all clients.
+        period: of a cycle [s].
+        log: takes a sentence about what a client did wrong.
+        in_turn: whether each command is acted out before the next one is read; else the newest
+            one counts.
+
+    Attributes:
+        is_full: whether a command waits for its turn.
+    """
+
+    def __init__(
+        self,
+        robot: UrRobot,
+        owners: Owners,
+        period: float,
+        log: Callable[[str], object],
+        in_turn: bool = False,
+    ) -> None:
+        self.is_full, self._in_turn = False, in_turn
+        self._robot, self._owners, self._period, self._log = robot, owners, period, log
+        self._pending, self._answers = b"", b""
+        self._version, self._started = 1, False
+        self._outputs: Recipe | None = None
+        self._inputs: list[Recipe] = []
+        self._every, self._cycles = 1, 0
+        self._serves: dict[bytes, Callable[[bytes], None]] = {
+            b"V": self._negotiate,
+            b"v": self._tell_version,
+            b"M": self._take_message,
+            b"O": self._set_outputs,
+            b"I": self._set_inputs,
+            b"S": self._start,
+            b"P": self._pause,
+            b"U": self._write,
+        }
+
+    def close(self) -> None:
+        """Let the client go; its inputs keep their values, and others may write them."""
+        self._owners.leave(self)
+        self._started = False
+
+    def answers(self) -> bytes:
+        """Return what goes to the client."""
+        answers, self._answers = self._answers, b""
+        return answers
+
+    def request(self, data: bytes) -> None:
+        """Take bytes of the client.
+
+        Raises:
+            ValueError: they are not of the protocol; the connection should end.
+        """
+        self._pending += data
+        self.is_full = False
+        while len(self._pending) >= _HEADER.size:
+            size, command = _HEADER.unpack_from(self._pending)
+            if size < _HEADER.size:
+                raise ValueError(f"a packet has a size of {size}")
+            serve = self._serves.get(bytes([command]))
+            if serve is None:
+                raise ValueError(f"there is no command {command}")
+            if len(self._pending) < size:
+                return
+            body = self._pending[_HEADER.size : size]
+            if self._in_turn and command == ord("U") and self._must_wait(body):
+                self.is_full = True
+                return
+            self._pending = self._pending[size:]
+            serve(body)
+
+    def _must_wait(self, body: bytes) -> bool:
+        number = body[0] if body else 0
+        known = 1 <= number <= len(self._inputs)
+        return known and self._robot.is_taken(self._inputs[number - 1].names)
+
+    def _answer(self, command: bytes, body: bytes) -> None:
+        self._answers += packet(command, body)
+
+    def _negotiate(self, body: bytes) -> None:
+        if len(body) != 2:
+            raise ValueError(f"a version has {len(body)} bytes; expected 2")
+        version = int.from_bytes(body, "big")
+        right = version in (1, 2)
+        if right:
+            self._version = version
+        else:
+            self._log(f"a client speaks version {version} of RTDE; this box speaks 1 and 2")
+        self._answer(b"V", bytes([right]))
+
+    def _tell_version(self, _: bytes) -> None:
+        self._answer(b"v", struct.pack(">IIII", *VERSION))
+
+    def _take_message(self, body: bytes) -> None:
+        text = body[1 : 1 + body[0]] if body and self._version == 2 else body[1:]
+        self._log(f"a client says: {text.decode(errors='replace')}")
+
+    def _set_outputs(self, body: bytes) -> None:
+        often = VERSION_1_OFTEN
+        if self._version == 2:
+            if len(body) < 8:
+                raise ValueError("a recipe of outputs has no frequency")
+            (often,), body = struct.unpack_from(">d", body), body[8:]
+        names = _names(body)
+        types = [OUTPUTS[name].type if name in OUTPUTS else "NOT_FOUND" for name in names]
+        right = "NOT_FOUND" not in types and 1.0 <= often <= MOST_OFTEN and bool(names)
+        self._started = False
+        self._outputs = Recipe.of(names, types) if right else None
+        if right:
+            self._every = max(1, round(1.0 / (often * self._period)))
+        number = b"" if self._version == 1 else bytes([right])
+        self._answer(b"O", number + ",".join(types).encode())
+
+    def _set_inputs(self, body: bytes) -> None:
+        names = _names(body)
+        types = [INPUTS[name].type if name in INPUTS else "NOT_FOUND" for name in names]
+        for k, name in enumerate(names):
+            if name in INPUTS and not self._owners.take(name, self):
+                types[k] = "IN_USE"
+        known = all(kind in TYPES for kind in types) and bool(names)
+        right = known and len(self._inputs) < MOST_RECIPES
+        if right:
+            self._inputs.append(Recipe.of(names, types))
+        self._answer(b"I", bytes([len(self._inputs) if right else 0]) + ",".join(types).encode())
+
+    def _start(self, _: bytes) -> None:
+        self._started = self._outputs is not None or bool(self._inputs)
+        self._cycles = 0
+        self._answer(b"S", bytes([self._started]))
+
+    def _pause(self, _: bytes) -> None:
+        self._started = False
+        self._answer(b"P", b"\1")
+
+    def _write(self, body: bytes) -> None:
+        number = body[0] if body else 0
+        if not 1 <= number <= len(self._inputs):
+            raise ValueError(f"there is no recipe {number} of inputs")
+        given = self._inputs[number - 1].unpack(body[1:])
+        if not all(np.isfinite(value).all() for value in given.values()):
+            self._robot.say("a client writes an input that is not finite; the box ignores it")
+            return
+        apply_inputs(self._robot, given)
+
+    def report(self) -> bytes:
+        """Return the packet of a cycle, or nothing."""
+        if not self._started or self._outputs is None:
+            return b""
+        self._cycles += 1
+        if (self._cycles - 1) % self._every:
+            return b""
+        number = b"" if self._version == 1 else b"\1"
+        return packet(b"U", number + self._outputs.pack(self._robot))
+
+    def push(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        self._answers += data
+
+    def tell(self, text: str) -> None:
+        """Send a text message to the client."""
+        said = text.encode()[:255]
+        level = bytes([LEVEL_WARNING])
+        if self._version == 1:
+            self._answer(b"M", level + said)
+        else:
+            self._answer(b"M", bytes([len(said)]) + said + b"\3box" + level)
+
+
+def packet(command: bytes, body: bytes) -> bytes:
+    """Return a packet."""
+    return _HEADER.pack(_HEADER.size + len(body), command[0]) + body
+
+
+def _names(body: bytes) -> list[str]:
+    """Return the names of a recipe; a comma may end it."""
+    names = body.decode("ascii", "replace").split(",")
+    return names[:-1] if names[-1] == "" else names

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that clients upload: cut from a stream, read as far as the box acts them out.
+
+The box does not interpret URScript. It knows two kinds of programs by their structure: a control
+script that reads commands from input registers (that of ur_rtde), and a row of known calls with
+numbers. Anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+#: Largest program [bytes].
+LARGEST_PROGRAM = 2**20
+_OPENS = re.compile(r"\s*(def|sec|thread|while|if|for)\b.*:\s*$")
+_DEFINES = re.compile(r"\s*(?:def|sec)\s+(\w+)\s*\(\s*\)\s*:\s*$")
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
+_NAMED = re.compile(r"\s*(\w+)\s*=(?!=)\s*(.*)$", re.DOTALL)
+
+
+def _bare(line: str) -> str:
+    """Return a line without its comment."""
+    return line.split("#", 1)[0].rstrip()
+
+
+class ProgramCutter:
+    """Cuts a stream of bytes into programs: from `def` to its `end`, or a line of its own."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def take(self, data: bytes) -> list[str]:
+        """Return the complete programs so far.
+
+        Raises:
+            ValueError: a program is larger than LARGEST_PROGRAM.
+        """
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        found = []
+        for line in lines:
+            text = line.decode(errors="replace")
+            self._count(_bare(text))
+            if not (self._lines or text.strip()):
+                continue
+            self._lines.append(text)
+            if self._depth <= 0:
+                found.append("\n".join(self._lines))
+                self._lines, self._depth = [], 0
+        if len(self._pending) + sum(map(len, self._lines)) > LARGEST_PROGRAM:
+            raise ValueError(f"a program has more than {LARGEST_PROGRAM} bytes")
+        return found
+
+    def _count(self, line: str) -> None:
+        if _OPENS.match(line):
+            self._depth += 1
+        elif line.strip() == "end":
+            self._depth -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a program.
+
+    Attributes:
+        name: of the function.
+        values: its arguments without names: numbers, text, or (n,) arrays.
+        named: its arguments by name.
+        is_pose: whether the first argument is a pose.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    named: dict[str, Any]
+    is_pose: bool
+
+    def number(self, name: str, at: int, default: float) -> float:
+        """Return a numeric argument by name or place.
+
+        Raises:
+            ValueError: it is not a finite number.
+        """
+        found = self.named.get(name, self.values[at] if at < len(self.values) else default)
+        if not isinstance(found, float | bool) or not np.isfinite(found):
+            raise ValueError(f"{name} of {self.name} is not a number")
+        return float(found)
+
+    def six(self, name: str, at: int = 0) -> Array:
+        """Return an argument of six numbers.
+
+        Raises:
+            ValueError: it has another form.
+        """
+        found = self.named.get(name, self.values[at] if at < len(self.values) else None)
+        if not isinstance(found, np.ndarray) or found.shape != (6,):
+            raise ValueError(f"{name} of {self.name} is not a list of six numbers")
+        return found
+
+
+def read_call(line: str) -> Call:
+    """Read a line with one call.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    match = _CALL.match(_bare(line))
+    if match is None:
+        raise ValueError(f"{line.strip()!r} is not a call")
+    values: list[Any] = []
+    named: dict[str, Any] = {}
+    pieces = _split(match[2])
+    for piece in pieces:
+        given = _NAMED.match(piece)
+        if given:
+            named[given[1]] = _value(given[2])
+        else:
+            values.append(_value(piece))
+    first = pieces[0].strip() if pieces else ""
+    return Call(match[1], tuple(values), named, re.match(r"(\w+\s*=\s*)?p\[", first) is not None)
+
+
+def _split(text: str) -> list[str]:
+    """Split arguments at the commas outside of brackets and quotes."""
+    found, depth, quoted, start = [], 0, False, 0
+    for k, letter in enumerate(text):
+        if letter == '"':
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif letter in "[(":
+            depth += 1
+        elif letter in "])":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            found.append(text[start:k])
+            start = k + 1
+    return [*found, text[start:]] if text.strip() else []
+
+
+def _value(text: str) -> Any:
+    text = text.strip()
+    if text in ("True", "False"):
+        return text == "True"
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    if text.startswith(("[", "p[")) and text.endswith("]"):
+        return np.array([float(one) for one in text[text.index("[") + 1 : -1].split(",")])
+    return float(text)
+
+
+def body_of(program: str) -> tuple[str, list[str]]:
+    """Return the name of a program and its lines; a single line is a program without a name."""
+    lines = [line for line in program.splitlines() if _bare(line).strip()]
+    match = _DEFINES.match(_bare(lines[0])) if lines else None
+    if match is None:
+        return "", lines
+    return match[1], lines[1:-1]
+
+
+def function_in(lines: list[str], name: str) -> list[str] | None:
+    """Return the lines of a function without arguments inside a program; None: it has none."""
+    begins = re.compile(rf"\s*def\s+{name}\s*\(\s*\)\s*:\s*$")
+    found: list[str] | None = None
+    for line in lines:
+        if found is None:
+            found = [] if begins.match(_bare(line)) else None
+        elif _bare(line).strip() == "end":
+            return found
+        else:
+            found.append(line)
+    return None
+
+
+class ScriptSession:
+    """The conversation with a client that uploads programs.
+
+    Args:
+        start: takes a program.
+    """
+
+    is_full = False
+
+    def __init__(self, start: Callable[[str], None]) -> None:
+        self._start, self._cutter, self._answers = start, ProgramCutter(), b""
+
+    def close(self) -> None:
+        """Let the client go; its program goes on."""
+
+    def answers(self) -> bytes:
+        """Return what goes to the client."""
+        answers, self._answers = self._answers, b""
+        return answers
+
+    def push(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        self._answers += data
+
+    def request(self, data: bytes) -> None:
+        """Take bytes of the client.
+
+        Raises:
+            ValueError: a program is too large.
+        """
+        for program in self._cutter.take(data):
+            self._start(program)

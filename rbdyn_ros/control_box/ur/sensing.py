@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the box measures and estimates: the tool, its speed, and the forces on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.laws import At
+from rbdyn_ros.control_box.sensing import MeasuredArm, wrench_at
+from rbdyn_ros.control_box.ur.arm import UrArm
+from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
+
+#: Gain of the momentum observer [1/s].
+GAIN = 100.0
+
+
+class ToolSensing:
+    """Computes what the state says about the tool.
+
+    Args:
+        arm: the robot.
+
+    Attributes:
+        at: the state with its dynamics at the tool.
+        flange: its pose (4, 4) in O.
+        twist: of the tool (6,): linear first, axes of O.
+        gravity: torques (6,).
+        effort: of the motors (6,), measured.
+        qdd: accelerations (6,).
+        external: torques of the surroundings on the joints (6,).
+        wrench: of the surroundings on the tool (6,): axes of O, about the tool; since `zero`.
+    """
+
+    at: At
+    flange: Array
+    gravity: Array
+
+    def __init__(self, arm: UrArm) -> None:
+        self._arm, self._m = arm, arm.m
+        self._observer = MomentumObserver(arm.m, GAIN)
+        self.external, self.wrench, self.twist = np.zeros(6), np.zeros(6), np.zeros(6)
+        self.effort, self.qdd = np.zeros(6), np.zeros(6)
+        self._raw, self._offset = np.zeros(6), np.zeros(6)
+
+    def zero(self) -> None:
+        """Count the present wrench as zero from now on."""
+        self._offset = self._raw.copy()
+        self.wrench = np.zeros(6)
+
+    def forget(self) -> None:
+        """Begin the observer anew."""
+        self._observer.reset()
+        self.external = np.zeros(6)
+
+    def take(self, now: MeasuredArm, F_T: Array, period: float) -> None:
+        """Take a state a period after the last one [s], with a tool in the flange (4, 4)."""
+        arm = self._arm
+        if self._m is not arm.m:  # another payload
+            self._m = arm.m
+            self._observer.change(arm.m)
+        tau = now.link_torque(arm)
+        self.effort, self.qdd = now.effort, now.qacc
+        self.external = self._observer.update(now.q, now.dq, tau, period).copy()
+        arm.at(now.q, now.dq)
+        self.flange, self.gravity = arm.flange(), arm.gravity_torque()
+        J = arm.jacobian(self.flange, F_T)
+        T = self.flange @ F_T
+        self.at = At(now.q, now.dq, arm.inertia(), arm.coriolis(), J, T)
+        self.twist = J @ now.dq
+        self._raw = wrench_at(J, self.external)
+        self.wrench = self._raw - self._offset

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of URScript that the box acts out: moves, stops, settings, registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur.arm import payload, pose_from
+from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, Stop
+from rbdyn_ros.control_box.ur.scripts import Call, body_of, read_call
+from rbdyn_ros.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rbdyn_ros.control_box.ur.robot import UrRobot
+
+#: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
+JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
+#: Largest speeds and accelerations that make sense; larger ones are refused.
+MOST = 1e3
+#: The heaviest payload [kg], and how far it and the tool may be from the flange [m].
+HEAVIEST, FARTHEST = 50.0, 2.0
+
+
+def joint_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
+    """Return movej to joints (6,).
+
+    Raises:
+        ValueError: speed or acceleration is not positive, or a joint is beyond its limit.
+    """
+    _check_speed(v, a)
+    arm = robot.arm
+    outside = ~((goal >= arm.lower) & (goal <= arm.upper))
+    if outside.any():
+        joint = int(np.argmax(outside))
+        raise ValueError(f"movej: joint {joint} would be at {goal[joint]:g} rad, beyond its limit")
+    return JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a)
+
+
+def line_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
+    """Return movel to a pose (4, 4).
+
+    Raises:
+        ValueError: speed or acceleration is not positive, or no joints have this pose.
+    """
+    _check_speed(v, a)
+    joints(robot, goal)
+    return LineMove(robot.course.tool(), goal, v, a)
+
+
+def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
+    """Return joints (6,) that have a pose (4, 4), near the present or given ones.
+
+    Raises:
+        ValueError: there are none.
+    """
+    found = robot.arm.solve(T, robot.joints.x if near is None else near, robot.F_T)
+    if found is None:
+        x, y, z = T[:3, 3]
+        raise ValueError(f"no joints have the pose at {x:.3f} {y:.3f} {z:.3f} m")
+    return found
+
+
+def _check_speed(v: float, a: float) -> None:
+    if not (0.0 < v < MOST and 0.0 < a < MOST):
+        raise ValueError(f"a speed of {v:g} and an acceleration of {a:g} are not both positive")
+
+
+def set_tool(robot: UrRobot, pose: Array) -> None:
+    """Set the tool in the flange: x y z and a rotation vector (6,).
+
+    Raises:
+        ValueError: it is too far away.
+    """
+    if not np.linalg.norm(pose[:3]) <= FARTHEST:
+        raise ValueError(f"a tool is at most {FARTHEST:g} m from the flange")
+    robot.F_T = pose_from(pose)
+
+
+def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None = None) -> None:
+    """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,).
+
+    Raises:
+        ValueError: it is no rigid body.
+    """
+    if not (0.0 <= mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST):
+        raise ValueError(
+            f"a payload of {mass:g} kg; allowed are 0 to {HEAVIEST:g} kg, at most "
+            f"{FARTHEST:g} m from the flange"
+        )
+    given = None if inertia is None or not inertia.any() else inertia
+    try:
+        robot.arm.carry(payload(mass, com, given))
+    except ParameterError as error:
+        raise ValueError(f"the payload is refused: {error}") from error
+
+
+def stop(a: float, of_tool: bool) -> Move:
+    """Return stopj or stopl.
+
+    Raises:
+        ValueError: the deceleration is not positive.
+    """
+    _check_speed(1.0, a)
+    return Stop(a, of_tool)
+
+
+def _movej(r: UrRobot, c: Call) -> Move:
+    a, v = c.number("a", 1, JOINT_A), c.number("v", 2, JOINT_V)
+    goal = c.six("q")
+    return joint_move(r, joints(r, pose_from(goal)) if c.is_pose else goal, v, a)
+
+
+def _movel(r: UrRobot, c: Call) -> Move:
+    a, v = c.number("a", 1, LINE_A), c.number("v", 2, LINE_V)
+    goal = c.six("pose")
+    return line_move(r, pose_from(goal) if c.is_pose else r.arm.tool_pose(goal, r.F_T), v, a)
+
+
+def _set_payload(r: UrRobot, c: Call) -> None:
+    com = c.named.get("cog", c.values[1] if len(c.values) > 1 else np.zeros(3))
+    if not isinstance(com, np.ndarray) or com.shape != (3,):
+        raise ValueError("cog of set_payload is not a list of three numbers")
+    set_payload(r, c.number("m", 0, 0.0), com)
+
+
+def _set_bit(shift: int) -> Callable[[UrRobot, Call], None]:
+    def act(r: UrRobot, c: Call) -> None:
+        bit = 1 << (int(c.number("n", 0, 0.0)) % 8 + shift)
+        on = bool(c.number("b", 1, 0.0))
+        r.signals.digital_out = r.signals.digital_out & ~bit | bit * on
+
+    return act
+
+
+def _write_int(r: UrRobot, c: Call) -> None:
+    r.signals.out_int[int(c.number("address", 0, 0.0)) % 48] = int(c.number("value", 1, 0.0))
+
+
+def _write_double(r: UrRobot, c: Call) -> None:
+    r.signals.out_double[int(c.number("address", 0, 0.0)) % 48] = c.number("value", 1, 0.0)
+
+
+def _say(r: UrRobot, c: Call) -> None:
+    r.say(f"a program says: {' '.join(map(str, c.values))}")
+
+
+def _ignore(_: UrRobot, __: Call) -> None:
+    pass
+
+
+class _Pause(Move):
+    """sleep: time passes.
+
+    Args:
+        time: [s].
+    """
+
+    def __init__(self, time: float) -> None:
+        self._left = time
+
+    def step(self, c: Course) -> bool:
+        self._left -= c.dt
+        return self._left <= 0.0
+
+
+#: The calls of a row; those that return a motion wait for its end.
+CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
+    "movej": _movej,
+    "movel": _movel,
+    "movep": _movel,
+    "stopj": lambda _, c: stop(c.number("a", 0, 2.0), of_tool=False),
+    "stopl": lambda _, c: stop(c.number("a", 0, 20.0), of_tool=True),
+    "sleep": lambda _, c: _Pause(c.number("t", 0, 0.0)),
+    "set_tcp": lambda r, c: set_tool(r, c.six("pose")),
+    "set_payload": _set_payload,
+    "zero_ftsensor": lambda r, _: r.sensing.zero(),
+    "set_standard_digital_out": _set_bit(0),
+    "set_configurable_digital_out": _set_bit(8),
+    "set_tool_digital_out": _set_bit(16),
+    "set_digital_out": _set_bit(0),
+    "write_output_integer_register": _write_int,
+    "write_output_float_register": _write_double,
+    "textmsg": _say,
+    "popup": _say,
+    "sync": _ignore,
+}
+
+
+class StatementRow:
+    """A program that is a row of known calls, one after the other.
+
+    Args:
+        name: of the program.
+        calls: of it.
+    """
+
+    def __init__(self, name: str, calls: list[Call]) -> None:
+        self.name, self._calls, self._next = name or "script", calls, 0
+
+    @staticmethod
+    def read(program: str) -> StatementRow:
+        """Read a program.
+
+        Raises:
+            ValueError: it has a line that is not a known call.
+        """
+        name, lines = body_of(program)
+        if not lines:
+            raise ValueError("it has no lines")
+        calls = [read_call(_summed(line)) for line in lines]
+        for call in calls:
+            if call.name not in CALLS:
+                raise ValueError(f"the box does not act out {call.name}")
+        return StatementRow(name, calls)
+
+    is_blocked, command = True, ""
+
+    def is_asked(self, _: UrRobot) -> bool:
+        """Whether a client commands something: never."""
+        return False
+
+    def has_work(self, _: UrRobot) -> bool:
+        """Whether it does something before a client asks: always."""
+        return True
+
+    def step(self, robot: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over."""
+        while robot.motion is None:
+            if self._next == len(self._calls):
+                return True
+            call = self._calls[self._next]
+            self._next += 1
+            try:
+                robot.motion = CALLS[call.name](robot, call)
+            except ValueError as error:
+                robot.say(f"program {self.name} ends: {error}")
+                return True
+        return False
+
+
+def _summed(line: str) -> str:
+    """Return a line with the sum of a register's number, as in `(0 +24, 1)`, written out."""
+    head, plus, tail = line.partition("(0 +")
+    return f"{head}({tail}" if plus else line
