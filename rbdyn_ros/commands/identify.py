@@ -112,6 +112,8 @@ def add_identify(commands: Commands) -> None:
     for term, meaning in (
         ("armature", "the rotor inertia of each joint"),
         ("stribeck", "additional friction near standstill"),
+        ("load-friction", "friction in proportion to the effort that a joint carries"),
+        ("tilt", "the direction of gravity in the axes of the base"),
         ("offset", "a constant effort of each joint"),
     ):
         command.add_argument(
@@ -153,12 +155,12 @@ def _usage(options: argparse.Namespace) -> str:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
-    arm_only = ("patch", "validate", "offset", "armature", "stribeck")
+    arm_only = ("patch", "validate", "offset", "armature", "stribeck", "load_friction", "tilt")
     if options.payload is not None and any(
         getattr(options, name) is not None for name in arm_only
     ):
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
-            f"--{name}" for name in arm_only
+            f"--{name.replace('_', '-')}" for name in arm_only
         )
     wrong = wrong_actuator_options(options)
     if wrong:
@@ -197,6 +199,8 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
             offset=options.offset,
             armature=options.armature,
             stribeck=options.stribeck,
+            load=options.load_friction,
+            tilt=options.tilt,
             progress=tell,
         )
     checked = None if other is None else _checked(found, *other[:2])
@@ -219,7 +223,7 @@ def _checked(found: Identification, rest: Array, motion: Motion) -> Checked:
     assert found.black_box is not None  # identify sets it
     return (
         validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
-        validate(found.m, found.friction, motion, found.offset, rest=rest),
+        validate(found.m, found.friction, motion, found.offset, by_load=found.by_load, rest=rest),
         found.black_box.validate(motion, rest),
     )
 
