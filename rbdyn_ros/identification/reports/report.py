@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.payload import PayloadEstimate
 from rbdyn_ros.identification.equations.residuals import Residuals
@@ -102,8 +103,13 @@ def report_dict(
     return report
 
 
-def payload_text(found: PayloadEstimate) -> str:
-    """Return a payload, the residuals without and with it, and the warnings."""
+def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
+    """Return a payload, the residuals without and with it, and the warnings.
+
+    Args:
+        found: the payload.
+        by_joint: (n,) masses by joint, as in LoadedArm.
+    """
     lines = [
         f"payload at link '{found.link}'",
         f"  mass            {found.mass:.4g} kg, standard deviation {found.std[0]:.2g}",
@@ -111,14 +117,20 @@ def payload_text(found: PayloadEstimate) -> str:
         f"  inertia         {numbers(found.inertia)} kg m^2 (xx yy zz xy xz yz, about it)",
         f"  condition number of the motion {found.condition:.3g}",
     ]
+    if by_joint is not None:
+        rows = zip(found.after.names, by_joint, strict=True)
+        seen = [f"{cut(name)} {mass:.4g}" for name, mass in rows if not math.isnan(mass)]
+        lines.append(f"  mass by the efforts of each joint alone [kg]: {', '.join(seen)}")
+        lines.append("  a joint that differs has another drive gain, all together another scale")
     table = _residual_table("efforts without and with it", found.before, found.after)
     parts = [lines, table, *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
-    """Return the report of a payload as numbers for JSON; unknown ones are None."""
+def payload_dict(found: PayloadEstimate, by_joint: Array | None = None) -> dict[str, Any]:
+    """Return the report of a payload as numbers for JSON; arguments as payload_text."""
     names = found.after.names
+    masses = [] if by_joint is None else map(finite_or_none, by_joint)
     return {
         "link": found.link,
         "mass": found.mass,
@@ -129,6 +141,7 @@ def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
         "condition": finite_or_none(found.condition),
         "rms_before": dict(zip(names, map(finite_or_none, found.before.rms), strict=True)),
         "rms_after": dict(zip(names, map(finite_or_none, found.after.rms), strict=True)),
+        "mass_by_joint": dict(zip(names, masses, strict=False)),
         "warnings": list(found.warnings),
     }
 
