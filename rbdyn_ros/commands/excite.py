@@ -83,6 +83,9 @@ def add_excite(commands: Commands) -> None:
         help="an earlier recording; the motion shows what it did not",
     )
     add_reading_options(command)
+    command.set_defaults(
+        topic="joint_states", effort_topic=None, motor_topic=None, cutoff=None, current=False
+    )
     command.add_argument(
         "--sweeps",
         type=int,
@@ -157,7 +160,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     harmonics = 10 if options.harmonics is None else options.harmonics
     check_rate(options.rate, duration, harmonics)
     m, _ = mounted_robot(options)
-    after = None if options.after is None else recorded(m, options, options.after)[1]
+    after = None if options.after is None else recorded(m, options, options.after, 0.0)[1]
     # one message for the random motions, then one per iteration
     with rounds("searching for a motion", ITERATIONS + 1) as tell:
         motion = excite(

@@ -46,7 +46,7 @@ def recorded(
         return rest, motion, 0.0
     motion, delay, note = without_delay(m, motion, rest=rest)
     if note:
-        print(f"rbdyn identify: {path}: {note}", file=sys.stderr)
+        print(f"rbdyn {options.reader}: {path}: {note}", file=sys.stderr)
     return rest, motion, delay
 
 
@@ -103,12 +103,13 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
     if lost:
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
     for warning in warnings:
-        print(f"rbdyn identify: {path}: {warning}", file=sys.stderr)
+        print(f"rbdyn {options.reader}: {path}: {warning}", file=sys.stderr)
     return rest, samples
 
 
 def add_reading_options(command: argparse.ArgumentParser) -> None:
     """Add the options that say how a recording is read."""
+    command.set_defaults(reader=command.prog.split()[-1])
     command.add_argument(
         "--columns",
         type=FileOf((".yaml", ".yml")),

@@ -464,3 +464,15 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
     result = run(command, "robot.urdf", *words)
     assert result.returncode == 130
     assert result.stderr == ""
+
+
+def test_excite_proposes_a_motion_after_a_recording(files, urdf):
+    folder, _, recording, _ = files
+    centre = [f"{x:g}" for x in CENTRE]
+    path = folder / "next.csv"
+    result = run("excite", urdf, "-o", path, "--after", recording, "--centre", *centre)
+    assert result.returncode == 0, result.stderr
+    assert f"together with {recording}" in result.stdout
+    assert read_table(path, ("position",))[0] == dof_names(rb.load_urdf(urdf))
+    result = run("excite", urdf, "-o", path, "--after", recording, "--sweeps", 3)
+    assert (result.returncode, "no --after" in result.stderr) == (2, True)
