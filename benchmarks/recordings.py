@@ -44,6 +44,8 @@ PANDA = [f"panda_joint{k}" for k in range(1, 8)]
 #: recording, both as the repository names them.
 GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 LOAD = 2.805
+#: Terms that are tried.
+TERMS: dict[str, None] = dict.fromkeys(("armature", "stribeck", "load", "offset", "tilt"))
 #: Part of a recording that is identified; the rest validates.
 FIRST = 0.75
 
@@ -147,7 +149,7 @@ def main(folder: Path) -> None:
         else:
             other, _ = without_repeats(plausible(m, case.check(place)))
         motion, delay, late = without_delay(m, to_motion(samples))
-        found = identify(m, motion, armature=None, stribeck=None, offset=None)
+        found = identify(m, motion, **TERMS)
         seconds = time.perf_counter() - begin
         print(f"\n{case.name}: {len(samples.time)} samples, {seconds:.1f} s", note, late)
         _print(found, moved_efforts(to_motion(other), delay))
@@ -176,7 +178,7 @@ def _split(samples: Samples) -> tuple[Samples, Samples]:
 
 def _print(found: Identification, other: Motion) -> None:
     prior = validate(found.prior, Friction.of_model(found.prior), other)
-    after = validate(found.m, found.friction, other, found.offset)
+    after = validate(found.m, found.friction, other, found.offset, by_load=found.by_load)
     assert found.black_box is not None
     plain = found.black_box.validate(other)
     print("  kept terms:", ", ".join(t.kind for t in found.terms if t.kept) or "none")

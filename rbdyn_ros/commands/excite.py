@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.common import (
     DONE,
+    RECORDING_FILE,
     REFUSED,
     USAGE,
     FileOf,
@@ -21,6 +22,7 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
+from rbdyn_ros.commands.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -36,6 +38,7 @@ def add_excite(commands: Commands) -> None:
         help="make a motion for identifying the dynamics or actuators of an arm",
         epilog="Examples:\n"
         "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n"
+        "  rbdyn excite arm.urdf -o next.csv --after recording.mcap\n"
         "  rbdyn excite arm.urdf -o sweeps.csv --sweeps 10 --reach 0.8\n\n"
         "Collisions are not checked: watch the motion in the simulator first.\n"
         "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
@@ -73,6 +76,16 @@ def add_excite(commands: Commands) -> None:
         ("--seed", int, "N", "seed of the search; equal seeds give equal motions (default: 0)"),
     ):
         command.add_argument(flag, type=number, metavar=sign, help=text)
+    command.add_argument(
+        "--after",
+        type=RECORDING_FILE,
+        metavar="RECORDING",
+        help="an earlier recording; the motion shows what it did not",
+    )
+    add_reading_options(command)
+    command.set_defaults(
+        topic="joint_states", effort_topic=None, motor_topic=None, cutoff=None, current=False
+    )
     command.add_argument(
         "--sweeps",
         type=int,
@@ -118,6 +131,9 @@ def _excite(options: argparse.Namespace) -> int:
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
         print("rbdyn excite: sweeps have no --harmonics and no --seed", file=sys.stderr)
         return USAGE
+    if options.sweeps is not None and options.after is not None:
+        print("rbdyn excite: sweeps have no --after", file=sys.stderr)
+        return USAGE
     try:
         check_writable(options.output, "a motion", (".csv",))
     except ParameterError as error:
@@ -144,6 +160,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     harmonics = 10 if options.harmonics is None else options.harmonics
     check_rate(options.rate, duration, harmonics)
     m, _ = mounted_robot(options)
+    after = None if options.after is None else recorded(m, options, options.after, 0.0)[1]
     # one message for the random motions, then one per iteration
     with rounds("searching for a motion", ITERATIONS + 1) as tell:
         motion = excite(
@@ -152,11 +169,13 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
             duration=duration,
             harmonics=harmonics,
             seed=0 if options.seed is None else options.seed,
+            after=after,
             progress=tell,
             **_limits(options),
         )
     check_informative(motion)
-    more = [f"condition number {motion.condition:.4g}"]
+    both = "" if after is None else f", together with {options.after}"
+    more = [f"condition number {motion.condition:.4g}{both}"]
     text = _text(motion, motion.centre, more, options.output)
     return text, lambda path: motion.write(path, options.rate)
 

@@ -50,6 +50,7 @@ def add_identify(commands: Commands) -> None:
         epilog="Examples:\n"
         "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
         "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n"
+        "  rbdyn identify arm.urdf without.csv --payload tool0 --payload-run with.csv\n"
         "  rbdyn identify identified.urdf sweeps.mcap --actuators actuators.yaml --current\n\n"
         "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
         "for --patch, 2 if the command line or an output file is refused.",
@@ -59,7 +60,8 @@ def add_identify(commands: Commands) -> None:
     command.add_argument(
         "recording",
         type=RECORDING_FILE,
-        help="rosbag2 folder, .mcap or .csv file with joint states; others with --columns",
+        help="rosbag2 folder, .mcap or .csv file with joint states, log of libfranka or RTDE; "
+        "others with --columns",
     )
     command.add_argument(
         "--validate",
@@ -81,6 +83,13 @@ def add_identify(commands: Commands) -> None:
         help="plot efforts to a .svg, .png or .pdf file",
     )
     command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
+    command.add_argument(
+        "--payload-run",
+        type=RECORDING_FILE,
+        metavar="RECORDING",
+        help="with --payload: a recording with the payload; the other one is without it, and both "
+        "identify the arm and the payload together",
+    )
     add_actuator_options(command)
     add_reading_options(command)
     command.add_argument(
@@ -112,6 +121,8 @@ def add_identify(commands: Commands) -> None:
     for term, meaning in (
         ("armature", "the rotor inertia of each joint"),
         ("stribeck", "additional friction near standstill"),
+        ("load-friction", "friction in proportion to the effort that a joint carries"),
+        ("tilt", "the direction of gravity in the axes of the base"),
         ("offset", "a constant effort of each joint"),
     ):
         command.add_argument(
@@ -153,13 +164,17 @@ def _usage(options: argparse.Namespace) -> str:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
-    arm_only = ("patch", "validate", "offset", "armature", "stribeck")
+    arm_only = ("patch", "validate", "offset", "armature", "stribeck", "load_friction", "tilt")
     if options.payload is not None and any(
         getattr(options, name) is not None for name in arm_only
     ):
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
-            f"--{name}" for name in arm_only
+            f"--{name.replace('_', '-')}" for name in arm_only
         )
+    if options.payload_run is not None and options.payload is None:
+        return "--payload-run needs --payload LINK, the link that carries the payload"
+    if options.payload_run is not None and not options.friction:
+        return "--payload-run identifies friction and cannot be combined with --no-friction"
     wrong = wrong_actuator_options(options)
     if wrong:
         return wrong
@@ -197,6 +212,8 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
             offset=options.offset,
             armature=options.armature,
             stribeck=options.stribeck,
+            load=options.load_friction,
+            tilt=options.tilt,
             progress=tell,
         )
     checked = None if other is None else _checked(found, *other[:2])
@@ -219,7 +236,7 @@ def _checked(found: Identification, rest: Array, motion: Motion) -> Checked:
     assert found.black_box is not None  # identify sets it
     return (
         validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
-        validate(found.m, found.friction, motion, found.offset, rest=rest),
+        validate(found.m, found.friction, motion, found.offset, by_load=found.by_load, rest=rest),
         found.black_box.validate(motion, rest),
     )
 
@@ -229,7 +246,9 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
     from rbdyn_ros.identification.equations.payload import identify_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text
 
-    rest, motion, _ = recorded(m, options, options.recording)
+    rest, motion, delay = recorded(m, options, options.recording)
+    if options.payload_run is not None:
+        return _identify_loaded(m, rest, motion, delay, options)
     friction = None if options.friction else Friction.of_model(m)
     found = identify_payload(m, motion, options.payload, friction=friction, rest=rest)
     if options.json:
@@ -237,6 +256,25 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
     else:
         print(payload_text(found), end="")
     return _drawn(found.before, found.after, path=options.figure)
+
+
+def _identify_loaded(
+    m: Model, rest: Array, motion: Motion, delay: float, options: argparse.Namespace
+) -> int:
+    """Identify an arm and its payload from a recording without and one with it."""
+    from rbdyn_ros.identification.equations.iterations import ITERATIONS
+    from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
+    from rbdyn_ros.identification.reports.report import payload_dict, payload_text
+    from rbdyn_ros.report.progress import rounds
+
+    _, loaded, _ = recorded(m, options, options.payload_run, delay)
+    with rounds("identifying", ITERATIONS + 1) as tell:
+        both = identify_with_payload(m, motion, loaded, options.payload, rest=rest, progress=tell)
+    if options.json:
+        print(json.dumps(payload_dict(both.payload, both.by_joint), indent=2, allow_nan=False))
+    else:
+        print(payload_text(both.payload, both.by_joint), end="")
+    return _drawn(both.payload.before, both.payload.after, path=options.figure)
 
 
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:

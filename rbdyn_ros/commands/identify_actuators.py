@@ -15,8 +15,20 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 YAML_FILE = FileOf((".yaml", ".yml"))
+#: Terms of the arm.
+TERMS = "armature", "stribeck", "load_friction", "tilt"
 #: Options of another result.
-OTHERS = ("payload", "patch", "validate", "figure", "offset", "armature", "stribeck")
+OTHERS = (
+    "payload",
+    "patch",
+    "validate",
+    "figure",
+    "offset",
+    "armature",
+    "stribeck",
+    "load_friction",
+    "tilt",
+)
 #: Options that need --actuators.
 OWN = ("known", "motor_topic", "current")
 
@@ -54,7 +66,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
         alone = [name for name in OWN if getattr(options, name)]
         return f"--{alone[0].replace('_', '-')} needs --actuators" if alone else ""
     if any(getattr(options, name) is not None for name in OTHERS) or not options.friction:
-        others = ", ".join(f"--{name}" for name in OTHERS)
+        others = ", ".join(f"--{name.replace('_', '-')}" for name in OTHERS)
         return f"--actuators cannot be combined with {others}, --no-friction"
     return ""
 

@@ -25,8 +25,8 @@ def recorded(
 ) -> tuple[Array, Motion, float]:
     """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    Efforts are moved by the delay; None: it is estimated. Warnings about the recording are
-    printed on stderr.
+    Efforts are moved by the delay; None: it is estimated, unless --no-delay. Warnings about the
+    recording are printed on stderr.
 
     Raises:
         ModelError: the robot cannot be identified.
@@ -42,9 +42,11 @@ def recorded(
     motion = to_motion(samples, options.cutoff, effort_limits=limits)
     if delay is not None:
         return rest, moved_efforts(motion, delay), delay
+    if not options.delay:
+        return rest, motion, 0.0
     motion, delay, note = without_delay(m, motion, rest=rest)
     if note:
-        print(f"rbdyn identify: {path}: {note}", file=sys.stderr)
+        print(f"rbdyn {options.reader}: {path}: {note}", file=sys.stderr)
     return rest, motion, delay
 
 
@@ -81,6 +83,8 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
                 [renamed[name] for name in others],
                 options.motor_topic,
                 partly=options.joints is None,
+                gains=options.drive_gains,
+                raw=options.current,
             )
         samples = replace(
             samples,
@@ -99,17 +103,31 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
     if lost:
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
     for warning in warnings:
-        print(f"rbdyn identify: {path}: {warning}", file=sys.stderr)
+        print(f"rbdyn {options.reader}: {path}: {warning}", file=sys.stderr)
     return rest, samples
 
 
 def add_reading_options(command: argparse.ArgumentParser) -> None:
     """Add the options that say how a recording is read."""
+    command.set_defaults(reader=command.prog.split()[-1])
     command.add_argument(
         "--columns",
         type=FileOf((".yaml", ".yml")),
         metavar="COLUMNS.yaml",
         help="where a table without names, an .npz or a .mat file has its columns",
+    )
+    command.add_argument(
+        "--drive-gains",
+        nargs="+",
+        type=float,
+        metavar="GAIN",
+        help="torque of each joint by current [N m/A], for a log of RTDE without torques",
+    )
+    command.add_argument(
+        "--delay",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="estimate the delay between positions and efforts, and correct it (default)",
     )
     command.add_argument(
         "--map",

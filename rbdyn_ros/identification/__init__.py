@@ -12,6 +12,10 @@ from rbdyn_ros.identification.equations.base import BaseParameters as BaseParame
 from rbdyn_ros.identification.equations.base import base_parameters as base_parameters
 from rbdyn_ros.identification.equations.base import condition as condition
 from rbdyn_ros.identification.equations.fit import identify as identify
+from rbdyn_ros.identification.equations.loaded_arm import LoadedArm as LoadedArm
+from rbdyn_ros.identification.equations.loaded_arm import (
+    identify_with_payload as identify_with_payload,
+)
 from rbdyn_ros.identification.equations.payload import PayloadEstimate as PayloadEstimate
 from rbdyn_ros.identification.equations.payload import identify_payload as identify_payload
 from rbdyn_ros.identification.equations.regressor import torque_regressor as torque_regressor

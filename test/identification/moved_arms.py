@@ -29,7 +29,7 @@ def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
     return t, *q
 
 
-def recorded(m, friction, seed, noise=0.0, offset=None, **shape):
+def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
     """Return the Motion of a robot, its efforts by the engine's inverse dynamics.
 
     Noise is that of efforts, as a part of their RMS; positions have noise of 1e-4 rad or m with
@@ -38,7 +38,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, **shape):
     t, q, v, a = sines(m.nv, seed, **shape)
     names, rng = dof_names(m), np.random.default_rng(100 + seed)
     motion = Motion(names, t, q, v, a, np.zeros_like(q))
-    effort = validate(m, friction, motion, offset).predicted
+    effort = validate(m, friction, motion, offset, by_load=by_load).predicted
     if noise:
         effort = effort + noise * effort.std(axis=0) * rng.normal(size=effort.shape)
         w = 2.0 * np.pi * 5.0

@@ -11,7 +11,7 @@ from support.robots import find
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.identification.data.csv_files import read_table
-from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.data.motion import Motion, dof_names
 from rbdyn_ros.identification.equations.base import base_parameters, condition
 from rbdyn_ros.identification.equations.regressor import torque_regressor
 from rbdyn_ros.identification.excitation.excite import check_informative, excite
@@ -298,3 +298,31 @@ def test_a_poorly_conditioned_motion_is_refused():
 def test_robots_other_than_arms_are_refused():
     with refused(ModelError, "not-an-arm"):
         excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))
+
+
+def test_a_motion_shows_what_an_earlier_one_did_not(ur5):
+    # the earlier motion moves only the wrist, so the next one must move the shoulder and elbow
+    centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
+    wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
+    first = excite(ur5, joints=wrist, harmonics=3, centre=centre, duration=10.0)
+    time, *rows = first.points(20.0)
+    earlier = Motion(first.names, time, *rows, np.zeros_like(rows[0]))
+    arguments = {"harmonics": 3, "centre": centre, "duration": 10.0}
+    after = excite(ur5, **arguments, after=earlier)
+    alone = excite(ur5, **arguments)
+
+    def together(motion):
+        new = motion.points(20.0)[1:]
+        old = np.zeros((3, len(time), 6))
+        old[0] = centre
+        old[:, :, 3:] = rows
+        base, blocks = base_parameters(ur5), []
+        for part, known in ((old, slice(3, 6)), (np.array(new), slice(None))):
+            Y = base.regressor(torque_regressor(ur5, *part)) / ur5.jnt_effort[:, np.newaxis]
+            blocks.append(Y[:, known].reshape(-1, base.rank) / np.sqrt(len(part[0])))
+        return condition(np.concatenate(blocks))
+
+    assert together(after) < together(alone)
+    assert together(after) == pytest.approx(after.condition, rel=0.05)
+    peaks = np.abs(after.peaks[2])
+    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that were not seen move

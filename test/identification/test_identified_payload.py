@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A payload is identified from the efforts it adds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from moved_arms import load, recorded, rubbing
+from moved_arms import load, recorded, rubbing, wrong
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
 from rbdyn_ros.identification.equations.payload import identify_payload
 
 LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
@@ -66,3 +70,44 @@ def test_a_link_that_does_not_move_is_refused():
         identify_payload(m, motion, "base_link")
     with refused(rb.ModelError, "unknown-frame"):
         identify_payload(m, motion, "tol0")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Return a description, motions without and with 2 kg, both with friction by load."""
+    truth = load("ur5_robot.urdf")
+    loaded = rb.with_payload(truth, "tool0", *LOAD)
+    rub = {"friction": rubbing(truth), "noise": 0.02, "by_load": np.linspace(0.05, 0.12, 6)}
+    return wrong(truth), recorded(truth, seed=3, **rub), recorded(loaded, seed=4, **rub)
+
+
+def test_an_arm_and_its_payload_are_identified_together(pair):
+    described, motion, loaded = pair
+    found = identify_with_payload(described, motion, loaded, "tool0")
+    apart = identify_payload(described, loaded, "tool0")
+    payload = found.payload
+    assert payload.mass == pytest.approx(2.0, abs=3.0 * payload.std[0])
+    assert payload.mass == pytest.approx(2.0, abs=0.05)
+    assert abs(apart.mass - 2.0) > 3.0 * abs(payload.mass - 2.0)  # the description is wrong
+    np.testing.assert_allclose(payload.com, LOAD[1], atol=0.01)
+    assert (payload.after.rms < 0.05 * loaded.effort.std(axis=0)).all()
+    assert "load" in [term.kind for term in found.arm.terms if term.kept]
+    assert np.nanmax(np.abs(found.by_joint - payload.mass)) < 0.1
+
+
+def test_a_joint_with_another_drive_gain_says_another_mass(pair):
+    described, motion, loaded = pair
+    gain = np.array([1.0, 1.0, 1.3, 1.0, 1.0, 1.0])
+    motion, loaded = (replace(one, effort=gain * one.effort) for one in (motion, loaded))
+    masses = identify_with_payload(described, motion, loaded, "tool0").by_joint
+    assert masses[2] > 1.15 * masses[1]
+
+
+def test_both_recordings_must_move_the_same_joints(pair):
+    described, motion, loaded = pair
+    still = loaded.qvel.copy()
+    still[:, 4] = 0.0
+    with refused(ParameterError, "payload", "payload") as caught:
+        identify_with_payload(described, motion, replace(loaded, qvel=still), "tool0")
+    assert "must move the same joints" in str(caught.value)
+    assert "wrist_2_joint" in str(caught.value)

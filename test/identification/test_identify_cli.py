@@ -155,6 +155,16 @@ def test_a_payload_is_reported(files, urdf, true_arm):
     assert found["com"] == pytest.approx([0.0, 0.0, 0.1], abs=0.01)
     result = run("identify", urdf, recording, "--payload", "tool0")
     assert "payload at link 'tool0'" in result.stdout
+    without = write_recording(folder / "bare.csv", plain, friction, smooth_motion(8), 7)
+    pair = "--payload", "tool0", "--payload-run", recording
+    result = run("identify", urdf, without, *pair, "--no-delay", "--json")
+    assert result.returncode == 0, result.stderr
+    both = json.loads(result.stdout)
+    assert both["mass"] == pytest.approx(2.0, abs=0.05)
+    assert both["mass_by_joint"]["shoulder_lift_joint"] is not None
+    assert "mass by the efforts of each joint" in run("identify", urdf, without, *pair).stdout
+    result = run("identify", urdf, recording, "--payload-run", recording)
+    assert (result.returncode, "needs --payload" in result.stderr) == (2, True)
     result = run("identify", urdf, recording, "--payload", "tool")
     assert result.returncode == 1
     assert "did you mean 'tool0'?" in result.stderr
@@ -454,3 +464,15 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
     result = run(command, "robot.urdf", *words)
     assert result.returncode == 130
     assert result.stderr == ""
+
+
+def test_excite_proposes_a_motion_after_a_recording(files, urdf):
+    folder, _, recording, _ = files
+    centre = [f"{x:g}" for x in CENTRE]
+    path = folder / "next.csv"
+    result = run("excite", urdf, "-o", path, "--after", recording, "--centre", *centre)
+    assert result.returncode == 0, result.stderr
+    assert f"together with {recording}" in result.stdout
+    assert read_table(path, ("position",))[0] == dof_names(rb.load_urdf(urdf))
+    result = run("excite", urdf, "-o", path, "--after", recording, "--sweeps", 3)
+    assert (result.returncode, "no --after" in result.stderr) == (2, True)

@@ -14,6 +14,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.data.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.data.samples import MOST_SAMPLES, Samples, checked_samples
+from rbdyn_ros.identification.data.vendor_logs import log_of, read_log
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing, recording_error
 from rbdyn_ros.recording.mcap_file import Topic
@@ -33,6 +34,8 @@ def read_recording(
     motor_topic: str | None = None,
     *,
     partly: bool = False,
+    gains: Sequence[float] | None = None,
+    raw: bool = False,
 ) -> Samples:
     """Read the motion of some joints.
 
@@ -42,7 +45,7 @@ def read_recording(
     Args:
         path: a rosbag2 folder (SQLite or MCAP), a `.mcap` or `.db3` file, or a `.csv` file with
             the columns time, <joint>.position, <joint>.effort and optionally <joint>.velocity
-            and <joint>.motor.
+            and <joint>.motor, or a log of libfranka or RTDE.
         names: names of the joints (n), in the order of the result.
         topic: in a bag, a topic of sensor_msgs/JointState.
         effort_topic: in a bag, another topic of sensor_msgs/JointState that has the efforts, for
@@ -52,6 +55,8 @@ def read_recording(
             the motors of joints, before their gears; they are interpolated. In a CSV file the
             columns <joint>.motor have these angles.
         partly: leave out joints, such as fingers, that the recording does not have.
+        gains: torque of the joints by current [N m/A], for a log of RTDE without torques.
+        raw: whether currents of a log stay currents.
 
     Raises:
         ParameterError: the recording cannot be used; the message says why.
@@ -66,6 +71,9 @@ def read_recording(
             raise recording_error(
                 "no-topics", f"a CSV file has no topics, so no {given}", str(source)
             )
+        known = log_of(source)
+        if known is not None:
+            return read_log(source, *known, names, gains, raw=raw)
         return read_csv(source, names, others, partly=partly)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""

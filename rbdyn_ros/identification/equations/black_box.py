@@ -15,8 +15,18 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs, resting
-from rbdyn_ros.identification.equations.regressor import Extra, extra_columns, torque_regressor
-from rbdyn_ros.identification.equations.residuals import Residuals, friction_effort, validate
+from rbdyn_ros.identification.equations.regressor import (
+    TILTS,
+    Extra,
+    extra_columns,
+    torque_regressor,
+)
+from rbdyn_ros.identification.equations.residuals import (
+    Residuals,
+    friction_effort,
+    linearised,
+    validate,
+)
 from rbdyn_ros.model.model import Model
 
 #: Singular values below this fraction of the largest one are not determined by the motion.
@@ -33,6 +43,7 @@ class BlackBox:
         extras: names of joints and kinds of the last unknowns.
         friction: known friction of all dofs, which x lacks.
         armature: (nv,) known rotor inertias, which x lacks.
+        at: the Model whose efforts make load-dependent friction and a tilt linear.
     """
 
     m: Model
@@ -40,6 +51,7 @@ class BlackBox:
     extras: Sequence[tuple[str, str]]
     friction: Friction
     armature: Array
+    at: Model
 
     def validate(self, motion: Motion, rest: ArrayLike | None = None) -> Residuals:
         """Predict the efforts of a motion; arguments and errors as for `validate`."""
@@ -51,9 +63,13 @@ class BlackBox:
         predicted += self.armature[dofs] * motion.qacc
         predicted += friction_effort(self.friction, motion, dofs)
         smoothing = self.friction.smoothing[dofs]
-        columns = {kind: extra_columns(kind, motion, smoothing) for _, kind in self.extras}
+        kinds = {kind for _, kind in self.extras}
+        at = linearised(self.at, motion, rest) if kinds & {"load", *TILTS} else None
+        columns = {kind: extra_columns(kind, motion, smoothing, at) for kind in kinds}
         for (name, kind), value in zip(self.extras, self.x[size:], strict=True):
-            if name in motion.names:
+            if kind in TILTS:
+                predicted += value * columns[kind]
+            elif name in motion.names:
                 i = motion.names.index(name)
                 predicted[:, i] += value * columns[kind][:, i]
         return replace(validate(m, self.friction, motion, rest=rest), predicted=predicted)

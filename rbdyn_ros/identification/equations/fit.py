@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data.motion import Motion, dofs_of
@@ -24,7 +24,8 @@ from rbdyn_ros.identification.equations.iterations import (
     solved,
 )
 from rbdyn_ros.identification.equations.reduced import Equations, equations
-from rbdyn_ros.identification.equations.residuals import Residuals, validate
+from rbdyn_ros.identification.equations.regressor import Linearised
+from rbdyn_ros.identification.equations.residuals import Residuals, linearised, tilted, validate
 from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.terms import EARNS, Term, held_out, places, with_start
@@ -37,6 +38,9 @@ from rbdyn_ros.identification.equations.warnings import (
 )
 from rbdyn_ros.model.model import Model
 
+#: Terms that are linear only near the efforts of a Model.
+BENT = "load", "tilt"
+
 
 def identify(
     m: Model,
@@ -46,6 +50,8 @@ def identify(
     offset: bool | None = False,
     armature: bool | None = False,
     stribeck: bool | None = False,
+    load: bool | None = False,
+    tilt: bool | None = False,
     smoothing: float = 0.01,
     strength: float = 1.0,
     rest: ArrayLike | None = None,
@@ -65,6 +71,9 @@ def identify(
             parts of the motion, see terms.py.
         armature: identify the rotor inertia of each joint; False: take it from m; None: as offset.
         stribeck: identify additional friction near standstill; None: as offset.
+        load: identify dry friction in proportion to the effort that a joint carries; None: as
+            offset.
+        tilt: identify the direction of gravity in the axes of the base; None: as offset.
         smoothing: speed at which 76 percent of Coulomb friction acts [rad/s or m/s].
         strength: weight of the prior. With 1 the masses of the description have a standard
             deviation of 20 percent. Well determined parameters do not depend on it.
@@ -78,34 +87,24 @@ def identify(
     """
     dofs, report = dofs_of(m, motion), progress or silent
     weight = finite("the strength", strength, above=0.0, element="")
-    wanted = {"armature": armature, "stribeck": stribeck, "offset": offset}
+    wanted = {
+        "armature": armature,
+        "stribeck": stribeck,
+        "load": load,
+        "offset": offset,
+        "tilt": tilt,
+    }
     if armature is None and m.dof_armature.any():
         wanted["armature"] = False  # the description knows it
-    if stribeck is None and friction is not None:
-        wanted["stribeck"] = False
+    if friction is not None:  # it is known
+        wanted |= {kind: False for kind in ("stribeck", "load") if wanted[kind] is None}
     kinds = [kind for kind, choice in wanted.items() if choice is not False]
-    every = unknowns_of(m, motion, dofs, friction, smoothing, kinds, rest)
+    kept = [kind for kind in kinds if wanted[kind]]
     bodies, changed = consistent_prior(m)
     report(f"{len(motion.time)} samples of {len(dofs)} joints")
-    whole = equations(m, every, every.effort())
-    before = validate(m, every.friction, motion, rest=rest)
-
-    def fit_of(kinds: Sequence[str]) -> _Fit:
-        some = unknowns_of(m, motion, dofs, friction, smoothing, kinds, rest)
-        eqs = whole.only(places(every, some, bodies.size))
-        return _Fit(some, Prior(bodies, some.positive, some.scale), eqs, before)
-
-    kept = [kind for kind in kinds if wanted[kind]]
-    fit = fit_of(kept)
-    x, sigma = solved(fit.eqs, fit.prior, weight, fit.unknowns, fit.residuals, report)
-    terms = []
-    if len(kept) < len(kinds):
-        report("trying terms on held-out parts of the motion")
-        terms = _tried([k for k in kinds if k not in kept], kept, fit_of, weight, x, sigma)
-        if any(term.kept for term in terms):
-            fit = fit_of([*kept, *(term.kind for term in terms if term.kept)])
-            x, sigma = solved(fit.eqs, fit.prior, weight, fit.unknowns, fit.residuals, report)
-    found = fit.result(x, sigma)
+    run = _Run(m, motion, dofs, friction, smoothing, rest, weight, bodies, report)
+    fit, x, sigma, terms = _searched(run, kinds, kept)
+    found = fit.result(x, sigma, weight)
     grave = patch_warnings(fit.unknowns, found)
     warnings = (*joint_warnings(fit.unknowns, changed), *found.warnings, *grave)
     return replace(found, warnings=warnings, grave=tuple(grave), terms=tuple(terms))
@@ -136,6 +135,79 @@ def _tried(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """A motion and what is known before it; arguments as identify."""
+
+    m: Model
+    motion: Motion
+    dofs: Ints
+    friction: Friction | None
+    smoothing: float
+    rest: ArrayLike | None
+    weight: float
+    bodies: Array
+    report: Progress
+
+    def unknowns(self, kinds: Sequence[str], at: Linearised | None = None) -> Unknowns:
+        """Return the unknowns of some kinds."""
+        known = self.dofs, self.friction, self.smoothing
+        return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
+
+    def fits(self, every: Sequence[str], near: Model | None) -> Callable[[Sequence[str]], _Fit]:
+        """Return a function that makes the fit of some of these kinds, linear near a Model."""
+        at = None if near is None else linearised(near, self.motion, self.rest)
+        most = self.unknowns(every, at)
+        whole = equations(self.m, most, most.effort())
+        before = validate(self.m, most.friction, self.motion, rest=self.rest)
+
+        def fit_of(kinds: Sequence[str]) -> _Fit:
+            some = self.unknowns(kinds, at)
+            eqs = whole.only(places(most, some, self.bodies.size))
+            prior = Prior(self.bodies, some.positive, some.scale)
+            return _Fit(some, prior, eqs, before, near or self.m)
+
+        return fit_of
+
+    def solved(self, fit: _Fit) -> tuple[Array, Array]:
+        """Return the solution of a fit, and the standard deviation (n,) of the samples."""
+        return solved(fit.eqs, fit.prior, self.weight, fit.unknowns, fit.residuals, self.report)
+
+
+def _searched(
+    run: _Run, kinds: Sequence[str], kept: list[str]
+) -> tuple[_Fit, Array, Array, list[Term]]:
+    """Return the fit with all terms that earn their place, its solution and the tried terms.
+
+    Args:
+        run: the motion and what is known.
+        kinds: kinds of terms that may be in the result.
+        kept: kinds that are in any case.
+    """
+    bent = [kind for kind in kinds if kind in BENT]
+    fit_of = run.fits([kind for kind in kinds if kind not in BENT], None)
+    fit = fit_of([kind for kind in kept if kind not in BENT])
+    x, sigma = run.solved(fit)
+    if bent:
+        fit_of = run.fits(kinds, fit.robot(x)[0])
+    if bent and set(kept) & set(bent):
+        fit = fit_of(kept)
+        x, sigma = run.solved(fit)
+    terms: list[Term] = []
+    if len(kept) < len(kinds):
+        run.report("trying terms on held-out parts of the motion")
+        others = [kind for kind in kinds if kind not in kept]
+        terms = _tried(others, kept, fit_of, run.weight, x, sigma)
+        kept = [*kept, *(term.kind for term in terms if term.kept)]
+    if any(term.kept for term in terms):
+        fit = fit_of(kept)
+        x, sigma = run.solved(fit)
+    if set(kept) & set(bent):  # once more, at the efforts of the identified robot
+        fit = run.fits(kept, fit.robot(x)[0])(kept)
+        x, sigma = run.solved(fit)
+    return fit, x, sigma, terms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
     """The equations, and the meaning of their solutions x."""
 
@@ -143,32 +215,36 @@ class _Fit:
     prior: Prior
     eqs: Equations
     before: Residuals
+    at: Model
 
     def robot(self, x: Array) -> tuple[Model, Friction, Array]:
         """Return the Model, the friction and the offsets of a solution."""
         size = self.prior.bodies.size
         friction, armature, offset = self.unknowns.found(x[size:])
+        _, tilt = self.unknowns.by_load(x[size:])
         m = with_parameters(self.unknowns.m, x[:size].reshape(-1, 10)).replaced(
             dof_damping=friction.viscous,
             dof_frictionloss=friction.coulomb,
             dof_armature=armature,
         )
-        return m, friction, offset
+        return (tilted(m, tilt) if tilt.any() else m), friction, offset
 
     def residuals(self, x: Array) -> Residuals:
         """Return the residuals of a solution."""
         m, friction, offset = self.robot(x)
         u = self.unknowns
-        return validate(m, friction, u.motion, offset, rest=u.rest)
+        by_load, _ = u.by_load(x[self.prior.bodies.size :])
+        return validate(m, friction, u.motion, offset, by_load=by_load, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
         """Return the residuals of the patched URDF; None if it holds the whole solution."""
         u = self.unknowns
         m, friction, _ = self.robot(x)
-        extras = any(extra.kind in ("armature", "offset") for extra in u.extras)
+        extras = any(extra.kind not in ("viscous", "coulomb") for extra in u.extras)
         if not (extras or friction.stribeck.any()):
             return None
         plain = m.replaced(dof_armature=u.m.dof_armature)
+        plain.opt.gravity = u.m.opt.gravity
         coulomb = replace(friction, stribeck=np.zeros(m.nv))
         return validate(plain, coulomb, u.motion, rest=u.rest)
 
@@ -183,7 +259,7 @@ class _Fit:
         ).max(axis=0)
         return ratios
 
-    def result(self, x: Array, sigma: Array) -> Identification:
+    def result(self, x: Array, sigma: Array, strength: float) -> Identification:
         """Return a solution with standard deviations and warnings about weak parameters."""
         m, friction, offset = self.robot(x)
         u, size = self.unknowns, self.prior.bodies.size
@@ -193,21 +269,32 @@ class _Fit:
         seen = np.concatenate([base.regressor(A[:, :size]), A[:, size:]], axis=1)
         std, number = deviations(seen, base.rank)
         after = self.residuals(x)
+        by_load, tilt = u.by_load(x[size:])
+        mass_std, prior_share = self.prior.masses(A, x, strength)
         return Identification(
             prior=u.m,
             m=m,
             friction=friction,
             offset=offset,
+            by_load=by_load,
+            tilt=tilt,
             base=base,
             base_values=base.combination @ x[:size],
             base_std=std[: base.rank],
             friction_std=_friction_std(u, std[base.rank :]),
+            mass_std=mass_std,
+            prior_share=prior_share,
             condition=number,
             before=self.before,
             after=after,
             held=self.held(x),
             black_box=BlackBox(
-                u.m, plain_solution(A, b), named(u.extras, u.motion.names), known, armature_known
+                u.m,
+                plain_solution(A, b),
+                named(u.extras, u.motion.names),
+                known,
+                armature_known,
+                self.at,
             ),
             warnings=tuple(
                 parameter_warnings(

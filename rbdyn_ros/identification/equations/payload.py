@@ -94,7 +94,7 @@ def identify_payload(
     before = validate(m, unknowns.friction, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
     own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
-    eqs = equations(m, unknowns, unknowns.effort() - own, _at_link(m, f))
+    eqs = equations(m, unknowns, unknowns.effort() - own, at_link(m, f))
     if not eqs.effects()[:, :10].any():
         raise _not_carried(m.frame_names[f])
 
@@ -122,7 +122,7 @@ def identify_payload(
     )
 
 
-def _at_link(m: Model, f: int) -> Array:
+def at_link(m: Model, f: int) -> Array:
     """Return the map (N, 10) from parameters in a link frame to parameters of all bodies."""
     body = int(m.frame_bodyid[f])
     if body == 0:

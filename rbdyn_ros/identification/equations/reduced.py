@@ -11,7 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.identification.data.motion import check_calculable, of_dofs
-from rbdyn_ros.identification.equations.regressor import extra_columns, torque_regressor
+from rbdyn_ros.identification.equations.regressor import TILTS, extra_columns, torque_regressor
 from rbdyn_ros.identification.equations.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 
@@ -86,7 +86,10 @@ def equations(
     inertial = 10 * (m.nbody - 1) if bodies is None else bodies.shape[1]
     n, N = len(dofs), inertial + len(extras)
     smoothing = unknowns.friction.smoothing[dofs]
-    columns = {kind: extra_columns(kind, motion, smoothing) for kind in {e.kind for e in extras}}
+    columns = {
+        kind: extra_columns(kind, motion, smoothing, unknowns.at)
+        for kind in {e.kind for e in extras}
+    }
     qpos = of_dofs(m, dofs, motion.qpos, unknowns.rest)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
     R = np.zeros((PARTS, n, N + 1, N + 1))
@@ -103,7 +106,8 @@ def equations(
             block = np.zeros((len(Y), n, N + 1))
             block[:, :, :inertial] = Y if bodies is None else Y @ bodies
             for u, extra in enumerate(extras, start=inertial):
-                block[:, extra.column, u] = columns[extra.kind][part, extra.column]
+                i = slice(None) if extra.kind in TILTS else extra.column
+                block[:, i, u] = columns[extra.kind][part, i]
             block[:, :, N] = effort[part]
             check_calculable(block)
             for i in range(n):

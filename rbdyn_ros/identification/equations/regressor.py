@@ -33,27 +33,52 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     return Y
 
 
+#: Kinds of unknowns that belong to all joints: gravity turns about the base's x and y axes [rad].
+TILTS = "tilt_x", "tilt_y"
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """An unknown of one joint.
 
     Attributes:
-        kind: "viscous", "coulomb", "stribeck", "armature" or "offset".
-        column: column of the joint in the motion.
+        kind: "viscous", "coulomb", "stribeck", "load", "armature" or "offset"; "tilt_x" and
+            "tilt_y" belong to all joints.
+        column: column of the joint in the motion; 0 for a tilt.
     """
 
     kind: str
     column: int
 
 
-def extra_columns(kind: str, motion: Motion, smoothing: Array) -> Array:
+@dataclass(frozen=True, slots=True, eq=False)
+class Linearised:
+    """Efforts of a Model, in which load-dependent friction and a tilt are linear.
+
+    Attributes:
+        effort: (p, n) efforts of bodies and rotors [N m or N].
+        tilt: (p, n, 2) change of the efforts by turning gravity about x and y [N m/rad or N/rad].
+    """
+
+    effort: Array
+    tilt: Array
+
+
+def extra_columns(
+    kind: str, motion: Motion, smoothing: Array, at: Linearised | None = None
+) -> Array:
     """Return the regressor columns (p, n) of a kind of Extra.
 
     Args:
         kind: kind of Extra.
         motion: the motion.
         smoothing: (n,) smoothing of the joints' Coulomb friction.
+        at: efforts of a Model; "load" and tilts need them.
     """
+    if at is not None and kind in TILTS:
+        return at.tilt[:, :, TILTS.index(kind)]
+    if at is not None and kind == "load":
+        return extra_columns("coulomb", motion, smoothing) * np.abs(at.effort)
     if kind == "viscous":
         return motion.qvel
     if kind == "coulomb":

@@ -20,6 +20,7 @@ from rbdyn_ros.identification.data.motion import (
     of_dofs,
     resting,
 )
+from rbdyn_ros.identification.equations.regressor import Linearised, extra_columns
 from rbdyn_ros.model.model import Model
 
 
@@ -77,6 +78,7 @@ def validate(
     motion: Motion,
     offset: ArrayLike | None = None,
     *,
+    by_load: ArrayLike | None = None,
     rest: ArrayLike | None = None,
 ) -> Residuals:
     """Predict the efforts of a motion with a Model and gravity m.opt.gravity.
@@ -86,6 +88,7 @@ def validate(
         friction: friction of all dofs; Friction.of_model(m) gives the one of the description.
         motion: the recorded motion.
         offset: (nv,) constant efforts [N m or N]; None: 0.
+        by_load: (nv,) dry friction as a share of the effort of bodies and rotors; None: 0.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
@@ -97,6 +100,8 @@ def validate(
     friction.check_dofs(m.nv)
     given = np.zeros(m.nv) if offset is None else offset
     constant = finite("the offset", given, (m.nv,), element="")
+    loads = np.zeros(m.nv) if by_load is None else by_load
+    shares = finite("the friction by load", loads, (m.nv,), low=0.0, element="")
     bare = m.replaced()
     bare.opt.passive = False
     d = make_data(bare)
@@ -109,11 +114,36 @@ def validate(
             inverse(bare, d)
             bodies[k] = d.qfrc_inverse
         predicted = bodies[:, dofs] + friction_effort(friction, motion, dofs) + constant[dofs]
+        if shares.any():
+            at = Linearised(bodies[:, dofs], np.zeros((len(qpos), len(dofs), 2)))
+            predicted += shares[dofs] * extra_columns("load", motion, friction.smoothing[dofs], at)
         check_calculable(motion.effort - predicted)
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     full_scale = np.where(np.isfinite(limits) & (limits > 0.0), limits, np.nan)
     kept = kept_samples(m, motion, dofs)
     return Residuals(motion.names, motion.time, motion.effort, predicted, full_scale, kept)
+
+
+def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linearised:
+    """Return the efforts of bodies and rotors, and what a tilt of gravity changes in them.
+
+    Efforts are linear in gravity, so a difference is exact. Arguments and errors as validate.
+    """
+    none = Friction.of(m.nv)
+    effort = validate(m, none, motion, rest=rest).predicted
+    tilt = np.empty((*effort.shape, 2))
+    for k in range(2):
+        turned = m.replaced()
+        turned.opt.gravity = m.opt.gravity + np.cross(np.eye(3)[k], m.opt.gravity)
+        tilt[:, :, k] = validate(turned, none, motion, rest=rest).predicted - effort
+    return Linearised(effort, tilt)
+
+
+def tilted(m: Model, tilt: Array) -> Model:
+    """Return a Model with gravity turned by small angles (2,) about x and y [rad]."""
+    found = m.replaced()
+    found.opt.gravity = m.opt.gravity + np.cross([*tilt, 0.0], m.opt.gravity)
+    return found
 
 
 def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:

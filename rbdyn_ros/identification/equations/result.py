@@ -21,15 +21,22 @@ class Identification:
     Attributes:
         prior: the Model before.
         m: the identified Model; friction is in dof_damping and dof_frictionloss, rotor inertia in
-            dof_armature.
+            dof_armature, and an identified tilt in opt.gravity.
         friction: friction of all dofs (nv,). Values that were not identified are the given ones or
             those of the prior.
         offset: (nv,) constant efforts [N m or N]; 0 where not identified.
+        by_load: (nv,) dry friction as a share of the effort of bodies and rotors; 0 where not
+            identified.
+        tilt: (2,) angles about x and y by which gravity in m is turned from the prior's [rad].
         base: the combinations of inertial parameters that the efforts depend on.
         base_values: (b,) identified values of the base parameters [SI].
         base_std: (b,) their standard deviations [SI].
         friction_std: (3, nv) standard deviations of viscous, Coulomb and Stribeck friction; NaN
             where not identified.
+        mass_std: (nbody - 1,) standard deviations of the masses of the moving bodies, from the
+            motion and the prior together [kg].
+        prior_share: (nbody - 1,) their variances as a share of those before the motion: near 0 the
+            motion determines a mass, at 1 only the description does.
         condition: condition number of the base regressor, with columns scaled to length 1.
         before: efforts of the motion predicted by the prior.
         after: efforts predicted by the identified Model.
@@ -45,10 +52,14 @@ class Identification:
     m: Model
     friction: Friction
     offset: Array
+    by_load: Array
+    tilt: Array
     base: BaseParameters
     base_values: Array
     base_std: Array
     friction_std: Array
+    mass_std: Array
+    prior_share: Array
     condition: float
     before: Residuals
     after: Residuals

@@ -65,9 +65,26 @@ class Prior:
 
         L L^T is the inverse of the Hessian of D at the prior.
         """
-        _, _, C = _divergence(self.start, self)
-        L: Array = np.linalg.inv(np.linalg.qr(C, mode="r"))
+        L: Array = np.linalg.inv(np.linalg.qr(self.curve(self.start), mode="r"))
         return L
+
+    def curve(self, x: Array) -> Array:
+        """Return C at x; C^T C is the Hessian of the prior's terms."""
+        return _divergence(x, self)[2]
+
+    def masses(self, A: Array, x: Array, strength: float) -> tuple[Array, Array]:
+        """Return standard deviations of masses at a solution, and their shares of the prior.
+
+        Args:
+            A: (r, N) equations in units of a standard deviation.
+            x: (N,) solution.
+            strength: weight of the prior.
+        """
+        rooted, rows = np.sqrt(strength), np.arange(0, self.bodies.size, 10)
+        R = np.linalg.qr(np.concatenate([A, rooted * self.curve(x)]), mode="r")
+        after = np.linalg.norm(np.linalg.inv(R)[rows], axis=1)
+        before = np.linalg.norm(self.metric()[rows], axis=1) / rooted
+        return after, np.minimum((after / before) ** 2, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.data.motion import Motion, kept_samples, resting
-from rbdyn_ros.identification.equations.regressor import Extra
+from rbdyn_ros.identification.equations.regressor import TILTS, Extra, Linearised
 from rbdyn_ros.identification.equations.residuals import friction_effort
 from rbdyn_ros.model.model import Model
 
@@ -31,6 +31,10 @@ GUESS = 0.1
 CARRIES_NOTHING = 1e-6
 #: Least measurable effort [N m or N].
 NO_EFFORT = 1e-6
+#: Prior friction by load, as a fraction of it, and standard deviation of the tilt of a base [rad].
+LOAD_SHARE, TILT = 0.1, 0.02
+#: Kinds of unknowns that may be negative.
+FREE = "offset", "tilt"
 #: Kinds of unknowns that are friction.
 FRICTION = "viscous", "coulomb", "stribeck"
 #: Least number of usable samples of a joint.
@@ -45,9 +49,10 @@ class Unknowns:
         motion: motion of its joints.
         dofs: (n,) dof of each joint of the motion.
         friction: friction of all dofs; the prior where it is unknown.
-        kinds: kinds of Extra, "offset" last. Friction and rotors are not identified for joints
-            that hardly moved or whose drives were saturated most of the time.
+        kinds: kinds of Extra; "tilt" is both tilts. Friction and rotors are not identified for
+            joints that hardly moved or whose drives were saturated most of the time.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
+        at: efforts of a Model; "load" and "tilt" need them.
 
     Attributes:
         extras: the unknowns, in the order of the solution.
@@ -71,8 +76,10 @@ class Unknowns:
         friction: Friction,
         kinds: Sequence[str],
         rest: ArrayLike | None = None,
+        at: Linearised | None = None,
     ) -> None:
         self.m, self.motion, self.dofs, self.friction = m, motion, dofs, friction
+        self.at = at
         self.rest = resting(m, rest)
         speed = np.quantile(np.abs(motion.qvel), 1.0 - MOVING_SHARE, axis=0)
         self.moved: Bools = speed > MOVING * friction.smoothing[dofs]
@@ -81,14 +88,12 @@ class Unknowns:
         _check_samples(motion, self.kept)
         self.largest = _largest(motion)
         shown = np.flatnonzero(self.moved & (self.lost <= MOST_LOST)).tolist()
-        every = range(len(dofs))
-        self.extras = tuple(
-            Extra(kind, i) for kind in kinds for i in (every if kind == "offset" else shown)
-        )
-        sizes = [self._size(extra) for extra in self.extras]
-        constants = len(every) if "offset" in kinds else 0
-        self.positive = np.array(sizes[: len(sizes) - constants], np.float64)
-        self.scale = np.array(sizes[len(sizes) - constants :], np.float64)
+        positive = [Extra(kind, i) for kind in kinds if kind not in FREE for i in shown]
+        free = [Extra("offset", i) for i in range(len(dofs)) if "offset" in kinds]
+        free += [Extra(kind, 0) for kind in TILTS if "tilt" in kinds]
+        self.extras = (*positive, *free)
+        self.positive = np.array([self._size(extra) for extra in positive], np.float64)
+        self.scale = np.array([self._size(extra) for extra in free], np.float64)
 
     def _size(self, extra: Extra) -> float:
         i, k, guess = (
@@ -96,6 +101,10 @@ class Unknowns:
             self.dofs[extra.column],
             float(GUESS * self.largest[extra.column]),
         )
+        if extra.kind in TILTS:
+            return TILT
+        if extra.kind == "load":
+            return LOAD_SHARE
         if extra.kind == "viscous":
             return max(
                 float(self.friction.viscous[k]),
@@ -124,9 +133,20 @@ class Unknowns:
         rows = {kind: getattr(self.friction, kind).copy() for kind in FRICTION}
         rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         for extra, value in zip(self.extras, values, strict=True):
-            rows[extra.kind][self.dofs[extra.column]] = value
+            if extra.kind in rows:
+                rows[extra.kind][self.dofs[extra.column]] = value
         friction = replace(self.friction, **{kind: rows[kind] for kind in FRICTION})
         return friction, rows["armature"], rows["offset"]
+
+    def by_load(self, values: Array) -> tuple[Array, Array]:
+        """Return shares of load-dependent friction (nv,) and the tilt (2,) [rad] of a solution."""
+        shares, tilt = np.zeros(self.m.nv), np.zeros(len(TILTS))
+        for extra, value in zip(self.extras, values, strict=True):
+            if extra.kind == "load":
+                shares[self.dofs[extra.column]] = value
+            elif extra.kind in TILTS:
+                tilt[TILTS.index(extra.kind)] = value
+        return shares, tilt
 
 
 def unknowns_of(
@@ -137,12 +157,13 @@ def unknowns_of(
     smoothing: float,
     kinds: Sequence[str],
     rest: ArrayLike | None,
+    at: Linearised | None = None,
 ) -> Unknowns:
     """Return the unknowns of some kinds, and the unknowns of friction if it is None."""
     smooth = finite("the smoothing", smoothing, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     fitted = ["viscous", "coulomb"] if friction is None else []
-    return Unknowns(m, motion, dofs, start.check_dofs(m.nv), [*fitted, *kinds], rest)
+    return Unknowns(m, motion, dofs, start.check_dofs(m.nv), [*fitted, *kinds], rest, at)
 
 
 def _largest(motion: Motion) -> Array:

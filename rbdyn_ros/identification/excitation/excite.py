@@ -29,7 +29,7 @@ from rbdyn_ros.errors import (
     quote,
 )
 from rbdyn_ros.identification.data.csv_files import write_motion
-from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
+from rbdyn_ros.identification.data.motion import Motion, check_identifiable, dof_names
 from rbdyn_ros.identification.data.samples import MOST_SAMPLES
 from rbdyn_ros.identification.equations.iterations import Progress, silent
 from rbdyn_ros.identification.equations.warnings import TOO_POOR
@@ -59,7 +59,8 @@ class Excitation:
         centre: (n,) position of the moving joints at the start and the end [rad or m].
         coefficients: (2 h, n), see fourier.py.
         held: positions of the joints that do not move, by name.
-        condition: condition number of the base regressor, with columns of unit length.
+        condition: condition number of the base regressor, with columns of unit length; together
+            with an earlier motion, if there was one.
         effort_share: largest effort of each joint as a fraction of its limit, by the model and
             without friction.
         box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not
@@ -132,6 +133,7 @@ def excite(
     centre: ArrayLike | None = None,
     reach: ArrayLike = 1.5,
     effort_share: float = 0.7,
+    after: Motion | None = None,
     progress: Progress | None = None,
 ) -> Excitation:
     """Return a motion for identification; equal arguments give equal motions.
@@ -155,6 +157,8 @@ def excite(
             limits, or qpos0.
         reach: largest distance from the centre, one number or (n,) [rad or m].
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
+        after: an earlier motion of some of these joints; the new one shows what the earlier one
+            did not, so that both together are well conditioned.
         progress: called with a message after every iteration.
 
     Raises:
@@ -173,7 +177,7 @@ def excite(
     rigid = m.replaced(qpos0=bounds.centre)
     rigid.opt.passive = False
     check_held(rigid, bounds)
-    search = Search(rigid, bounds, harmonics, period)
+    search = Search(rigid, bounds, harmonics, period, after)
     coefficients = search.best(np.random.default_rng(seed), progress or silent)
     number = search.condition(coefficients)
     return _excitation(rigid, bounds, period, coefficients, number, effort_share)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
+from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs
 from rbdyn_ros.identification.equations.base import base_parameters, condition
 from rbdyn_ros.identification.equations.iterations import Progress
 from rbdyn_ros.identification.equations.regressor import torque_regressor
@@ -23,6 +24,8 @@ ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
+#: Largest number of samples of an earlier motion.
+MOST_KNOWN = 2_000
 #: Margin for extrema between the fine samples.
 ROUNDING = 0.998
 
@@ -31,9 +34,23 @@ class Search:
     """Searches for coefficients with a small condition number.
 
     The unknowns are the shapes of the joints' motions; the amplitudes follow from the bounds.
+
+    Args:
+        m: the robot.
+        bounds: bounds of its motion.
+        harmonics: number of harmonics.
+        period: duration of the motion [s].
+        after: an earlier motion of some joints; the condition number is that of both together.
     """
 
-    def __init__(self, m: Model, bounds: Bounds, harmonics: int, period: float) -> None:
+    def __init__(
+        self,
+        m: Model,
+        bounds: Bounds,
+        harmonics: int,
+        period: float,
+        after: Motion | None = None,
+    ) -> None:
         self.m, self.bounds = m, bounds
         self.shapes = rest_shapes(harmonics)
         coarse = np.linspace(0.0, period, COARSE, endpoint=False)
@@ -45,6 +62,7 @@ class Search:
         finite = bounds.effort[np.isfinite(bounds.effort)]
         ordinary = float(np.median(finite)) if len(finite) else 1.0
         self.weight = np.where(np.isfinite(bounds.effort), bounds.effort, ordinary)
+        self.known = np.zeros((0, self.base.rank)) if after is None else self._known(after)
 
     def best(self, rng: np.random.Generator, report: Progress) -> Array:
         """Return the best coefficients (2 h, n)."""
@@ -88,8 +106,22 @@ class Search:
 
     def _condition(self, Y: Array) -> float:
         dofs = self.bounds.dofs
+        rows = self._weighted(Y, dofs)
+        return condition(np.concatenate([self.known, rows / np.sqrt(len(Y))]))
+
+    def _weighted(self, Y: Array, dofs: Ints) -> Array:
+        """Return the rows of the base regressor, as fractions of full scale."""
         weighted = self.base.regressor(Y[:, dofs]) / self.weight[dofs, np.newaxis]
-        return condition(weighted.reshape(-1, self.base.rank))
+        return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
+
+    def _known(self, after: Motion) -> Array:
+        """Return what an earlier motion says about the base parameters, as much as a new one."""
+        m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
+        rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
+        qpos = of_dofs(m, dofs, after.qpos[rows], centre)
+        qvel, qacc = (of_dofs(m, dofs, one[rows]) for one in (after.qvel, after.qacc))
+        found = self._weighted(torque_regressor(m, qpos, qvel, qacc), dofs)
+        return np.asarray(np.linalg.qr(found / np.sqrt(len(rows)), mode="r"), np.float64)
 
     def within_efforts(self, coefficients: Array) -> Array:
         """Scale a motion down around its centre until it meets the effort bounds."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.payload import PayloadEstimate
 from rbdyn_ros.identification.equations.residuals import Residuals
@@ -22,6 +23,8 @@ LONGEST = 200
 TERM_NAMES = {
     "armature": "rotor inertia",
     "stribeck": "Stribeck friction",
+    "load": "friction by load",
+    "tilt": "tilt of the base",
     "offset": "offset, or friction that depends on the direction",
 }
 
@@ -41,7 +44,7 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
         title = f"efforts of the motion {NOT_HELD}"
         parts.append(_residual_table(title, found.before, found.held))
     parts += [*_term_table(found), _friction_table(found), *_rotor_table(found)]
-    parts += [_body_table(found)]
+    parts += [*_tilt_line(found), _body_table(found)]
     parts += [_base_lines(found), *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -73,12 +76,20 @@ def report_dict(
             "coulomb_std": finite_or_none(found.friction_std[1, k]),
             "stribeck": float(found.friction.stribeck[k]),
             "offset": float(found.offset[k]),
+            "by_load": float(found.by_load[k]),
             "armature": float(m.dof_armature[k]),
         }
         for k, name in enumerate(dof_names(m))
     ]
+    report["tilt"] = found.tilt.tolist()
     report["bodies"] = [
-        {"name": name, "prior": _body(found.prior, i), "identified": _body(m, i)}
+        {
+            "name": name,
+            "prior": _body(found.prior, i),
+            "identified": _body(m, i),
+            "mass_std": float(found.mass_std[i - 1]),
+            "prior_share": float(found.prior_share[i - 1]),
+        }
         for i, name in enumerate(m.body_names[1:], start=1)
     ]
     report["base_parameters"] = [
@@ -92,8 +103,13 @@ def report_dict(
     return report
 
 
-def payload_text(found: PayloadEstimate) -> str:
-    """Return a payload, the residuals without and with it, and the warnings."""
+def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
+    """Return a payload, the residuals without and with it, and the warnings.
+
+    Args:
+        found: the payload.
+        by_joint: (n,) masses by joint, as in LoadedArm.
+    """
     lines = [
         f"payload at link '{found.link}'",
         f"  mass            {found.mass:.4g} kg, standard deviation {found.std[0]:.2g}",
@@ -101,14 +117,20 @@ def payload_text(found: PayloadEstimate) -> str:
         f"  inertia         {numbers(found.inertia)} kg m^2 (xx yy zz xy xz yz, about it)",
         f"  condition number of the motion {found.condition:.3g}",
     ]
+    if by_joint is not None:
+        rows = zip(found.after.names, by_joint, strict=True)
+        seen = [f"{cut(name)} {mass:.4g}" for name, mass in rows if not math.isnan(mass)]
+        lines.append(f"  mass by the efforts of each joint alone [kg]: {', '.join(seen)}")
+        lines.append("  a joint that differs has another drive gain, all together another scale")
     table = _residual_table("efforts without and with it", found.before, found.after)
     parts = [lines, table, *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
-    """Return the report of a payload as numbers for JSON; unknown ones are None."""
+def payload_dict(found: PayloadEstimate, by_joint: Array | None = None) -> dict[str, Any]:
+    """Return the report of a payload as numbers for JSON; arguments as payload_text."""
     names = found.after.names
+    masses = [] if by_joint is None else map(finite_or_none, by_joint)
     return {
         "link": found.link,
         "mass": found.mass,
@@ -119,6 +141,7 @@ def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
         "condition": finite_or_none(found.condition),
         "rms_before": dict(zip(names, map(finite_or_none, found.before.rms), strict=True)),
         "rms_after": dict(zip(names, map(finite_or_none, found.after.rms), strict=True)),
+        "mass_by_joint": dict(zip(names, masses, strict=False)),
         "warnings": list(found.warnings),
     }
 
@@ -191,15 +214,25 @@ _ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m 
 def _rotor_table(found: Identification) -> list[list[str]]:
     """Return the table of rotors and offsets; empty if there are none."""
     old, new = found.prior.dof_armature, found.m.dof_armature
-    if not (new.any() or found.offset.any()):
+    if not (new.any() or found.offset.any() or found.by_load.any()):
         return []
-    rows: list[Row] = [_ROTOR_HEAD]
+    loads = found.by_load.any()
+    rows: list[Row] = [(*_ROTOR_HEAD, *(["friction by load"] if loads else []))]
     for k, name in enumerate(dof_names(found.m)):
-        rows.append((cut(name), f"{old[k]:.4g}", f"{new[k]:.4g}", f"{found.offset[k]:.4g}"))
+        more = [f"{found.by_load[k]:.1%}"] if loads else []
+        texts = f"{old[k]:.4g}", f"{new[k]:.4g}", f"{found.offset[k]:.4g}"
+        rows.append((cut(name), *texts, *more))
     return [["rotors and offsets, which a URDF cannot hold", *aligned(rows)]]
 
 
-_BODY_HEAD = ("body", "mass before", "after [kg]", "centre of mass moved by [m]")
+def _tilt_line(found: Identification) -> list[list[str]]:
+    if not found.tilt.any():
+        return []
+    x, y = np.degrees(found.tilt)
+    return [[f"gravity is turned by {x:.3g} and {y:.3g} degrees about x and y of the base link"]]
+
+
+_BODY_HEAD = ("body", "mass before", "after [kg]", "of the prior", "centre of mass moved by [m]")
 
 
 def _body_table(found: Identification) -> list[str]:
@@ -207,12 +240,14 @@ def _body_table(found: Identification) -> list[str]:
     rows: list[Row] = [_BODY_HEAD]
     for i, name in enumerate(m.body_names[1:], start=1):
         shift = np.asarray(m.body_ipos[i] - old.body_ipos[i])
-        masses = f"{old.body_mass[i]:.4g}", f"{m.body_mass[i]:.4g}"
+        after = _with_std(m.body_mass[i], found.mass_std[i - 1])
+        masses = f"{old.body_mass[i]:.4g}", after, f"{found.prior_share[i - 1]:.0%}"
         rows.append((cut(name), *masses, " ".join(f"{value:+.4f}" for value in shift)))
-    total = f"{old.body_mass.sum():.4g}", f"{m.body_mass.sum():.4g}"
+    total = f"{old.body_mass.sum():.4g}", f"{m.body_mass.sum():.4g}", ""
     return [
         "bodies (links that are fixed to each other are one body)",
         *aligned([*rows, ("total", *total, "")]),
+        "  of the prior: variance that the motion leaves; at 100% the mass is the description's",
     ]
 
 
