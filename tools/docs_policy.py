@@ -30,12 +30,14 @@ COMMANDS = (
     "*effort_commands",
     "*joint_trajectory",
     "*topic_based_joint_commands",
+    "*gripper_commands",
 )
 ARM_COMMANDS = (
     "*joint_commands",
     "*effort_commands",
     "*position_commands",
     "*trajectory_commands",
+    "*gripper_commands",
 )
 LIFECYCLE = (
     "get_state",
@@ -171,7 +173,9 @@ SIMULATED = (
     "/_simulators",
 )
 CHANGES = _of("simulator", ("wrench", "payload", "gravity", "set_joint_state"))
+GRIPS = ("gripper_cmd", "parallel_gripper_cmd", "*/gripper_cmd", "*/parallel_gripper_cmd")
 STEPS = _of("simulator", ("simulate_steps",))
+SIMULATED_GRIPS = _of("simulator", GRIPS)
 
 ARM = _services(
     "arm_controller",
@@ -195,7 +199,7 @@ CONTROLLED = (
     *ARM_COMMANDS,
 )
 TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))
-FOLLOW = _of("arm_controller", ("follow_joint_trajectory",))
+FOLLOW = _of("arm_controller", ("follow_joint_trajectory", *GRIPS))
 
 READ_SIMULATOR = (
     Group("subscribe", SIMULATED, "topics of the simulator"),
@@ -216,12 +220,13 @@ ROLES = (
                 "a robot from the topic, the time of another simulator, and the claims of others",
             ),
             Group("reply", SIMULATOR.change + SIMULATOR.read),
-            Group("execute", STEPS),
+            Group("execute", STEPS + SIMULATED_GRIPS),
             Group(
                 "reply",
                 (
                     "*simulator_listener/get_type_description",
                     "*_simulator_steps/get_type_description",
+                    "*_simulator_gripper*/get_type_description",
                     "*_simulator_claims/get_type_description",
                 ),
                 "its helper nodes",
@@ -235,6 +240,7 @@ ROLES = (
         (
             Group("publish", COMMANDS),
             Group("subscribe", ("*cmd_vel",), "velocities for policy_node"),
+            Group("call", SIMULATED_GRIPS),
             *READ_SIMULATOR,
         ),
     ),
@@ -267,6 +273,7 @@ ROLES = (
                     "*_arm_controller_io/get_type_description",
                     "*_arm_controller_time/get_type_description",
                     "*_arm_controller_follow/get_type_description",
+                    "*_arm_controller_gripper*/get_type_description",
                     "*_arm_controller_arming/get_type_description",
                 ),
                 "its helper nodes",

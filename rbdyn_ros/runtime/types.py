@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbdyn_ros.arrays import Array, Bools, Ints
 
 #: Modes of a joint, set by its last command.
-EFFORT, POSITION, VELOCITY, IMPEDANCE = range(4)
+EFFORT, POSITION, VELOCITY, IMPEDANCE, GRIP = range(5)
 
 
 def _set_arrays(order: Any, **dtypes: type) -> None:
@@ -33,11 +33,12 @@ class Command:
 
     Attributes:
         dofs: (n,) entries of qvel, each at most once.
-        mode: (n,) EFFORT, POSITION, VELOCITY or IMPEDANCE.
-        position: (n,) goal in modes POSITION and IMPEDANCE; ignored in others.
+        mode: (n,) EFFORT, POSITION, VELOCITY, IMPEDANCE or GRIP. A dof in GRIP goes to `position`
+            with limits of its own, and its command does not expire.
+        position: (n,) goal in modes POSITION, IMPEDANCE and GRIP; ignored in others.
         velocity: (n,) goal in mode VELOCITY, feedforward in POSITION, rest velocity of the damper
-            in IMPEDANCE; ignored in EFFORT.
-        effort: (n,) the effort in mode EFFORT; feedforward in the others.
+            in IMPEDANCE, largest speed in GRIP; ignored in EFFORT.
+        effort: (n,) the effort in mode EFFORT, the largest in GRIP; feedforward in the others.
         stiffness: (n,) of the spring to `position` [N/m or N m/rad] in mode IMPEDANCE.
         damping: (n,) of the damper to `velocity` [N s/m or N m s/rad] in mode IMPEDANCE.
     """

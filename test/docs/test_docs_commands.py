@@ -29,6 +29,8 @@ SHELL = "writes the completion file of the reader's shell"
 FLOAT = "ros2 launch rbdyn_ros gravity_compensation.launch.py"
 SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
 
+ACTIONS = "needs the client of an action; test_gripper_node.py does the same"
+
 #: Reasons why blocks do not run, by page and the beginning of their first line.
 CLIENT = "needs a client in another process; test/control_box and test_box_node.py do the same"
 WALKS = "needs two processes; test_policy_node.py does the same"
@@ -40,6 +42,8 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn identify arm.urdf"): REAL,
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
+    ("docs/guides/grippers.md", "rbdyn sim panda"): ACTIONS,
+    ("docs/guides/grippers.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,

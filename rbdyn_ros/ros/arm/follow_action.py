@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import threading
-import time
 from typing import Any
 
 from rclpy.action.server import GoalResponse
@@ -17,12 +16,11 @@ from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.goal_monitor import GoalEnding, GoalMonitor, Tolerances, check_goal
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
-from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.common.action_thread import ActionThread, watched
 from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.convert import time_message
 
-#: Intervals at which the arm is read and feedback is published [s].
-POLL = 0.01
+#: Interval at which feedback is published [s].
 FEEDBACK = 0.05
 
 
@@ -95,20 +93,21 @@ class FollowAction:
 
     def _execute(self, goal: Any) -> Any:
         """Watch the arm and publish feedback until the goal ends."""
-        monitor, due = self._goals.pop(id(goal.request)), 0.0
+        monitor = self._goals.pop(id(goal.request))
         if isinstance(monitor, GoalEnding):
             return self._result(goal, monitor)
-        while True:
-            now = self._robot.progress()
-            ending = monitor.ending(now, lambda: bool(goal.is_cancel_requested))
-            if ending is None and self._closing.is_set():
-                ending = GoalEnding("abort", "INVALID_GOAL", "the controller is shutting down")
-            if ending is not None:
-                return self._end(goal, ending, monitor.number)
-            if time.monotonic() >= due:
-                due = time.monotonic() + FEEDBACK
-                goal.publish_feedback(self._feedback(monitor, now))
-            self._closing.wait(POLL)
+
+        def ending() -> GoalEnding | None:
+            found = monitor.ending(self._robot.progress(), lambda: bool(goal.is_cancel_requested))
+            if found is None and self._closing.is_set():
+                found = GoalEnding("abort", "INVALID_GOAL", "the controller is shutting down")
+            return found
+
+        def feedback() -> Any:
+            return self._feedback(monitor, self._robot.progress())
+
+        end = watched(goal, self._closing, ending, feedback, FEEDBACK)
+        return self._end(goal, end, monitor.number)
 
     def _end(self, goal: Any, ending: GoalEnding, number: int) -> Any:
         if ending.stop:

@@ -32,12 +32,13 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.external import open_external
 from rbdyn_ros.ros.arm.follow_action import FollowAction
+from rbdyn_ros.ros.arm.gripper import ArmGripper
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
@@ -49,6 +50,8 @@ from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.action_thread import ActionThread
 from rbdyn_ros.ros.common.answer import MessageLog, answered, parameters_result, serve
 from rbdyn_ros.ros.common.diagnostics import Diagnostics
+from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
+from rbdyn_ros.ros.common.grippers import grippers_of
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.specialize import specialized
@@ -75,6 +78,7 @@ class ArmController(process.ManagedNode):
         self._topics: ArmTopics | None = None
         self._arming: ActionThread | None = None
         self._action: FollowAction | None = None
+        self._grippers: list[GripperActions] = []
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
         self._last_rivals = self._assumed = ""
@@ -120,12 +124,26 @@ class ArmController(process.ManagedNode):
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
+        self._open_grippers(controller)
         follow, follow_pose = controller.follow, controller.follow_pose
         self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
         # of a stream that is faster than the check, only the newest pose counts
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_triggers(controller)
+
+    def _open_grippers(self, controller: TrajectoryController) -> None:
+        """Offer the actions of the grippers that the parameters name."""
+        found = grippers_of(controller.arm.m, self.values)
+        for gripper in found:
+            if gripper.joint in controller.names:
+                text = (
+                    f"parameter 'grippers': joint {quote(gripper.joint)} is a controlled joint of "
+                    "the arm; leave it out of the parameter joints."
+                )
+                raise ParameterError(Finding("grippers", text, "error", "grippers"))
+        ports = [ArmGripper(self, gripper, controller) for gripper in found]
+        self._grippers = open_grippers(self, [*ports], self.values)
 
     def _controller(self) -> TrajectoryController:
         """Return the controller of the robot that the parameters name."""
@@ -313,6 +331,8 @@ class ArmController(process.ManagedNode):
             self._topics.stop()
         if self._action is not None:
             self._action.close()
+        for actions in self._grippers:
+            actions.close()
         if self._arming is not None:
             self._arming.close()
         if self._topics is not None and armed and not self.values.dry_run:

@@ -15,6 +15,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.arm.command_topics import OUTPUTS
 from rbdyn_ros.ros.arm.law_parameters import LAWS
 from rbdyn_ros.ros.arm.safety_parameters import SAFETY
+from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
 from rbdyn_ros.ros.common.parameters import Parameter, group
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
@@ -85,6 +86,7 @@ PARAMETERS = (
     *SAFETY,
     *LAWS,
     *group("external efforts", *EXTERNAL),
+    *GRIPPERS,
 )
 
 _FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")

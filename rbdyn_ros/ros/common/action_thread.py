@@ -7,9 +7,10 @@ The main executor may not support actions, and long callbacks would block it.
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -27,6 +28,10 @@ ERROR_PAUSE = 0.1
 PATIENCE = 0.4
 #: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
 ROUNDS = 4
+#: Interval at which a goal in progress is looked at [s].
+POLL = 0.01
+
+Ending = TypeVar("Ending")
 
 
 class ActionThread:
@@ -144,3 +149,30 @@ class ActionThread:
         while self._servers:
             self._servers.pop().destroy()
         self.node.destroy_node()
+
+
+def watched(
+    goal: Any,
+    closing: threading.Event,
+    ending: Callable[[], Ending | None],
+    feedback: Callable[[], Any],
+    interval: float,
+) -> Ending:
+    """Publish feedback about a goal until it ends; return its ending.
+
+    Args:
+        goal: handle of the goal.
+        closing: ends a wait; `ending` then returns an ending.
+        ending: returns how the goal ends now, or None.
+        feedback: returns the message.
+        interval: between two feedbacks [s].
+    """
+    due = 0.0
+    while True:
+        found = ending()
+        if found is not None:
+            return found
+        if time.monotonic() >= due:
+            due = time.monotonic() + interval
+            goal.publish_feedback(feedback())
+        closing.wait(POLL)

@@ -304,6 +304,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._standard is not None:
             self._standard.close()
         for robot in self._robots:
+            robot.close_actions()
+        for robot in self._robots:
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()

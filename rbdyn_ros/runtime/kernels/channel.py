@@ -15,6 +15,7 @@ from rbdyn_ros.model.actuators import CURRENT
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal, uniform
+from rbdyn_ros.runtime.types import GRIP
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
@@ -84,7 +85,7 @@ def _put_in_force(s, k, arrival, mode, values):
     s.mode[k] = mode
     for n in range(5):
         s.order[n, k] = values[n, k]
-    s.held[k] = 0
+    s.held[k] = mode == GRIP
     s.commanded[k] = 1
     s.traj_column[k] = -1
     s.begun = 1

@@ -23,11 +23,11 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.channel import drop_commands
-from rbdyn_ros.runtime.kernels.loads import forget_load, invert
+from rbdyn_ros.runtime.kernels.loads import effort_limit, forget_load, invert
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, STANDS, ZERO
-from rbdyn_ros.runtime.types import IMPEDANCE, POSITION, VELOCITY
+from rbdyn_ros.runtime.types import GRIP, IMPEDANCE, POSITION, VELOCITY
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -73,10 +73,11 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
         if s.effort_noise[k] > 0.0:
             tick = s.tick - s.seeded_tick
             effort += s.effort_noise[k] * normal(s.seed, tick, noise.EFFORT, s.noise_stream[k])
-        limited = min(max(effort, -s.dof_effort[k]), s.dof_effort[k])
+        most = effort_limit(s, k)
+        limited = min(max(effort, -most), most)
         # only a floating root is without an actuator and driven by inverse dynamics
         acts = 1.0 if s.by_dynamics[k] == 1 else s.dof_acts[k]
-        if limited != effort and acts != 0.0:
+        if limited != effort and acts != 0.0 and most == s.dof_effort[k]:
             s.saturated = k
             clamped = True
         d.qfrc_applied[k] = acts * limited
@@ -134,7 +135,7 @@ def _end_holding(m, s):
 @kernel
 def _servo_of(s, mode):
     """Return the kind of servo in a mode, or 0."""
-    if mode == POSITION:
+    if mode in (POSITION, GRIP):
         return _OF_POSITION
     if mode == VELOCITY:
         return _OF_SPEED
@@ -192,7 +193,10 @@ def _servo_acceleration(s, k, servo):
         error = s.aim[k] - q
         s.speed[k] = s.traj_now[1, k] + 0.5 * rate * error
         return s.traj_now[2, k] + rate * (2.0 * (s.traj_now[1, k] - v) + rate * error)
-    speed = min(max(s.order[1, k], -top), top)
+    grips = s.mode[k] == GRIP
+    if grips:
+        top = min(top, s.order[1, k])
+    speed = 0.0 if grips else min(max(s.order[1, k], -top), top)
     if servo == _OF_SPEED:
         s.aim[k] = q
         outward = (speed > 0.0 and q >= s.dof_high[k]) or (speed < 0.0 and q <= s.dof_low[k])
@@ -263,7 +267,7 @@ def _exceeds_a_limit(s):
 @kernel
 def _is_too_fast(s, k):
     """Return whether a servo needs too much effort, and not for its load, which stays."""
-    limit = s.dof_effort[k]
+    limit = effort_limit(s, k)
     serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
     return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit
 
@@ -284,7 +288,7 @@ def _slow_servos(m, still, s):
     for i in range(m.nbody):
         s.part[i] = 1.0
     for k in range(m.nv):
-        limit = s.dof_effort[k]
+        limit = effort_limit(s, k)
         moving = s.full[k] - still.qfrc_inverse[k]
         if moving != 0.0 and _is_too_fast(s, k):
             resting = s.effort[k] - moving
@@ -343,7 +347,7 @@ def _effort(m, still, s, k):
             speed += 0.5 / s.dof_time[k] * (s.aim[k] - s.measured[0, k])
         passive = m.dof_damping[k] * speed
         passive += m.dof_frictionloss[k] * min(max(speed / STICTION_SPEED, -1.0), 1.0)
-        ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
+        ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD and s.mode[k] != GRIP
         added = s.order[2, k] if ordered else 0.0
         return still.qfrc_inverse[k] + added + (passive if m.opt.passive else 0.0)
     if s.by_dynamics[k] == 1:

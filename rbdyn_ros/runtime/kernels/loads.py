@@ -22,6 +22,7 @@ from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.tree.rne import rne_acc
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
+from rbdyn_ros.runtime.types import GRIP
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -53,6 +54,14 @@ def invert(m: Model, still: Data) -> None:
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, still)
         call_stage(m.share_stage, m, still)
+
+
+@kernel
+def effort_limit(s: Shared, k: int) -> float:
+    """Return the largest effort of a dof: of its joint, or less where it grips."""
+    if s.mode[k] == GRIP and s.held[k] == 1 and s.traj_column[k] < 0:
+        return min(s.dof_effort[k], s.order[2, k])
+    return s.dof_effort[k]
 
 
 @kernel
@@ -93,7 +102,7 @@ def _learn_load(d, m, still, s, k, share):
     gain = GAIN * share * _ratio(s, k, effort, need, share)
     if s.dof_drive[k] == 1:
         gain = min(gain, GAIN_WITH_DRIVE * share)
-    limit = s.dof_effort[k]
+    limit = effort_limit(s, k)
     if abs(effort) >= limit:
         gain = min(gain, 1.0)
     # a joint that loses its load must not be thrown by the effort that carried it; a load grows

@@ -23,6 +23,7 @@ from rbdyn_ros.runtime.shared import (
     STEPS,
     STOP,
 )
+from rbdyn_ros.runtime.types import GRIP
 
 if TYPE_CHECKING:
     from rbdyn_ros.runtime.shared import Shared
@@ -107,9 +108,10 @@ def _is_requested(s):
 
 @kernel
 def _is_complete(s):
-    """Whether every joint that lock-step waits for has a command for this tick."""
+    """Whether every joint that lock-step waits for has a command for this tick, or grips."""
     for k in range(len(s.dof_required)):
-        if s.dof_required[k] == 1 and s.due[k] != s.tick:
+        grips = s.mode[k] == GRIP and s.held[k] == 1
+        if s.dof_required[k] == 1 and s.due[k] != s.tick and not grips:
             return False
     return True
 

@@ -24,6 +24,8 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.external import shows
+from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
+from rbdyn_ros.ros.common.grippers import grippers_of
 from rbdyn_ros.ros.common.parameters import live
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
@@ -35,6 +37,7 @@ from rbdyn_ros.ros.simulator.robot.placement import given_state
 from rbdyn_ros.ros.simulator.robot.robot_loading import loop_settings, prepared_robot
 from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.topics import gripper
 from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
@@ -119,8 +122,8 @@ class Robot:
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
         held: how it is held until its first command, after `load`; None: it is not.
-        loop, boxes, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
-            `open`.
+        loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
+            after `open`.
         shared_memory: after `open`, or None.
     """
 
@@ -132,6 +135,7 @@ class Robot:
     payloads: Payloads
     outputs: Outputs
     reception: Reception
+    grippers: list[gripper.SimulatedGripper]
     spawned: SpawnedRobots
     wait_alarm: WaitAlarm
     foreign: ForeignPublishers
@@ -148,6 +152,7 @@ class Robot:
     ) -> None:
         self._recorder, self._setup = recorder, setup
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
+        self._actions: list[GripperActions] = []
         self._seed = int(values.seed)
 
     def load(self, stop: threading.Event, fallback: Path | None) -> None:
@@ -164,6 +169,7 @@ class Robot:
         )
         self.commands, self.sensors = loaded.commands, loaded.sensors
         self.held, self.period_ns = loaded.held, loaded.period_ns
+        self._grippers = grippers_of(loaded.m, values)
 
     @property
     def m(self) -> Model:
@@ -243,6 +249,7 @@ class Robot:
             ages,
             SimulatedDriver.of(loop, values),
         )
+        self._open_grippers(loop)
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
         self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
         if port is not None:
@@ -251,6 +258,14 @@ class Robot:
         self.spawned = SpawnedRobots(
             node, loop, self.outputs, self.stamps, ages, values.partial_commands
         )
+
+    def _open_grippers(self, loop: Loop) -> None:
+        """Offer the actions and the topic of its grippers."""
+        self.grippers = [
+            gripper.SimulatedGripper(one, loop, self.stamps) for one in self._grippers
+        ]
+        gripper.subscribe(self.node, self.grippers, self.reception.log)
+        self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
         """Make the memory that another process shares, if there is a name for it."""
@@ -302,6 +317,11 @@ class Robot:
     def dropped_readings(self) -> int:
         """Number of readings of lidars, range sensors and cameras that were dropped."""
         return 0 if self.sensors is None else self.sensors.dropped
+
+    def close_actions(self) -> None:
+        """Abort the goals in progress."""
+        for actions in self._actions:
+            actions.close()
 
     def close(self) -> None:
         """End the thread of the sensors, when the loop has ended and nothing is published."""
@@ -467,6 +487,7 @@ class Robot:
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
+        self._forget_goals()
         if self.sensors is not None:
             self._seed = self._seed if seed is None else seed
             self.sensors.reseed(self._seed, self.loop.time.seeded_tick)
@@ -496,6 +517,11 @@ class Robot:
         if self.sensors is not None:  # before the first state that they measure
             self.sensors.reseed(saved.seed, saved.seeded_tick)
         self.loop.load_state(saved.loop)
+        self._forget_goals()
+
+    def _forget_goals(self) -> None:
+        for one in self.grippers:
+            one.forget()
 
     def _fault_parameters(self) -> dict[str, Any]:
         names = [row.name for row in params.PARAMETERS if row.name.startswith(params.FAULTS)]

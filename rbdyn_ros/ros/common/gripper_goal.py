@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A goal of a gripper: when and how it ends, as in gripper_controllers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class GripperState:
+    """What is measured of a gripper.
+
+    Attributes:
+        time_ns: of the measurement [ns].
+        position, velocity, effort: of its joint [rad or m, rad/s or m/s, N m or N].
+        number: of the goal that it follows.
+        failed: why it follows none any more; empty: it does.
+    """
+
+    time_ns: int
+    position: float
+    velocity: float
+    effort: float
+    number: int
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GripperEnding:
+    """The end of a goal.
+
+    Attributes:
+        how: method of the goal's handle: succeed, abort or canceled.
+        stalled, reached: for the result.
+        why: for the log, where the goal is aborted.
+        hold: the gripper stays where it is.
+    """
+
+    how: str
+    stalled: bool = False
+    reached: bool = False
+    why: str = ""
+    hold: bool = False
+
+
+class GripperMonitor:
+    """Watches one goal.
+
+    Args:
+        position: of the goal [rad or m].
+        number: of the goal.
+        values: of the parameters of grippers.
+        now_ns: when it was accepted [ns].
+    """
+
+    def __init__(self, position: float, number: int, values: SimpleNamespace, now_ns: int) -> None:
+        self._position, self._number, self._values = position, number, values
+        self._begun = self._moved = now_ns
+
+    def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
+        """Return how the goal ends now; None while it goes on."""
+        failed = now.failed
+        if now.number != self._number:
+            failed = "another goal replaced it"
+        elif now.time_ns < self._moved:
+            failed = "time was reset"
+        if failed:
+            return GripperEnding("canceled" if cancelled else "abort", why=failed)
+        if cancelled:
+            return GripperEnding("canceled", hold=True)
+        if abs(self._position - now.position) < self._value("goal_tolerance"):
+            return GripperEnding("succeed", reached=True)
+        return self._unmoved(now)
+
+    def _unmoved(self, now: GripperState) -> GripperEnding | None:
+        """Return the end of a goal that the gripper cannot reach."""
+        if abs(now.velocity) > self._value("stall_velocity_threshold"):
+            self._moved = now.time_ns
+        at = f"at {now.position:.4g}, {abs(self._position - now.position):.4g} from its goal"
+        if self._age(now, self._moved) > self._value("stall_timeout"):
+            how = "succeed" if self._value("allow_stalling") else "abort"
+            return GripperEnding(how, stalled=True, why=f"the gripper stalled {at}")
+        timeout = self._value("timeout")
+        if 0.0 < timeout < self._age(now, self._begun):
+            return GripperEnding("abort", why=f"gripper.timeout passed with the gripper {at}")
+        return None
+
+    def _age(self, now: GripperState, since: int) -> float:
+        return (now.time_ns - since) / NANOSECONDS
+
+    def _value(self, name: str) -> float:
+        value: float = getattr(self._values, f"gripper.{name}")
+        return value

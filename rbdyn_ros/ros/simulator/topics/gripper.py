@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grippers of a simulated robot: they take goals of actions, and of gripper_commands."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from rbdyn_ros.errors import listing, refusal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.gripper_goal import GripperState
+from rbdyn_ros.ros.common.grippers import TOPIC, Gripper, GripperGoal
+from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.types import GRIP, Command
+
+
+class SimulatedGripper:
+    """Moves a gripper of a loop; for any thread.
+
+    Args:
+        gripper: its joint.
+        loop: of the robot.
+        stamps: of the ticks of the loop.
+    """
+
+    def __init__(self, gripper: Gripper, loop: Loop, stamps: TickStamps) -> None:
+        self.gripper, self._loop, self._stamps = gripper, loop, stamps
+        self._lock = threading.Lock()
+        self._number, self._forgotten = 0, 0
+        self._place: tuple[Model | None, int] = None, 0
+
+    @property
+    def _dof(self) -> int:
+        """Its dof; it has another number where objects have come or gone."""
+        m = self._loop.m
+        if self._place[0] is not m:
+            self._place = m, int(m.jnt_dofadr[m.jnt_names.index(self.gripper.joint)])
+        return self._place[1]
+
+    def move(self, goal: GripperGoal) -> int:
+        """Move to a goal until the next command of its joint; return its number."""
+        numbers = (goal.position, goal.velocity, goal.effort, 0.0, 0.0)
+        command = Command(
+            np.array([self._dof]), np.array([GRIP]), *(np.array([number]) for number in numbers)
+        )
+        with self._lock:
+            self._number += 1
+            self._loop.orders.command(command)
+            return self._number
+
+    def hold(self) -> None:
+        """Stay at the present position."""
+        own, now = self.gripper, self.state()
+        place = min(max(now.position, own.lower), own.upper)
+        self.move(GripperGoal(place, own.most_velocity, own.most_effort))
+
+    def forget(self) -> None:
+        """Note that the loop has forgotten its commands."""
+        self._forgotten = self._number
+
+    def state(self) -> GripperState:
+        """Return what is measured now."""
+        number, state, k = self._number, self._loop.readout.latest(), self._dof
+        return GripperState(
+            self._stamps.of(state.tick),
+            float(state.measured_position[k]),
+            float(state.measured_velocity[k]),
+            float(state.measured_effort[k]),
+            number,
+            "the simulation was reset" if 0 < number == self._forgotten else "",
+        )
+
+
+def subscribe(node: Node, ports: Sequence[SimulatedGripper], log: MessageLog) -> None:
+    """Take goals from gripper_commands: position, largest velocity and effort of each gripper."""
+    by_joint = {port.gripper.joint: port for port in ports}
+
+    def take(message: Any) -> None:
+        names = list(message.name)
+        if len(names) != 1 or names[0] not in by_joint:
+            found = listing(names) if names else "no joint"
+            raise refusal(f"it names {found}; it must name one of {listing(by_joint)}")
+        port = by_joint[names[0]]
+        port.move(port.gripper.goal_of(names, message.position, message.velocity, message.effort))
+
+    if ports:
+        log.subscribe(node, JointState, TOPIC, take)

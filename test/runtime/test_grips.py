@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mode GRIP: a dof goes to a position with limits of its own, and its command does not expire."""
+
+import numpy as np
+import pytest
+from running import WALKING, commanded, rail, walk
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.compiler import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime.types import EFFORT, GRIP, POSITION, Wrench
+
+FINGER = {"limit": rb.Limit(lower=-1.0, upper=1.0, effort=50.0, velocity=1.0)}
+
+
+def finger():
+    return rail(mass=0.5, **FINGER)
+
+
+def push(loop, force):
+    zero = np.zeros(3)
+    loop.orders.push(Wrench(1, zero, np.array([force, 0.0, 0.0]), zero, True, 1e3))
+
+
+def test_it_goes_to_its_goal_no_faster_than_its_speed(start):
+    loop = start(finger(), **WALKING)
+    loop.orders.command(commanded(0, GRIP, position=0.2, velocity=0.1, effort=5.0))
+    states = walk(loop, 3000)
+    assert max(abs(state.qvel[0]) for state in states) < 0.1 * 1.001
+    assert states[-1].qpos[0] == pytest.approx(0.2, abs=1e-6)
+    assert max(abs(state.effort[0]) for state in states) <= 5.0
+
+
+@pytest.mark.parametrize("force", [-3.0, 3.0])
+def test_a_grip_that_is_blocked_exerts_its_effort_and_no_more(start, force):
+    """A push of 20 N against 3 N moves it back: its effort is exactly the limit meanwhile."""
+    loop = start(finger(), **WALKING)
+    goal = np.sign(force) * 0.9
+    loop.orders.command(commanded(0, GRIP, position=goal, velocity=1.0, effort=abs(force)))
+    push(loop, -np.sign(force) * 20.0)
+    states = walk(loop, 200)
+    assert {round(float(state.effort[0]), 9) for state in states[100:]} == {force}
+
+
+def test_its_command_does_not_expire_and_the_next_one_replaces_it(start):
+    loop = start(finger(), **WALKING | {"command_timeout": 0.05})
+    loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=5.0))
+    states = walk(loop, 2000)
+    assert states[-1].qpos[0] == pytest.approx(0.1, abs=1e-6)
+    assert states[-1].stale == 0
+    loop.orders.command(commanded(0, EFFORT, effort=20.0))
+    assert walk(loop, 10)[-1].effort[0] == 20.0  # the limit of the grip has ended with it
+    assert walk(loop, 100)[-1].effort[0] == 0.0  # and this command expires
+
+
+def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):
+    loop = start(finger(), **WALKING)
+    loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
+    walk(loop, 500)
+    loop.orders.command(commanded(0, POSITION, position=-0.5))
+    assert max(abs(state.effort[0]) for state in walk(loop, 300)) > 10.0
+
+
+def test_a_reset_ends_it(start):
+    loop = start(finger(), **WALKING)
+    loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
+    walk(loop, 500)
+    loop.plant.reset()
+    states = walk(loop, 100)
+    assert states[-1].qpos[0] == 0.0
+    assert states[-1].effort[0] == 0.0
+
+
+def test_lockstep_does_not_wait_for_it(start):
+    loop = start(finger(), time_mode="lockstep", lockstep_timeout=0.0)
+    loop.orders.command(commanded(0, EFFORT), tick=0)
+    loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
+    from running import wait_until
+
+    wait_until(lambda: loop.readout.latest().tick > 50)
