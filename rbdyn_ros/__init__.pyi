@@ -21,6 +21,7 @@ from rbdyn_ros.description.parts.geometries import Plane as Plane
 from rbdyn_ros.description.parts.geometries import Points as Points
 from rbdyn_ros.description.parts.geometries import Sphere as Sphere
 from rbdyn_ros.description.parts.geometries import Surface as Surface
+from rbdyn_ros.description.parts.geometries import TriangleMesh as TriangleMesh
 from rbdyn_ros.description.parts.objects import Object as Object
 from rbdyn_ros.description.parts.objects import Placed as Placed
 from rbdyn_ros.description.parts.poses import Pose as Pose

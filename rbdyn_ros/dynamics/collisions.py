@@ -14,7 +14,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.collision.kinds import PLANE
+from rbdyn_ros.engine.collision.kinds import PLANE, TRIMESH
 from rbdyn_ros.engine.collision.near import distance_of_pair, near_pairs
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
@@ -66,7 +66,7 @@ class NearPairs:
         self.order: Ints = np.arange(m.ngeom)
         self.axes = np.zeros((max(m.ndistance, 1), AXIS))
         self.no_axis = np.zeros((1, AXIS))
-        self.flat = (m.geom_type == PLANE).tolist()
+        self.flat = np.isin(m.geom_type, (PLANE, TRIMESH)).tolist()
         self.terrain = (m.geom_type == GeomType.HFIELD).tolist()
         self.found = np.zeros(m.ndistance, np.int64)
         self.out = np.zeros((m.ndistance, 10))
@@ -75,7 +75,9 @@ class NearPairs:
 def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
-    Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls.
+    Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls, but
+    for triangle meshes. From an open one the distance is that of its surface, on both sides; in a
+    closed one it is negative.
     The distance is within 1e-10 m, with a cylinder within 2e-10 m, except in rare poses that
     docs/explanation/contact_forces.md lists under "Distances".
 
@@ -87,8 +89,8 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
     Raises:
         ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
-        ParameterError: the two are one geometry, or two planes, or one is a height field, or
-            d.qpos is not finite.
+        ParameterError: the two are one geometry, two planes or triangle meshes, or one is a
+            height field, or d.qpos is not finite.
 
     Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
     """
@@ -117,7 +119,10 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
         if m.geom_type[k] == GeomType.HFIELD:
             text = f"distance: {m.geom_names[k]!r} is a height field, which has no distances"
             return ParameterError(Finding("height-field", text, "error", "geom2"))
-    text = "distance: two planes have no distance; at most one geometry may be a plane"
+    text = (
+        "distance: two planes or triangle meshes have no distance; at most one geometry may be "
+        "a plane or a triangle mesh"
+    )
     return ParameterError(Finding("two-planes", text, "error", "geom2"))
 
 

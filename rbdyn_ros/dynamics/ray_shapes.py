@@ -14,9 +14,10 @@ from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.rays.casting import BOUNDS, MAT, POS, ROUNDING, SHAPE, SIZE
 from rbdyn_ros.engine.rays.tree import COUNT, FIRST, NODE, grow
 from rbdyn_ros.errors import Finding
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geoms import TERRAIN, GeomType
 from rbdyn_ros.model.height_fields import field_triangles
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.triangle_meshes import triangles_of
 
 _grow = Entry(grow)
 
@@ -83,7 +84,7 @@ class RayShapes:
                 trees.append(_tree(one.triangles, nodes, triangles))
                 nodes, triangles = nodes + len(trees[-1][0]), triangles + len(trees[-1][1])
         self.mesh_node, self.triangle = (np.concatenate(rows) for rows in zip(*trees, strict=True))
-        solid = ~np.isin(self.kind, (GeomType.PLANE, GeomType.MESH, GeomType.HFIELD))
+        solid = ~np.isin(self.kind, (GeomType.PLANE, GeomType.MESH, *TERRAIN))
         self.bounded: Ints = np.flatnonzero(solid | (self.root >= 0))
         self.planes: Ints = np.flatnonzero(self.kind == GeomType.PLANE)
 
@@ -113,6 +114,9 @@ def _geometry(m: Model, g: int) -> RayShape:
         triangles = hull_triangles(_corners(m, g))
     elif kind == GeomType.HFIELD:
         triangles = _terrain(m, g)
+    elif kind == GeomType.TRIMESH:
+        vertices, faces = triangles_of(m, g)
+        triangles = vertices[faces]
     body, mat = int(m.geom_bodyid[g]), m.geom_mat[g].reshape(3, 3)
     size, name = m.geom_size[g], m.geom_names[g]
     link = m.frame_names[m.geom_frameid[g]] if g < m.ngeomlink else ""

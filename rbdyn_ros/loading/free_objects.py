@@ -11,7 +11,7 @@ from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 from rbdyn_ros.loading.standing import touching
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # an object may come from one obstacle into the next
@@ -106,15 +106,15 @@ class _Search:
         pairs, distances = self._overlaps(0.0)
         mine = (self._object[pairs] == tree).any(axis=1)
         mine &= (pairs >= self._first_obstacle).any(axis=1)
-        return max(float(-distances[mine].min(initial=0.0)), self._depth_in_fields(tree))
+        return max(float(-distances[mine].min(initial=0.0)), self._depth_in_terrain(tree))
 
-    def _depth_in_fields(self, tree: int) -> float:
-        """Return the same for height fields, which have contacts but no distances."""
-        if self.m.nfield == 0:
+    def _depth_in_terrain(self, tree: int) -> float:
+        """Return the same for terrain, of whose pairs no distance is kept."""
+        if self.m.nfield + self.m.ntrimesh == 0:
             return 0.0
         pairs, distances = self._contacts()
         mine = self._object[pairs[:, 1]] == tree
-        mine &= self.m.geom_type[pairs[:, 0]] == GeomType.HFIELD
+        mine &= np.isin(self.m.geom_type[pairs[:, 0]], TERRAIN)
         return max(float(-distances[mine].min(initial=0.0)), 0.0)
 
     def _contacts(self) -> tuple[Ints, Array]:
@@ -133,8 +133,8 @@ class _Search:
         """Raise DescriptionError if an obstacle overlaps a robot or an object."""
         names = self.m.geom_names
         obstacle = names.index(name, self._first_obstacle)
-        is_field = self.m.geom_type[obstacle] == GeomType.HFIELD
-        found = self._contacts() if is_field else self._overlaps(-TOUCHING)
+        is_terrain = self.m.geom_type[obstacle] in TERRAIN
+        found = self._contacts() if is_terrain else self._overlaps(-TOUCHING)
         for pair, distance in zip(*found, strict=True):
             other = int(pair.min())
             if obstacle in pair and self.m.geom_bodyid[other] > 0 and distance < -TOUCHING:

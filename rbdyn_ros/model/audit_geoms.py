@@ -9,12 +9,13 @@ from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
 from rbdyn_ros.description.parts.bounds import BOUNDS
-from rbdyn_ros.model.geoms import END_CORNERS, NO_LINK, GeomType
+from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
+from rbdyn_ros.model.geoms import END_CORNERS, NO_LINK, TERRAIN, GeomType
 from rbdyn_ros.model.number_rules import endless_friction
 from rbdyn_ros.model.pushing import FACE_CORNERS
 
 #: Allowed types of geometries of links, and of obstacles.
-OF_LINKS = [kind for kind in GeomType if kind > GeomType.HFIELD]
+OF_LINKS = [kind for kind in GeomType if kind not in (GeomType.PLANE, *TERRAIN)]
 OF_WORLD = list(GeomType)
 #: Fields of 31 bits.
 MASKS = ("geom_contype", "geom_conaffinity")
@@ -28,6 +29,7 @@ CORNERS = {
     GeomType.CAPSULE: 2,
     GeomType.CYLINDER: 2 * END_CORNERS,
     GeomType.BOX: 8,
+    GeomType.TRIMESH: 0,
 }
 #: Number of sizes of each type; a plane and a mesh have none.
 SIZES = {
@@ -103,6 +105,7 @@ def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:
         audit: receives the errors.
     """
     _audit_fields(arrays, audit)
+    _audit_triangles(arrays, audit)
     for name in MASKS:
         if ((arrays[name] < 0) | (arrays[name] > MOST_BITS)).any():
             wrong_array(audit, name, f"has a number outside 0 to {MOST_BITS}")
@@ -131,17 +134,33 @@ def _audit_fields(arrays: NamedArrays, audit: Audit) -> None:
         wrong_array(audit, "field_nrow", "is not that of all height fields")
 
 
+def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
+    """Add an error for triangle meshes whose triangles are not those of their corners."""
+    corners, triangles = arrays["trimesh_vertnum"], arrays["trimesh_facenum"]
+    if ((triangles < 1) | (triangles > MOST_TRIANGLES)).any():
+        wrong_array(audit, "trimesh_facenum", f"has a number outside 1 to {MOST_TRIANGLES}")
+        return
+    if np.count_nonzero(arrays["geom_type"] == GeomType.TRIMESH) != len(triangles):
+        wrong_array(audit, "trimesh_facenum", "is not that of all triangle meshes")
+    if corners.sum() != len(arrays["trimesh_vert"]):
+        wrong_array(audit, "trimesh_vertnum", "is not that of all corners")
+    if triangles.sum() != len(arrays["trimesh_face"]):
+        wrong_array(audit, "trimesh_facenum", "is not that of all triangles")
+        return
+    most, faces = np.repeat(corners, triangles)[:, None], arrays["trimesh_face"]
+    if ((faces < 0) | (faces >= most)).any():
+        wrong_array(audit, "trimesh_face", "has a corner that is not of the same mesh")
+
+
 def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for pairs that push each other which the kernels could not follow."""
     pairs, body = arrays["push_geom"], arrays["geom_bodyid"]
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():
         wrong_array(audit, "push_geom", "is not ascending")
-    flat = np.isin(arrays["geom_type"][pairs], (GeomType.PLANE, GeomType.HFIELD))
+    flat = np.isin(arrays["geom_type"][pairs], (GeomType.PLANE, *TERRAIN))
     if flat.any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
-        wrong_array(
-            audit, "push_geom", "has a plane, a height field, or two geometries of one body"
-        )
+        wrong_array(audit, "push_geom", "has a plane, terrain, or two geometries of one body")
     number = arrays["geom_facenum"]
     if (number[arrays["geom_type"] != GeomType.MESH] > 0).any():
         wrong_array(audit, "geom_facenum", "has faces of a geometry that is no mesh")

@@ -33,7 +33,7 @@ def needed_stages(m: Any) -> frozenset[str]:
         (CONTACT_STAGES, m.ncontact > 0),
         (("coupled_bodies_stage",), m.nskyline > 0),
         (("pair_stage",), m.npush > 0),
-        (("terrain_stage",), m.nfield > 0),
+        (("terrain_stage",), m.nfield + m.ntrimesh > 0),
         (ACTUATOR_STAGES, m.nu > 0),
     ):
         if present:

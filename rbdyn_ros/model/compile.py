@@ -21,6 +21,7 @@ from rbdyn_ros.model.lumping import Tree, lump
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
+from rbdyn_ros.model.triangle_meshes import triangle_meshes
 
 
 def compile_model(description: Description, floating_base: str = "") -> Model:
@@ -49,13 +50,14 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **constraints(description.constraints, tree.frames, numbers),
         **geoms(description, tree.frames),
         **height_fields(description.obstacles),
+        **triangle_meshes(description.obstacles),
     }
     arrays |= no_pairs(len(arrays["geom_bodyid"])) | no_actuators(MODEL_FIELDS)
     arrays["key_qpos"] = np.zeros((0, len(arrays["qpos0"])))
     names = _names(description, tree)
     m = unchecked_model(description.name, arrays, names, findings=description.findings)
     pairs = pushing_pairs(vars(m), description.self_collision)
-    if len(pairs) > 0 or m.nfield > 0:
+    if len(pairs) > 0 or m.nfield + m.ntrimesh > 0:
         arrays |= pushing(vars(m), pairs)
         m = unchecked_model(description.name, arrays, names, findings=description.findings)
     finding = too_large_matrix(m)

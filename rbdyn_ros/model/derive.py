@@ -25,6 +25,7 @@ from rbdyn_ros.model.height_fields import field_indices
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED
+from rbdyn_ros.model.triangle_meshes import triangle_indices
 
 
 def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
@@ -62,6 +63,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     known |= distance_pairs(known)
     known |= obstacle_filter(known)
     known |= field_indices(known)
+    known |= triangle_indices(known)
     known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid"]))
     return {name: known[name] for name in DERIVED}
 

@@ -18,7 +18,10 @@ _NOT_HASHED = (
 )
 
 #: Sizes of the fields and lists of geometries.
-_OF_GEOMETRIES = ("ngeom", "ngeommoving", "nvert", "nedge", "nfield", "nheight", "nface")
+_OF_GEOMETRIES = (
+    *("ngeom", "ngeommoving", "nvert", "nedge", "nfield", "nheight", "nface"),
+    *("ntrimesh", "ntrivert", "ntriangle", "ntribox", "ntristar"),
+)
 
 
 def fingerprint(m: Any) -> str:

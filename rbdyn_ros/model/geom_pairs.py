@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Arrays, Bools, Ints, NamedArrays
-from rbdyn_ros.model.geoms import NO_LINK, GeomType
+from rbdyn_ros.model.geoms import NO_LINK, TERRAIN, GeomType
 
 #: Pairs are listed for at most this number of geometries: about a million pairs.
 MOST_PAIRED = 1400
@@ -19,6 +19,9 @@ MOST_FOUND = 1 << 14
 
 #: Kinds of obstacles that everything touches as one link touches another.
 AS_LINKS = (GeomType.CYLINDER, GeomType.CAPSULE, GeomType.MESH)
+
+#: In geom_touches: the obstacle is terrain.
+BY_TERRAIN = 2
 
 #: A joint with so many degrees of freedom does not connect: its body is free.
 FREE_DOFS = 6
@@ -47,6 +50,9 @@ def bounding_boxes(fields: NamedArrays) -> Arrays:
     owner = np.repeat(np.arange(len(kinds)), fields["geom_vertnum"])
     mesh = kinds[owner] == GeomType.MESH
     np.maximum.at(half, owner[mesh], np.abs(fields["vert_pos"][mesh]))
+    triangles = np.flatnonzero(kinds == GeomType.TRIMESH)
+    owner = np.repeat(triangles, fields["trimesh_vertnum"])
+    np.maximum.at(half, owner, np.abs(fields["trimesh_vert"]))
     return {"geom_half": half}
 
 
@@ -80,8 +86,8 @@ def distance_pairs(fields: NamedArrays) -> Arrays:
     apart &= ~_adjacent(fields)
     everything = np.arange(count)
     apart &= masks_match(fields, everything, everything)
-    terrain = fields["geom_type"] == GeomType.HFIELD  # it has no distance
-    apart &= ~(terrain[:, None] | terrain[None, :])
+    field = fields["geom_type"] == GeomType.HFIELD  # it has no distance
+    apart &= ~(field[:, None] | field[None, :])
     first, second = fields["exclude_geom"].T
     apart[first, second] = apart[second, first] = False
     return listed(np.argwhere(np.triu(apart)), count)
@@ -102,8 +108,8 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
     named = (first < moving) & (second >= links)
     touches[first[named], second[named] - links] = False
     touches[:, np.isin(fields["geom_type"][links:], AS_LINKS)] = False
-    by_field = 1 + (fields["geom_type"][links:] == GeomType.HFIELD)
-    return {"geom_touches": touches * by_field}
+    terrain = np.isin(fields["geom_type"][links:], TERRAIN)
+    return {"geom_touches": touches * np.where(terrain, BY_TERRAIN, 1)}
 
 
 def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:

@@ -29,6 +29,7 @@ from rbdyn_ros.description.parts.geometries import (
     Shape,
     Sphere,
     Surface,
+    TriangleMesh,
     WorldShape,
 )
 from rbdyn_ros.description.parts.poses import rotate
@@ -55,7 +56,7 @@ _ENDS = (-1.0, 1.0)
 
 
 class GeomType(IntEnum):
-    """Type of a geometry, with MuJoCo's numbers."""
+    """Type of a geometry, with MuJoCo's numbers; a TRIMESH need not be convex."""
 
     PLANE = 0
     HFIELD = 1
@@ -64,6 +65,11 @@ class GeomType(IntEnum):
     CYLINDER = 5
     BOX = 6
     MESH = 7
+    TRIMESH = 8
+
+
+#: Types of terrain: obstacles of many triangles.
+TERRAIN = (GeomType.HFIELD, GeomType.TRIMESH)
 
 
 #: The type of each shape.
@@ -75,6 +81,7 @@ GEOM_TYPES = {
     Cylinder: GeomType.CYLINDER,
     Box: GeomType.BOX,
     Points: GeomType.MESH,
+    TriangleMesh: GeomType.TRIMESH,
 }
 
 
@@ -92,7 +99,10 @@ class _Placed:
     @property
     def reach(self) -> float:
         """Radius of the bounding sphere about the centre; 0 for a plane, which has none."""
-        x, y, z = size_of(self.part.shape)
+        shape = self.part.shape
+        if isinstance(shape, TriangleMesh):
+            return float(np.linalg.norm(shape.vertices, axis=1).max())
+        x, y, z = size_of(shape)
         kind = GEOM_TYPES[type(self.part.shape)]
         if kind == GeomType.MESH:
             return float(np.linalg.norm(self.corners, axis=1).max())

@@ -9,9 +9,6 @@ from rbdyn_ros.arrays import Array, Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.parts.geometries import HeightField, Obstacle
 from rbdyn_ros.model.geoms import GeomType
 
-#: In geom_touches: the obstacle is a height field.
-BY_FIELD = 2
-
 #: Flags of field_ridge: the edges to the east (+x), north (+y), north-east; the corner itself.
 EAST, NORTH, DIAGONAL, PEAK = 1, 2, 4, 8
 

@@ -177,7 +177,7 @@ class Model:
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
-        contacts += 30 * self.nfield * self.ngeommoving
+        contacts += 30 * (self.nfield + self.ntrimesh) * self.ngeommoving
         mutual = self.nskyline * self.nv // 300
         return int(self.nbody + factorisation + constraints + contacts + mutual)
 

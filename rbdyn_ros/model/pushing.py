@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.model.geom_pairs import AS_LINKS, FREE_DOFS, links_of
-from rbdyn_ros.model.geoms import GeomType, rows
+from rbdyn_ros.model.geoms import TERRAIN, GeomType, rows
 from rbdyn_ros.model.joints import JointType
 
 #: Kinds of geometries, and of the obstacles that they touch with more than their corners.
@@ -103,13 +103,14 @@ def _robots(fields: NamedArrays) -> Ints:
 def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
     """Return push_geom for some pairs, and the faces of the meshes among them.
 
-    If there is a height field, meshes of moving bodies touch it and need faces, too.
+    If there is terrain, meshes of moving bodies touch it and need faces, too.
     """
     count = len(fields["geom_bodyid"])
     number = np.zeros(count, np.int64)
     normals, lengths, corners = [], list[int](), list[int]()
     starts, sizes = fields["geom_vertadr"], fields["geom_vertnum"]
-    touching = np.flatnonzero(fields["geom_bodyid"] if len(fields["field_nrow"]) > 0 else [])
+    terrain = np.isin(fields["geom_type"], TERRAIN).any()
+    touching = np.flatnonzero(fields["geom_bodyid"] if terrain else [])
     for g in np.union1d(pairs, touching).astype(np.int64).tolist():
         if fields["geom_type"][g] != GeomType.MESH:
             continue

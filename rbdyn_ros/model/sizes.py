@@ -15,7 +15,7 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
 
 OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
-OF_FIELD = 32  # most contacts of a geometry and a height field that count
+OF_FIELD = 32  # most contacts of a geometry and terrain that count
 OF_PAIR = 8  # most contacts of two geometries that push each other
 MOST_LISTED = 1000  # contacts of a few geometries
 OF_GEOM = 16  # contacts of each of many geometries
@@ -53,6 +53,11 @@ _LENGTHS = {
     "nvert": "vert_pos",
     "nfield": "field_nrow",
     "nheight": "field_height",
+    "ntrimesh": "trimesh_facenum",
+    "ntrivert": "trimesh_vert",
+    "ntriangle": "trimesh_face",
+    "ntribox": "trimesh_box",
+    "ntristar": "trimesh_star",
     "nedge": "edge_vert",
     "nexclude": "exclude_geom",
     "ndistance": "distance_geom",
@@ -117,7 +122,8 @@ def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of contacts that a Data can list; 0 if nothing can touch."""
     pushing, links = len(arrays["push_geom"]), links_of(arrays)
-    obstacles, fields = len(arrays["geom_frameid"]) - links, len(arrays["field_nrow"])
+    obstacles = len(arrays["geom_frameid"]) - links
+    fields = len(arrays["field_nrow"]) + len(arrays["trimesh_facenum"])
     corners = arrays["geom_vertnum"][arrays["geom_bodyid"] > 0]
     touching = (corners + OF_BOX).sum() * obstacles + OF_FIELD * len(corners) * fields
     most = max(MOST_LISTED, OF_GEOM * links) if pushing else MOST_LISTED

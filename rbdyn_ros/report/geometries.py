@@ -17,6 +17,7 @@ from rbdyn_ros.description.parts.geometries import (
     Points,
     Shape,
     Sphere,
+    TriangleMesh,
     WorldShape,
 )
 from rbdyn_ros.model.geoms import GeomType
@@ -110,6 +111,8 @@ def _size(shape: Shape | WorldShape) -> str:
         return f"radius {shape.radius:.4g} m, length {shape.length:.4g} m"
     if isinstance(shape, HeightField):
         return f"{shape.size[0]:.4g} x {shape.size[1]:.4g} m"
+    if isinstance(shape, TriangleMesh):
+        return f"{len(shape.faces)} triangles"
     return _corners(len(shape.points)) if isinstance(shape, Points) else ""
 
 

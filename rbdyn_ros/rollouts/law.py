@@ -39,6 +39,7 @@ APPLIED = "qfrc_applied"
 #: Sizes of everything beyond a plain tree.
 _SURROUNDINGS = (
     *("ngeom", "ngeommoving", "nobstacle", "nvert", "nedge", "nfield", "nheight"),
+    *("ntrimesh", "ntrivert", "ntriangle", "ntribox", "ntristar"),
     *("nexclude", "ndistance", "npush", "nface", "nfacevert"),
 )
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")

@@ -18,6 +18,7 @@ from rbdyn_ros.description.parts.geometries import (
     Shape,
     Sphere,
     Surface,
+    TriangleMesh,
     WorldShape,
 )
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
@@ -108,6 +109,9 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
 def _can_say(name: str, shape: WorldShape, left: LeftOut) -> bool:
     if isinstance(shape, HeightField):
         left.add(f"obstacle {quote(name)}", "it", "its heights are in a file of their own")
+        return False
+    if isinstance(shape, TriangleMesh):
+        left.add(f"obstacle {quote(name)}", "it", "its triangles are in a file of their own")
         return False
     return True
 
@@ -200,7 +204,7 @@ def _shape(shape: Shape | WorldShape) -> Table:
         return {"sphere": {"radius": shape.radius}}
     if isinstance(shape, Plane):
         return {"plane": {}}
-    assert not isinstance(shape, HeightField)
+    assert not isinstance(shape, HeightField | TriangleMesh)
     kind = "capsule" if isinstance(shape, Capsule) else "cylinder"
     return {kind: {"radius": shape.radius, "length": shape.length}}
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,13 @@ from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placehol
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.description.meshes.meshes import WHOLE, parts_of, read_parts
-from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere, TriangleMesh
 from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LeftOut
 from rbdyn_ros.writing.xml import words
+
+#: Shapes that are written as mesh files.
+_Meshed = MeshFile | Points | TriangleMesh
 
 
 class MeshFolder:
@@ -33,10 +36,10 @@ class MeshFolder:
 
     def __init__(self, output: Path, left: LeftOut, copies: tuple[str, ...] = ()) -> None:
         self._folder, self._left, self._copies = f"{output.stem}_meshes", left, copies
-        self._of: dict[MeshFile | Points, str] = {}
+        self._of: dict[_Meshed, str] = {}
         self.files: dict[str, bytes] = {}
 
-    def file_of(self, name: str, shape: MeshFile | Points) -> str | None:
+    def file_of(self, name: str, shape: _Meshed) -> str | None:
         """Return the name of a file for a shape; `name` is used for a hull.
 
         None, with a finding: a mesh cannot be read. None: the corners of a hull are on a line.
@@ -45,6 +48,8 @@ class MeshFolder:
             return self._of[shape]
         if isinstance(shape, Points):
             return self._hull(name, shape)
+        if isinstance(shape, TriangleMesh):
+            return self._add(shape, name, ".obj", _obj(shape.vertices.tolist(), shape.faces))
         suffix = shape.path.suffix.lower()
         try:
             if shape.only == WHOLE and (not self._copies or suffix in self._copies):
@@ -54,12 +59,14 @@ class MeshFolder:
             self._left.add(f"mesh {quote(shape.path.name)}", "it", f"it {error}")
             return None
 
-    def words_of(self, name: str, shape: AnyShape) -> tuple[str, dict[str, str]] | None:
+    def words_of(
+        self, name: str, shape: AnyShape | TriangleMesh
+    ) -> tuple[str, dict[str, str]] | None:
         """Return the tag of a shape and the words of URDF and SDF for its sizes.
 
         The file of a mesh is its `uri`. None: there is no mesh for it.
         """
-        if isinstance(shape, Points | MeshFile):
+        if isinstance(shape, _Meshed):
             if (file := self.file_of(name, shape)) is None:
                 return None
             scale = {"scale": words(*shape.scale)} if isinstance(shape, MeshFile) else {}
@@ -77,11 +84,10 @@ class MeshFolder:
         faces = hull_faces(np.array(shape.points))
         if not faces:
             return None
-        lines = ["v " + " ".join(map(repr, point)) for point in shape.points]
-        lines += ["f " + " ".join(str(corner + 1) for corner in ring) for _, ring in faces]
-        return self._add(shape, f"{name}_hull", ".obj", ("\n".join(lines) + "\n").encode())
+        content = _obj(shape.points, [ring for _, ring in faces])
+        return self._add(shape, f"{name}_hull", ".obj", content)
 
-    def _add(self, key: MeshFile | Points, name: str, suffix: str, content: bytes) -> str:
+    def _add(self, key: _Meshed, name: str, suffix: str, content: bytes) -> str:
         word = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
         names = self._names(word, suffix)
         path = next(path for path in names if self.files.get(path, content) == content)
@@ -93,6 +99,13 @@ class MeshFolder:
         yield f"{self._folder}/{word}{suffix}"
         for n in itertools.count(2):
             yield f"{self._folder}/{word}_{n}{suffix}"
+
+
+def _obj(vertices: Iterable[Iterable[float]], faces: Iterable[Iterable[int]]) -> bytes:
+    """Return polygons as an OBJ file."""
+    lines = ["v " + " ".join(map(repr, vertex)) for vertex in vertices]
+    lines += ["f " + " ".join(str(corner + 1) for corner in face) for face in faces]
+    return ("\n".join(lines) + "\n").encode()
 
 
 def _triangles(mesh: MeshFile) -> bytes:

@@ -21,6 +21,7 @@ from rbdyn_ros.description.parts.geometries import (
     Plane,
     Points,
     Sphere,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.errors import quote
@@ -133,6 +134,8 @@ def add_obstacles(
             geom.set("size", "0 0 1")
         elif isinstance(obstacle.shape, HeightField):
             at = _height_field(geom, assets, obstacle.name, obstacle.shape, at, left)
+        elif isinstance(obstacle.shape, TriangleMesh):
+            _triangles(geom, assets, obstacle.name, obstacle.shape)
         elif not _shape(geom, assets, obstacle.name, obstacle.shape):
             left.add(owner, "it", TOO_FEW)
             continue
@@ -166,6 +169,17 @@ def _height_field(
     left.note(f"obstacle {quote(name)}", "MuJoCo keeps its heights as floats of 32 bits")
     up = Pose((0.0, 0.0, lowest))
     return compose(at, up)
+
+
+def _triangles(geom: ET.Element, assets: ET.Element, name: str, shape: TriangleMesh) -> None:
+    """Add the asset of a triangle mesh, whose signed distances MuJoCo computes."""
+    name = free_name(name, [mesh.get("name", "") for mesh in assets.iter("mesh")])
+    asset = ET.SubElement(
+        assets, "mesh", name=name, vertex=words(*shape.vertices.ravel().tolist())
+    )
+    asset.set("face", " ".join(map(str, shape.faces.ravel().tolist())))
+    geom.set("type", "sdf")
+    geom.set("mesh", name)
 
 
 def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> bool:

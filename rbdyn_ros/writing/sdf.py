@@ -13,6 +13,7 @@ from rbdyn_ros.description.parts.geometries import (
     HeightField,
     Obstacle,
     Plane,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import WORLD, Inertial, Joint, Limit
@@ -270,7 +271,9 @@ def _obstacle(
     _static(world, name).extend(parts)
 
 
-def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
+def _shape(
+    part: ET.Element, name: str, shape: AnyShape | TriangleMesh, meshes: MeshFolder
+) -> bool:
     """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
     geometry, found = ET.SubElement(part, "geometry"), meshes.words_of(name, shape)
     if found is not None:

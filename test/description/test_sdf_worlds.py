@@ -135,7 +135,6 @@ def test_an_include_says_whether_its_model_is_static(tmp_path, own, given):
 SURFACES = {
     "<bounce><restitution_coefficient>0.8</restitution_coefficient></bounce>": "restitution",
     "<friction><torsional><patch_radius>.1</patch_radius></torsional></friction>": "torsional",
-    "<contact><ode><kp>1000</kp></ode></contact>": "stiffness, damping",
     "<friction><ode><mu>0.3</mu></ode></friction>": "",
 }
 

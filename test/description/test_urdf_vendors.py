@@ -3,6 +3,7 @@
 
 import dataclasses
 import math
+import textwrap
 
 import numpy as np
 import pytest
@@ -380,6 +381,12 @@ def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, 
     assert joint_of(found).limit == dataclasses.replace(own, velocity=0.5, acceleration=5.0)
     assert [(x.code, x.severity) for x in found.findings] == [("joint-limits", "note")]
     assert read(path, srdf=False).findings == ()
+    whole = textwrap.indent(limits.read_text(), 6 * " ")
+    for head in ("/**:\n  ros__parameters:\n    ", "move_group:\n  ros__parameters:\n    "):
+        limits.write_text(f"{head}robot_description_planning:\n{whole}")
+        assert joint_of(read(path)).limit == joint_of(found).limit
+    limits.write_text(f"robot_description_planning:\n{whole}")
+    assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
     limits.write_text("j: {limit: {lower: 1}}")  # of a xacro

@@ -3,6 +3,7 @@
 
 import math
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -264,9 +265,26 @@ def test_text_is_never_expanded(tmp_path):
             reader(text)
     path = tmp_path / "raw.urdf"
     path.write_text(text, encoding="utf-8")
-    with refused(DescriptionError, "raw-xacro"):
+    with refused(DescriptionError, "raw-xacro") as caught:
         read(path)
+    assert f"'cp {path.name} {path.name}.xacro'" in str(caught.value)
     assert not mark.exists()
+    shutil.copy(path, f"{path}.xacro")  # as the message says
+    with refused(DescriptionError, "xacro"):  # xacro has no function open()
+        read(tmp_path / "raw.urdf.xacro")
+
+
+def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
+    """As what xacro prints does; comments do not count."""
+    path = tmp_path / "expanded.urdf"
+    path.write_text(
+        f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"
+    )
+    assert len(read(path).links) == 1
+    path.write_text(f"<robot name='r' {XMLNS}>\n<!-- \n -->\n<link name='${{ns}}a'/></robot>")
+    with pytest.raises(DescriptionError) as caught:
+        read(path)
+    assert (caught.value.code, caught.value.findings[0].line) == ("raw-xacro", 4)
 
 
 def doubling(depth):

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.spatial import Delaunay
 from scipy.spatial.transform import Rotation
 from support import touching
 
@@ -38,6 +39,8 @@ def block(size):
 def road(shape, ground, surface=None, speed=0.0):
     """Return a Model of a free body on a road of tiles: seams at -0.3, 0, 0.3 and 0.6 m."""
     system = touching.free(shape, 1.0, surface or rb.Surface(friction=0.0), floor=False)
+    if ground in ("triangles", "rounded triangles"):
+        return rb.build(with_triangles(system, ground))
     if ground in ("field and plane", "field between blocks"):
         return rb.build(with_field(system, ground))
     tile = (LONG, 1.0, 0.1)
@@ -57,6 +60,22 @@ def road(shape, ground, surface=None, speed=0.0):
             system.body(name, rb.shapes.box(tile, mass=1.0)).geometry(name, name, solid)
             system.joint(f"bolt {k}", "fixed", "world", name, xyz=(x, 0.0, -0.05))
     return rb.build(system)
+
+
+def with_triangles(system, ground):
+    """Add a triangle mesh through many random points of the ground.
+
+    Rounded to the 32 bits of an STL, in a frame in which the ground is inclined, it is not flat.
+    """
+    corners = list(itertools.product((-1.0, 1.0), repeat=2))
+    points = np.concatenate([np.random.default_rng(4).uniform(-1.0, 1.0, (400, 2)), corners])
+    faces = Delaunay(points).simplices  # anticlockwise
+    vertices = np.column_stack([points * [1.0, 0.5], np.zeros(len(points))])
+    if ground == "triangles":
+        return system.obstacle("mesh", rb.TriangleMesh(vertices, faces))
+    vertices = vertices @ Rotation.from_euler("y", 0.2).as_matrix().T
+    mesh = rb.TriangleMesh(vertices.astype(np.float32), faces)
+    return system.obstacle("mesh", mesh, origin=rb.pose((0.0, 0.0, 0.0), (0.0, -0.2, 0.0)))
 
 
 def with_field(system, ground):
@@ -103,7 +122,11 @@ FAST_AND_SLOW = ((0.1, 1e-2), (1.0, 1e-3), (10.0, 1e-2), (10.0, 1e-4))
 
 
 @pytest.mark.parametrize(
-    "ground", ["obstacles", "links", "hulls", "moving hulls", "field and plane"]
+    "ground",
+    [
+        *("obstacles", "links", "hulls", "moving hulls", "field and plane"),
+        *("triangles", "rounded triangles"),
+    ],
 )
 def test_shapes_slide_over_seams(ground):
     check_sliding(ground, FAST_AND_SLOW)

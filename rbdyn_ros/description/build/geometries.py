@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # in typing from Python 3.11 on
     from typing_extensions import Self
 
 SHAPES = "a Sphere, Box, Cylinder, Capsule or Points"
-WORLD_SHAPES = "a Plane, Sphere, Box, Cylinder, Capsule, Points or HeightField"
+WORLD_SHAPES = "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh"
 
 
 class GeometryBuilder:
@@ -98,7 +98,7 @@ class GeometryBuilder:
 
         Args:
             obstacle: its name.
-            shape: a Plane, Sphere, Box, Cylinder, Capsule, Points or HeightField.
+            shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: a contact has the smaller of this and the friction of the geometry.
             filter: which geometries touch it; None: all.

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.connectivity import audit_links
 from rbdyn_ros.description.checks.names import Named
@@ -18,7 +19,7 @@ from rbdyn_ros.description.checks.values import (
     audit_positive,
     audit_sign,
 )
-from rbdyn_ros.description.parts.bounds import audit_range
+from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -32,9 +33,11 @@ from rbdyn_ros.description.parts.geometries import (
     Shape,
     Sphere,
     Surface,
+    TriangleMesh,
     WorldShape,
 )
 from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES, cleaned
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import exactly, listing, quote, shown
 
@@ -142,6 +145,8 @@ def audit_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: 
         _audit_points(shape, owner, line, audit)
     elif isinstance(shape, HeightField):
         _audit_field(shape, owner, line, audit)
+    elif isinstance(shape, TriangleMesh):
+        _audit_triangles(shape, owner, line, audit)
     if isinstance(shape, Sphere | Cylinder | Capsule):
         audit_positive("radius", shape.radius, "contact size", owner, line, audit)
     if isinstance(shape, Cylinder | Capsule):
@@ -181,6 +186,45 @@ def _audit_field(field: HeightField, owner: str, line: int | None, audit: Audit)
         what = f"row {number} of heights"
         if not audit_finite(what, row, columns, "contact length", owner, line, audit):
             return  # one message is enough
+
+
+def _audit_triangles(mesh: TriangleMesh, owner: str, line: int | None, audit: Audit) -> None:
+    tables = mesh.vertices, mesh.faces
+    if not all(isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 3 for x in tables):
+        message = "its vertices are not rows of 3 numbers, or its faces not of 3 whole ones"
+        audit.error("bad-triangles", owner, line, message, allowed="(n, 3) and (k, 3)")
+        return
+    count, corners = len(mesh.faces), len(mesh.vertices)
+    if not 1 <= count <= MOST_TRIANGLES:
+        message = f"has {count} triangles; allowed are 1 to {MOST_TRIANGLES}; simplify the mesh"
+        audit.error("bad-triangles", owner, line, message, found=str(count))
+    elif mesh.faces.min() < 0 or mesh.faces.max() >= corners:
+        found = f"{mesh.faces.min()} to {mesh.faces.max()}"
+        message = f"its faces name the vertices {found}; allowed are 0 to {corners - 1}"
+        audit.error("bad-triangles", owner, line, message, found=found)
+    elif _audit_vertices(mesh.vertices, owner, line, audit):
+        _audit_areas(mesh, owner, line, audit)
+
+
+def _audit_vertices(vertices: Array, owner: str, line: int | None, audit: Audit) -> bool:
+    """Return whether all vertices are finite and in range; else add an error about the first."""
+    far = BOUNDS["contact length"].high
+    wrong = np.flatnonzero(~(np.abs(vertices) <= far).all(axis=1))
+    if len(wrong) == 0:
+        return True
+    what, place = f"vertex {wrong[0]}", vertices[wrong[0]].tolist()
+    return audit_finite(what, place, 3, "contact length", owner, line, audit)
+
+
+def _audit_areas(mesh: TriangleMesh, owner: str, line: int | None, audit: Audit) -> None:
+    """Add a note about triangles without area, and an error if there are no others."""
+    count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
+    if left == 0:
+        message = "none of its triangles has an area"
+        audit.error("bad-triangles", owner, line, message, found=str(count))
+    elif left < count:
+        message = f"{count - left} of its {count} triangles have no area and do not count"
+        audit.add("note", "flat-triangles", owner, line, message, found=str(count - left))
 
 
 def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) -> None:

@@ -101,7 +101,10 @@ _FIELDS: dict[type, dict[str, Kind]] = {
     HeightField: {"heights": (tuple, "rows of numbers")},
     Obstacle: {
         "name": _TEXT,
-        "shape": (WorldShape, "a Plane, Sphere, Box, Cylinder, Capsule, Points or HeightField"),
+        "shape": (
+            WorldShape,
+            "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh",
+        ),
         "line": _LINE,
         "filter": _FILTER,
     },

@@ -80,10 +80,18 @@ SHAPES = (
     Key("points", List(VECTOR, "point"), "corners of a convex shape [m]"),
     Key("mesh", MESH, "a .stl, .obj or .dae file"),
 )
+TRIANGLE_MESH = Table(
+    "triangle_mesh",
+    (
+        Key("file", Name("a file"), "whose triangles count", needed=True),
+        Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
+    ),
+)
 WORLD_SHAPES = (
     Key("plane", Table("plane", (), make=Plane), "z = 0; below it is inside"),
     *SHAPES,
     Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
+    Key("triangle_mesh", TRIANGLE_MESH, "a .stl, .obj or .dae file; it need not be convex"),
 )
 FRICTION = Key(
     "friction",
@@ -188,4 +196,8 @@ def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShap
         return Plane()
     if "height_field" in given:
         return read_height_field(given["height_field"], folder)
+    if "triangle_mesh" in given:
+        value = given["triangle_mesh"]
+        owner, line = given.owner, value.line
+        return meshes.read_concave(value["file"], value["scale"], owner, line, given.audit)
     return shape_of(given, meshes)

@@ -206,6 +206,7 @@ def _described(top: Given, robot: Description | None, source: str) -> Descriptio
         exclusions=robot.exclusions if robot else (),
         self_collision=robot.self_collision if robot else True,
         sensors=robot.sensors if robot else (),
+        states=robot.states if robot else (),
     )
 
 

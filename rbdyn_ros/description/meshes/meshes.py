@@ -6,11 +6,12 @@ Files are untrusted: of the files that they refer to, only materials are opened,
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,19 +26,25 @@ from rbdyn_ros.description.meshes.files import (
     package_for,
     read_bytes,
 )
-from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, hull_moments, reduced
 from rbdyn_ros.description.meshes.moments import Moments, closed_moments
 from rbdyn_ros.description.meshes.polygons import triangulated
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
-from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.description.parts.geometries import Points, TriangleMesh
 from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
 from rbdyn_ros.errors import listing, quote
 
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # [m] links are longer
 FARTHEST = BOUNDS["contact length"].high  # [m]
 LARGEST = 1e100  # its square is finite
+
+#: Part of its volume by which the hull of a convex mesh may be larger.
+SAME_VOLUME = 1e-6
+
+_Shape = TypeVar("_Shape")
 
 LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
 #: Of a binary STL: title, header with the number of triangles, and each triangle [bytes].
@@ -104,18 +111,43 @@ class Meshes:
         corners = (reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
 
+    def concave(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points | TriangleMesh:
+        """Return the triangles of a mesh, or `points` if it is convex.
+
+        The triangles of a closed mesh that all look inwards are turned.
+
+        Raises:
+            UnusableMeshError: as for `points`, or the mesh has no triangles or too many.
+        """
+        vertices, faces = self._joined(self._files.find(name), only)
+        if not 0 < len(faces) <= MOST_TRIANGLES:
+            message = f"has {len(faces)} triangles; allowed are 1 to {MOST_TRIANGLES}"
+            raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
+        grown = scaled(vertices, scale)
+        if np.prod(scale) < 0.0:
+            faces = faces[:, ::-1]
+        with contextlib.suppress(UnusableMeshError, NoHullError):  # it is open, or flat
+            volume = closed_moments(grown, faces)[0]
+            if hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME):
+                return self.points(name, scale, only)
+            if np.linalg.det(grown[faces] - grown.mean(axis=0)).sum() < 0.0:
+                faces = faces[:, ::-1]
+        return TriangleMesh(grown, faces)
+
     def moments(self, name: str, scale: Vec3, only: Only = WHOLE) -> Moments:
         """Return volume, centre and second moments of what a mesh encloses.
 
         Raises:
             UnusableMeshError: as for `points`, or the mesh is not closed.
         """
-        path = self._files.find(name)
+        vertices, faces = self._joined(self._files.find(name), only)
+        return closed_moments(scaled(vertices, scale), faces)
+
+    def _joined(self, path: Path, only: Only) -> tuple[Array, Ints]:
         if (path, only) not in self._triangles:
             parts = parts_of(self._read(path, apart=bool(only[0])), only)
             self._triangles[path, only] = joined(parts)
-        vertices, faces = self._triangles[path, only]
-        return closed_moments(scaled(vertices, scale), faces)
+        return self._triangles[path, only]
 
     def _read(self, path: Path, *, apart: bool = False) -> list[MeshPart]:
         parts = read_parts(path, apart=apart)
@@ -175,10 +207,34 @@ class Meshes:
             audit: receives errors; if not strict, an unusable mesh is left out with a warning.
             only: as for `points`.
         """
+        return self._found(self.points, name, scale, owner, line, audit, only)
+
+    def read_concave(
+        self,
+        name: str,
+        scale: Vec3,
+        owner: str,
+        line: int | None,
+        audit: Audit,
+        only: Only = WHOLE,
+    ) -> Points | TriangleMesh | None:
+        """Return `concave`; None after an error. Arguments as for `read`."""
+        return self._found(self.concave, name, scale, owner, line, audit, only)
+
+    def _found(
+        self,
+        shape_of: Callable[[str, Vec3, Only], _Shape],
+        name: str,
+        scale: Vec3,
+        owner: str,
+        line: int | None,
+        audit: Audit,
+        only: Only,
+    ) -> _Shape | None:
         if not audit_scale(scale, owner, line, audit):
             return None
         try:
-            points = self.points(name, scale, only)
+            found = shape_of(name, scale, only)
         except UnusableMeshError as error:
             message = f"the mesh {quote(name, 200)} {error}"
             audit.repair(
@@ -186,7 +242,7 @@ class Meshes:
             )
             return None
         self._warn(name, owner, line, audit)
-        return points
+        return found
 
 
 def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:

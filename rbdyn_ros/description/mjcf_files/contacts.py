@@ -18,6 +18,7 @@ from rbdyn_ros.description.parts.geometries import (
     HeightField,
     Obstacle,
     Plane,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.urdf_files.collisions import UniqueNames
@@ -51,7 +52,7 @@ def read_contacts(
             wanted = names.free(geom.name or body.name)
             at, surface, line = geom.placed(), geom.surface(), geom.item.line
             for number, shape in enumerate(geom.shape(meshes)):
-                if isinstance(shape, Plane | HeightField):
+                if isinstance(shape, Plane | HeightField | TriangleMesh):
                     what = "plane" if isinstance(shape, Plane) else "height field"
                     message = f"a {what} on a body that is not the world is left out"
                     geom.item.warn("plane-on-body", message)
@@ -92,7 +93,7 @@ def _obstacles(
             geom.item.line,
             filtered,
         )
-        for shape in geom.shape(meshes)
+        for shape in geom.shape(meshes, stands=True)
     ]
 
 

@@ -24,6 +24,7 @@ from rbdyn_ros.description.parts.geometries import (
     Points,
     Sphere,
     Surface,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.parts.types import Inertial
@@ -38,7 +39,7 @@ _FRICTION = (1.0, 0.005, 0.0001)
 _DENSITY = 1000.0
 #: Half length of a fitted capsule that is a sphere [m].
 LEAST = 1e-9
-Shape = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField
+Shape = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField | TriangleMesh
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Geom:
         The shape has the size of the box with the inertia of the mesh. None: the mesh encloses no
         volume, which is an error.
         """
-        if self.mesh is None or self.kind == "mesh":
+        if self.mesh is None or self.kind in ("mesh", "sdf"):
             return self
         found = meshes.inertial(self.mesh, shell=False)
         if found is None:
@@ -91,10 +92,19 @@ class Geom:
         at = compose(self.placed(), Pose(found.origin.pos, of_matrix(axes)))
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
-    def shape(self, meshes: MeshShapes) -> tuple[Shape, ...]:
-        """Return its shape; a mesh may be several, and none after an error."""
+    def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
+        """Return its shape; a mesh may be several, and none after an error.
+
+        An sdf that stands in the world has the triangles of its mesh, another one its hull.
+        """
         if self.kind == "mesh":
             return () if self.mesh is None else meshes.convex(self.mesh, self.item)
+        if self.kind == "sdf" and self.mesh is not None:
+            if stands:
+                return meshes.triangles(self.mesh, self.item)
+            message = "is an sdf on a body that moves: the convex hull of its mesh touches"
+            self.item.warn("not-supported", message)
+            return meshes.convex(self.mesh, self.item)
         if self.kind == "plane":
             return (Plane(),)
         if self.kind == "hfield":
@@ -125,7 +135,7 @@ class Geom:
 
     def inertial(self, meshes: MeshShapes) -> Inertial | None:
         """Return its mass distribution in the body; None without mass, or after an error."""
-        if self.kind in ("plane", "hfield", "sdf"):
+        if self.kind in ("plane", "hfield"):
             return None
         density, mass = self.item.number("density", _DENSITY), self.item.number("mass", -1.0)
         if (mass == 0.0 and self.item.given("mass")) or (mass < 0.0 and density == 0.0):
@@ -142,7 +152,7 @@ class Geom:
 
     def _of_density_one(self, meshes: MeshShapes) -> Inertial | None:
         shell = self.item.flag("shellinertia", False)
-        if self.kind == "mesh":
+        if self.kind in ("mesh", "sdf"):
             found = None if self.mesh is None else meshes.inertial(self.mesh, shell)
             if found is None:
                 return None
@@ -224,16 +234,16 @@ def read_geom(
         meshes: of the model.
     """
     kind, name = item.choice("type", KINDS, "sphere"), item.text("mesh")
-    if kind == "sdf":
-        message = "a geom of type sdf is not read"
+    mesh = meshes.get(name)
+    if kind == "sdf" and mesh is None:
+        message = "a geom of type sdf without a mesh is not read"
         item.repair("not-supported", message, "it is left out", found="sdf")
         return None
-    mesh = meshes.get(name)
     if mesh is None and (name or kind == "mesh"):
         hint = item.document.audit.hint(name, meshes)
         item.error("unknown-mesh", f"there is no mesh {quote(name)}{hint}", found=name)
         return None
-    if settings.fitaabb and mesh is not None and kind != "mesh":
+    if settings.fitaabb and mesh is not None and kind not in ("mesh", "sdf"):
         message = "a shape that fits the bounding box of a mesh is not read"
         repaired = "it fits the inertia of the mesh"
         item.repair("not-supported", message, repaired, allowed="fitaabb false")

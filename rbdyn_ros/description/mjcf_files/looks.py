@@ -23,6 +23,7 @@ from rbdyn_ros.description.parts.geometries import (
     Plane,
     Points,
     Sphere,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
@@ -93,11 +94,12 @@ def _shape(
     geom: Geom, meshes: MeshShapes
 ) -> tuple[Box | Sphere | Cylinder | Capsule | Points | str | None, Vec3, Pose]:
     """Return the shape of a geom, or the file of its mesh; its scale, and its place."""
-    if geom.mesh is not None and geom.kind == "mesh" and geom.mesh.file:
+    if geom.mesh is not None and geom.kind in ("mesh", "sdf") and geom.mesh.file:
         return geom.mesh.file, geom.mesh.scale, geom.placed()
     resolved = geom.resolved(meshes)
     shapes = () if resolved is None else resolved.shape(meshes)
-    shape = shapes[0] if shapes and not isinstance(shapes[0], Plane | HeightField) else None
+    flat = Plane | HeightField | TriangleMesh  # obstacles are always shown
+    shape = shapes[0] if shapes and not isinstance(shapes[0], flat) else None
     return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
 
 

@@ -17,7 +17,7 @@ from rbdyn_ros.description.meshes.moments import moments
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
-from rbdyn_ros.description.parts.geometries import HeightField, Points
+from rbdyn_ros.description.parts.geometries import HeightField, Points, TriangleMesh
 from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
@@ -143,6 +143,14 @@ class MeshShapes:
         audit = geom.document.audit
         found = self._convex.read_convex(asset.file, asset.scale, geom.owner, geom.line, audit)
         return found or ()
+
+    def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
+        """Return the triangles of a mesh in the axes of its file; none after an error."""
+        if not asset.file:
+            return (TriangleMesh(asset.vertices * np.array(asset.scale), asset.faces),)
+        audit = geom.document.audit
+        found = self._convex.read_concave(asset.file, asset.scale, geom.owner, geom.line, audit)
+        return () if found is None else (found,)
 
     def field(self, geom: Item) -> tuple[HeightField, ...]:
         """Return the height field of a geom; none after an error."""

@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rbdyn_ros.description.parts.poses import (
     IN_PLACE,
     Pose,
@@ -14,6 +17,7 @@ from rbdyn_ros.description.parts.poses import (
     keep_floats,
     keep_points,
     keep_rows,
+    keep_table,
 )
 
 
@@ -86,8 +90,39 @@ class HeightField:
         keep_floats(self, "size", always=True)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TriangleMesh:
+    """A triangle mesh that need not be convex, in its frame; for obstacles only.
+
+    A triangle acts from its front side, from which its corners are anticlockwise: an open mesh
+    is a surface, a closed mesh a solid. Places that several vertices have count once, and
+    triangles without area do not count.
+
+    Attributes:
+        vertices: (n, 3), corners [m]; an array or nested sequences.
+        faces: (k, 3), numbers of the corners of each triangle, from 0.
+    """
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("vertices", np.float64), ("faces", np.int64)):
+            keep_table(self, name, dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TriangleMesh) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        tables = self.vertices, self.faces
+        return tuple(x.tobytes() if isinstance(x, np.ndarray) else repr(x) for x in tables)
+
+
 Shape = Sphere | Box | Cylinder | Capsule | Points
-WorldShape = Shape | Plane | HeightField
+WorldShape = Shape | Plane | HeightField | TriangleMesh
 
 
 @dataclass(frozen=True, slots=True)

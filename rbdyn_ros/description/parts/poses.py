@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.description.parts.bounds import BOUNDS
@@ -44,6 +46,17 @@ def keep_rows(owner: Any, name: str) -> None:
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         rows = tuple(tuple(float(x) for x in row) for row in getattr(owner, name))
         object.__setattr__(owner, name, rows)
+
+
+def keep_table(owner: Any, name: str, kind: type[np.generic]) -> None:
+    """Turn a field into an array (n, 3) that is read-only, if it holds such numbers."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        given = np.asarray(getattr(owner, name))
+        if given.ndim != 2 or not np.can_cast(given.dtype, kind, "same_kind"):
+            return
+        table = np.array(given, kind)
+        table.flags.writeable = False
+        object.__setattr__(owner, name, table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,6 +30,10 @@ LONGEST = 30  # [s of CPU time]
 MEMORY = 4 << 30  # [bytes]
 #: An answer that takes longer waits for something, such as a pipe that it includes [s].
 PATIENCE = 300.0
+
+#: A comment keeps its lines, so that others keep their numbers.
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_USES = re.compile(rb"<xacro:|\$[{(]")
 
 #: Why a service reads no xacro file.
 NOT_FOR_OTHERS = (
@@ -61,6 +67,24 @@ def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
             raise ParameterError(Finding("xacro-args", text, "error", name, None, word))
         values[name] = value
     return values
+
+
+def refuse_xacro(data: bytes, path: Path) -> None:
+    """Raise DescriptionError if a file that is no .xacro file declares xacro and uses it.
+
+    xacro can run code, so a user who names a URDF must ask for it.
+    """
+    text = _COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), data)
+    found = _USES.search(text) if b"xmlns:xacro" in text else None
+    if found is not None:
+        name = shlex.quote(path.name)
+        message = (
+            "this is xacro in a file that does not end in .xacro, so it is not expanded: xacro "
+            f"can run code. Run 'cp {name} {name}.xacro' and load the copy, which also takes "
+            f"arguments name:=value; or run 'xacro {name} > expanded.urdf'"
+        )
+        line = text[: found.start()].count(b"\n") + 1
+        refuse("raw-xacro", message, str(path), line, found=found[0].decode(), allowed="URDF")
 
 
 def texts_of(xacro_args: Mapping[str, object] | None) -> dict[str, str]:

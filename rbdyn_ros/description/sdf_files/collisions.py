@@ -14,11 +14,10 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.geometries import (
     Filter,
-    HeightField,
-    Plane,
     Points,
-    Shape,
     Surface,
+    TriangleMesh,
+    WorldShape,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
@@ -31,8 +30,6 @@ _MASK, _ALL = 0x7FFFFFFF, 0xFFFF
 MASKS = ("collide_bitmask", "category_bitmask")
 #: Torque about the normal of a Hertz contact, per force, radius and friction.
 _PATCH = 3.0 * math.pi / 16.0
-#: The stiffness that stands for a rigid contact [N/m].
-_RIGID = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class LinkSolid:
     name: str
     link: Frame
     part: SdfElement
-    shape: Shape | Plane | HeightField
+    shape: WorldShape
     origin: Pose
     surface: Surface
     filter: Filter
@@ -108,7 +105,7 @@ class SolidReader:
             return []
         shape, inside = placed
         if isinstance(shape, MeshName):
-            parts: Sequence[Shape | Plane | HeightField] = self._of_mesh(shape, part)
+            parts: Sequence[WorldShape] = self._of_mesh(shape, part, link.scope.is_static)
         else:
             parts = [shape]
         return [
@@ -171,9 +168,20 @@ class SolidReader:
             self._meshes[key] = Meshes(self._files(part), decompose=decompose)
         return self._meshes[key]
 
-    def _of_mesh(self, mesh: MeshName, part: SdfElement) -> list[Points]:
+    def _of_mesh(
+        self, mesh: MeshName, part: SdfElement, is_static: bool
+    ) -> list[Points | TriangleMesh]:
+        """Return the hull or the convex parts of a mesh; of a static model its triangles.
+
+        As in Gazebo the attribute `optimization` of a static mesh asks for its hull or its parts.
+        """
         meshes = self._meshes_of(part)
         owner, line, audit = part.owner, part.element.line, part.audit
+        element = part.child("geometry", "mesh")
+        wish = "" if element is None else element.attribute("optimization")
+        if is_static and not wish and not self._decompose:
+            whole = meshes.read_concave(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
+            return [] if whole is None else [whole]
         if mesh.submesh:
             some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
             return [] if some is None else [some]
@@ -193,19 +201,9 @@ def _surface(part: SdfElement) -> Surface:
         mu = friction.number("ode", "mu", default=mu)
     values: dict[str, Any] = {"friction": bounded(mu, surface)}
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
-    values |= _stiffness(surface)
     if friction is not None:
         values["torsional"] = _torsional(friction)
     return Surface(**values)
-
-
-def _stiffness(surface: SdfElement) -> dict[str, float]:
-    """Return the stiffness and the damping of a contact; none of them if it is rigid."""
-    for engine in ("ode", "bullet"):
-        law = surface.child("contact", engine)
-        if law is not None and (found := law.number("kp", default=_RIGID)) < _RIGID:
-            return {"stiffness": found, "damping": law.number("kd", default=1.0)}
-    return {}
 
 
 def _torsional(friction: SdfElement) -> float:

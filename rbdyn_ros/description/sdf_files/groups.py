@@ -19,6 +19,7 @@ from rbdyn_ros.description.parts.geometries import (
     Obstacle,
     Plane,
     Surface,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.parts.types import WORLD, Description, Gear, Joint, Link
@@ -206,7 +207,7 @@ class Grouping:
         return canonical.full if canonical in members and canonical else members[0].full
 
     def _static(self, members: list[Frame], solids: list[LinkSolid], model: Scope) -> Description:
-        """Return links that are fixed where they are; planes and height fields are obstacles."""
+        """Return links that are fixed where they are; planes and terrain are obstacles."""
         links, joints = [Link(WORLD)], list[Joint]()
         for link in members:
             at = self.places.pose(link, self.top)
@@ -216,7 +217,7 @@ class Grouping:
         obstacles, geometries = list[Obstacle](), list[Geometry]()
         for solid in solids:
             shape = solid.shape
-            if isinstance(shape, Plane | HeightField):
+            if isinstance(shape, Plane | HeightField | TriangleMesh):
                 origin = compose(self.places.pose(solid.link, self.top), solid.origin)
                 note_lost(solid.name, solid.surface, solid.line, self._audit)
                 obstacles.append(
@@ -267,7 +268,7 @@ class Grouping:
 
     def _geometries(self, solids: list[LinkSolid]) -> Iterator[Geometry]:
         for solid in solids:
-            if isinstance(solid.shape, Plane | HeightField):
+            if isinstance(solid.shape, Plane | HeightField | TriangleMesh):
                 what = "plane" if isinstance(solid.shape, Plane) else "height field"
                 text = f"its {what} would move; only static models have one"
                 owner = f"collision '{solid.name}'"

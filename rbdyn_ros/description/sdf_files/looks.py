@@ -10,7 +10,14 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.textures import IMAGES
-from rbdyn_ros.description.parts.geometries import Box, HeightField, Plane, Shape, Sphere
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    HeightField,
+    Plane,
+    Shape,
+    Sphere,
+    TriangleMesh,
+)
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.description.sdf_files.frames import Frame
@@ -95,7 +102,7 @@ def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) ->
     if read is None:
         return None
     shape, inside = read
-    if isinstance(shape, Plane | HeightField):
+    if isinstance(shape, Plane | HeightField | TriangleMesh):
         return None  # obstacles are always shown
     origin = compose(at, compose(own, inside))
     texture = _texture(part, files.of(IMAGES))

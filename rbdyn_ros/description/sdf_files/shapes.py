@@ -24,6 +24,7 @@ from rbdyn_ros.description.parts.geometries import (
     Plane,
     Points,
     Sphere,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, turn_of_z
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
@@ -56,7 +57,7 @@ class MeshName(NamedTuple):
         return self.submesh, self.centred
 
 
-Solid = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField
+Solid = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField | TriangleMesh
 Placed = tuple[Solid | MeshName, Pose]
 
 

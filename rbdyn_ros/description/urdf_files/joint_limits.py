@@ -5,6 +5,9 @@
       joint_1: {has_velocity_limits: true, max_velocity: 2.0,
                 has_acceleration_limits: true, max_acceleration: 5.0}
 
+or the same as parameters of a ROS node: under `/**`, `ros__parameters` and
+`robot_description_planning`.
+
 It narrows limits of velocity, and sets those of acceleration, deceleration and jerk that the robot
 lacks. Positions end at the stops of the robot.
 """
@@ -25,6 +28,7 @@ from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable, parse
 from rbdyn_ros.errors import DescriptionError, listing, quote
 
 _NAME, _KEY = "joint_limits.yaml", "joint_limits"
+_PARAMETERS = ("ros__parameters", "robot_description_planning")
 _FIELDS = ("velocity", "acceleration", "deceleration", "jerk")
 _CODE = "joint-limits"
 
@@ -52,7 +56,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     except DescriptionError as error:
         audit.add("warning", _CODE, owner, None, f"it is not used: {error}")
         return joints
-    tables = top.nodes.get(_KEY)
+    tables = _table(top).nodes.get(_KEY)
     named = tables.nodes if isinstance(tables, YamlTable) else {}
     for finding in own.findings if named else ():
         audit.add("warning", _CODE, owner, None, f"line {finding.line}: {finding.message}")
@@ -69,6 +73,18 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
         text = f"it narrows the limits of {count} joint{'s' if count > 1 else ''}"
         audit.add("note", _CODE, owner, None, text)
     return tuple(changed)
+
+
+def _table(top: YamlTable) -> YamlTable:
+    """Return the table of joint_limits: the file, or parameters of a ROS node in it."""
+    for node in top.nodes.values():
+        inner: object = node
+        for key in _PARAMETERS:
+            inner = inner.nodes.get(key) if isinstance(inner, YamlTable) else None
+        if isinstance(inner, YamlTable) and _KEY in inner.nodes:
+            return inner
+    inner = top.nodes.get(_PARAMETERS[1])
+    return inner if isinstance(inner, YamlTable) else top
 
 
 def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str, float]]:

@@ -25,7 +25,7 @@ from rbdyn_ros.description.parts.poses import Pose, quat_from_rpy
 from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand, refuse_xacro
 from rbdyn_ros.description.urdf_files import collisions
 from rbdyn_ros.description.urdf_files.joint_limits import with_limits
 from rbdyn_ros.description.urdf_files.loops import take_loops
@@ -84,6 +84,7 @@ def read_file(
     meshes = Meshes(MeshFiles(path.parent, package_dirs), decompose=decompose)
     beside = _Beside(wanted, meshes, SrdfSource(srdf, path))
     if path.suffix.lower() != ".xacro":
+        refuse_xacro(data, path)
         check_no_arguments(xacro_args, path)
         return _read(data, str(path), audit, beside), guard.decode(data, str(path))
     guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs

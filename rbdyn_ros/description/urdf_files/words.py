@@ -38,11 +38,7 @@ WHY = {
     "coupling": "couplings are in a mechanism file",
     "type": "it has no meaning for dynamics",
     **dict.fromkeys(("D", "K", "mu_coulomb", "mu_viscous"), "damping and friction count"),
-    **dict.fromkeys(
-        ("kp", "kd"),
-        "contacts are rigid; as a spring and a damper, the numbers that tune ODE's solver would "
-        "let a robot bounce",
-    ),
+    **dict.fromkeys(("kp", "kd"), sdf_words.WHY["kp"]),
     "mu2": "friction is the same in all directions; only <mu1> counts",
     "material": "the <material> of a <visual> counts",
     "static": "the option --floating-base says whether the base moves",

@@ -35,6 +35,11 @@ WHY = {
     **dict.fromkeys(("stiffness", "dissipation"), _STOPS),
     "axis": "a joint of this type has no axis",
     "axis2": "a joint of this type has one axis",
+    **dict.fromkeys(
+        ("kp", "kd"),
+        "contacts are rigid; as a spring and a damper, the numbers that tune ODE's solver would "
+        "let a robot bounce",
+    ),
     "max_contacts": "contacts are not limited in number",
     "allow_auto_disable": "bodies at rest stay active",
     "must_be_base_link": ENGINE,

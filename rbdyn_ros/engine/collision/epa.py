@@ -27,7 +27,7 @@ from rbdyn_ros.engine.collision.polytope import (
 )
 from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, weighted
 from rbdyn_ros.engine.collision.smooth import has_cylinder, is_least, refined
-from rbdyn_ros.engine.collision.support import farthest
+from rbdyn_ros.engine.collision.support import bound_of, farthest
 from rbdyn_ros.engine.collision.tetrahedron import filled, points_around
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
@@ -57,7 +57,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
         normal; all in A.
     """
-    size = m.geom_rbound[a] + m.geom_rbound[b]
+    size = bound_of(m, a) + bound_of(m, b)
     cylinder, limit = has_cylinder(m, a, b), ROUGH * size
     F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
     depth, best, level = np.inf, along, np.inf

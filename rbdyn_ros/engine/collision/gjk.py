@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, scaled3
 from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put
 from rbdyn_ros.engine.collision.smooth import has_cylinder, refined
-from rbdyn_ros.engine.collision.support import farthest
+from rbdyn_ros.engine.collision.support import bound_of, farthest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
@@ -40,7 +40,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         is zero if they overlap or touch, unless the depth is known in one direction, in which
         case it is this direction, a unit vector.
     """
-    size = m.geom_rbound[a] + m.geom_rbound[b]
+    size = bound_of(m, a) + bound_of(m, b)
     small, close = TOUCHING * size, REFINE_BELOW * size
     v = scaled3(t, -1.0)
     if dot3(v, v) == 0.0:

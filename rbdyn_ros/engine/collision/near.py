@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.pair import measure
-from rbdyn_ros.engine.collision.sweep import bound, place_geom, sort, sweep
+from rbdyn_ros.engine.algebra.spatial import add3, mat_vec, scaled3
+from rbdyn_ros.engine.collision.kinds import TRIMESH
+from rbdyn_ros.engine.collision.mesh_distance import mesh_distance
+from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
+from rbdyn_ros.engine.collision.sweep import bound, place_geom, pose_of, sort, sweep
 from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.tree.kinematics import poses
 
@@ -21,6 +24,35 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
+
+
+@kernel
+def measure(m, place, g, h, reach, axis, out):
+    """Write distance, normal and nearest points of a pair, in the world; return whether written.
+
+    Nothing is written if they are farther apart than `reach`. At most one may be a plane or a
+    triangle mesh, none a height field. `out` receives the distance, the unit normal from g to h,
+    the point of g and the point of h. `axis` (AXIS) is a direction that may separate the two, or
+    zero, and corners along it; it is replaced if another one does.
+    """
+    a, b, swapped = in_order(m, g, h)
+    R, t = relative(place, a, b)
+    if m.geom_type[b] == TRIMESH:
+        dist, normal, x, y = mesh_distance(m, a, b, R, t, reach)
+    else:
+        dist, normal, x, y = nearest_points(m, a, b, R, t, reach, axis)
+    if not dist <= reach:
+        return False
+    p, R_A = pose_of(place, a)
+    normal = mat_vec(R_A, normal)
+    x, y = add3(p, mat_vec(R_A, x)), add3(p, mat_vec(R_A, y))
+    if swapped:
+        normal, x, y = scaled3(normal, -1.0), y, x
+    out[0] = dist
+    out[1], out[2], out[3] = normal
+    out[4], out[5], out[6] = x
+    out[7], out[8], out[9] = y
+    return True
 
 
 @kernel

@@ -45,32 +45,6 @@ def relative(place, a, b):
 
 
 @kernel
-def measure(m, place, g, h, reach, axis, out):
-    """Write distance, normal and nearest points of a pair, in the world; return whether written.
-
-    Nothing is written if they are farther apart than `reach`. At most one may be a plane. `out`
-    receives the distance, the unit normal from g to h, the point of g and the point of h. `axis`
-    (AXIS) is a direction that may separate the two, or zero, and corners along it; it is replaced
-    if another one does.
-    """
-    a, b, swapped = in_order(m, g, h)
-    R, t = relative(place, a, b)
-    dist, normal, x, y = nearest_points(m, a, b, R, t, reach, axis)
-    if not dist <= reach:
-        return False
-    p, R_A = pose_of(place, a)
-    normal = mat_vec(R_A, normal)
-    x, y = add3(p, mat_vec(R_A, x)), add3(p, mat_vec(R_A, y))
-    if swapped:
-        normal, x, y = scaled3(normal, -1.0), y, x
-    out[0] = dist
-    out[1], out[2], out[3] = normal
-    out[4], out[5], out[6] = x
-    out[7], out[8], out[9] = y
-    return True
-
-
-@kernel
 def nearest_points(m, a, b, R, t, reach, axis):
     """Return distance, normal and nearest points of a pair in order, in the frame of A.
 
@@ -86,11 +60,11 @@ def nearest_points(m, a, b, R, t, reach, axis):
     apart = reach + radius_of(m, a) + radius_of(m, b)
     if _boxes_apart(m, a, b, R, t, reach) or _still_apart(m, a, b, R, t, apart, axis):
         return np.inf, ZERO3, ZERO3, ZERO3
-    return _of_hulls(m, a, b, R, t, apart, axis)
+    return hull_distance(m, a, b, R, t, apart, axis)
 
 
 @kernel
-def _of_hulls(m, a, b, R, t, apart, axis):
+def hull_distance(m, a, b, R, t, apart, axis):
     """Return the same as the closed forms (rounds.py) by GJK and EPA.
 
     The distance is infinite where the cores are farther than `apart`.

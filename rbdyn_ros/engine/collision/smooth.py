@@ -36,7 +36,7 @@ from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER
 from rbdyn_ros.engine.collision.simplex import ROW, WEIGHT, weighted
 from rbdyn_ros.engine.collision.smooth_step import newton_step, place_features
-from rbdyn_ros.engine.collision.support import farthest
+from rbdyn_ros.engine.collision.support import bound_of, farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_STEPS = 8  # Newton's method takes three or four
@@ -48,7 +48,7 @@ NORMAL_TOLERANCE = 1e-11  # the weighted points are along the normal up to this 
 @inline
 def has_cylinder(m, a, b):
     """Return whether one of two geometries is a cylinder."""
-    return m.geom_type[a] == CYLINDER or m.geom_type[b] == CYLINDER
+    return kind_of(m, a) == CYLINDER or kind_of(m, b) == CYLINDER
 
 
 @kernel
@@ -62,7 +62,7 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
         Number of rows of the solution, 0 if there is none that is right for all of A - B; its
         normal n, and its height h(n).
     """
-    size = m.geom_rbound[a] + m.geom_rbound[b]
+    size = bound_of(m, a) + bound_of(m, b)
     count, normal, height = at_end(m, a, b, R, t, v, S, n, F, pairs, HEIGHT_TOLERANCE * size)
     if count > 0:
         return count, normal, height
@@ -106,7 +106,7 @@ def is_least(m, a, b, R, t, F, count, depth):
     direction A - B is less deep. The same holds for A in B.
     """
     x, y = weighted(F, count)
-    enough = depth - HEIGHT_TOLERANCE * (m.geom_rbound[a] + m.geom_rbound[b])
+    enough = depth - HEIGHT_TOLERANCE * (bound_of(m, a) + bound_of(m, b))
     return (
         _depth_in(m, a, y) >= enough
         or _depth_in(m, b, mat_vec(transposed(R), sub3(x, t))) >= enough
@@ -115,7 +115,7 @@ def is_least(m, a, b, R, t, F, count, depth):
 
 @inline
 def _depth_in(m, g, x):
-    kind, depth = m.geom_type[g], -np.inf
+    kind, depth = kind_of(m, g), -np.inf
     if kind == CYLINDER or kind == BOX:
         dist, _away = distance(kind, load3(m.geom_size, g), x)
         depth = -dist

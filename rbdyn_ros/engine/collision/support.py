@@ -19,7 +19,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Numbers of a point on a rim of a cylinder, which is not a corner.
@@ -27,9 +27,36 @@ LOW_RIM, HIGH_RIM = -1, -2
 
 
 @inline
+def kind_of(m, g):
+    """Return the type of a geometry; numbers from ngeom on are single triangles of meshes."""
+    return m.geom_type[g] if g < m.ngeom else MESH
+
+
+@inline
+def bound_of(m, g):
+    """Return the radius of a ball around the origin of a geometry that encloses it."""
+    if g < m.ngeom:
+        return m.geom_rbound[g]
+    most = 0.0
+    for k in range(3):
+        x = _corner_of_triangle(m, g, k)
+        most = max(most, dot3(x, x))
+    return np.sqrt(most)
+
+
+@inline
+def _corner_of_triangle(m, g, k):
+    triangle = g - m.ngeom
+    mesh = 0
+    while mesh + 1 < m.ntrimesh and m.trimesh_faceadr[mesh + 1] <= triangle:
+        mesh += 1
+    return load3(m.trimesh_vert, m.trimesh_vertadr[mesh] + m.trimesh_face[triangle, k])
+
+
+@inline
 def radius_of(m, g):
     """Return the radius of a geometry around its core."""
-    kind = m.geom_type[g]
+    kind = kind_of(m, g)
     return m.geom_size[g, 0] if kind == SPHERE or kind == CAPSULE else 0.0
 
 
@@ -40,6 +67,8 @@ def support(m, g, v, start):
     Also its number: equal numbers are equal points, except on a rim. `start` is the number of a
     corner of a mesh to start from; 0 starts from the best of eight.
     """
+    if g >= m.ngeom:
+        return _of_triangle(m, g, v)
     kind = m.geom_type[g]
     if kind == SPHERE:
         return ZERO3, 0
@@ -68,6 +97,17 @@ def support(m, g, v, start):
     else:
         corner = _climb(m, first, v, start if start > 0 else _far_corner(m, g, v))
     return load3(m.vert_pos, first + corner), corner
+
+
+@kernel
+def _of_triangle(m, g, v):
+    """Return the farthest corner of a triangle, and its number."""
+    best, most, place = 0, -np.inf, ZERO3
+    for k in range(3):
+        x = _corner_of_triangle(m, g, k)
+        if dot3(v, x) > most:
+            best, most, place = k, dot3(v, x), x
+    return place, best
 
 
 @inline

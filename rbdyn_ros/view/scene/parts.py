@@ -17,8 +17,10 @@ from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.triangle_meshes import triangles_of
 from rbdyn_ros.view.scene.surfaces import (
     TriangleSurface,
+    mesh_surface,
     surfaces_of,
     surfaces_or_marker,
     terrain_surface,
@@ -246,6 +248,9 @@ def obstacle_parts(m: Model) -> list[Part]:
             heights = m.field_height[m.field_adr[k] :][: grid[0] * grid[1]].reshape(grid)
             surface = terrain_surface(heights, half)
             parts.append(Part(0, surface, pos, quat, OBSTACLE))
+            continue
+        if kind == GeomType.TRIMESH:
+            parts.append(Part(0, mesh_surface(*triangles_of(m, g)), pos, quat, OBSTACLE))
             continue
         shape = geometry_shape(m, g)
         surfaces = surfaces_of(shape) if shape is not None else ()

@@ -111,6 +111,11 @@ def terrain_surface(heights: Array, half: Array) -> TriangleSurface:
     return _surface(vertices, faces.astype(np.int32), None)
 
 
+def mesh_surface(vertices: Array, faces: NDArray[np.int64]) -> TriangleSurface:
+    """Return the triangles of a triangle mesh."""
+    return _surface(vertices, faces.astype(np.int32), None)
+
+
 def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Finding | None]:
     """Return `surfaces_of`, or a marker and a warning if the mesh is unusable."""
     try:

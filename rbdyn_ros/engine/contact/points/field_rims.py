@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of the rims of a cylinder with the triangles of a height field.
+"""Contacts of the rims of a cylinder with the triangles of terrain.
 
 A rim touches a triangle at its lowest point for the normal of the triangle, if this point is above
 the triangle: in a valley both sides hold it. Two more points, a third of a turn apart, resist
@@ -19,21 +19,26 @@ from rbdyn_ros.engine.algebra.spatial import (
     store3,
     sub3,
 )
+from rbdyn_ros.engine.collision.kinds import TRIMESH
+from rbdyn_ros.engine.collision.triangle_tree import WALK
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
-from rbdyn_ros.engine.contact.points.height_grid import (
+from rbdyn_ros.engine.contact.points.ground import (
     FIRST_TRIANGLE,
     SAME_POINT,
-    first_last,
-    grid_of,
+    begin_ground,
+    deepest_of,
+    goes_out,
+    ground_at,
     is_known,
     is_on,
     list_corner,
-    list_field_contact,
+    list_ground_contact,
+    next_in_ground,
     plane_of,
-    triangle_under,
 )
 from rbdyn_ros.engine.contact.points.rims import UPRIGHT_TILT, lowest_angle, on_rim
+from rbdyn_ros.engine.contact.points.triangle_sides import is_side, nearest_over
 
 #: Most triangles that a rim touches: the deepest. A pit has three or four sides.
 MAX_TRIANGLES = 8
@@ -44,8 +49,8 @@ NORMAL, DIST, COLUMNS = 3, 6, 7
 
 @kernel
 def list_rims(m, d, g, o, R, t, reach):
-    """List the contacts of a cylinder at R, t in the frame of the field."""
-    first = d.ncon
+    """List the contacts of a cylinder at R, t in the frame of the terrain."""
+    first, most = d.ncon, m.geom_rbound[g] + reach
     for end in range(2):
         points, names = stack_floats(MAX_TRIANGLES, COLUMNS), stack_ints(MAX_TRIANGLES, 1)
         z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
@@ -53,9 +58,9 @@ def list_rims(m, d, g, o, R, t, reach):
         number = _lowest_points(m, g, o, R, centre, reach, points, names)
         if number > 1:
             _list_points(m, d, g, o, points, names, number, end, first)
-        triangle, _dist, up = triangle_under(m, o, grid_of(m, o), centre)
+        triangle, _dist, up = ground_at(m, o, centre, most)
         if triangle < 0:
-            _triangle, _dist, up = triangle_under(m, o, grid_of(m, o), t)
+            _triangle, _dist, up = ground_at(m, o, t, most)
         angle = lowest_angle(R, up)
         for n in range(3):
             a, b = on_rim(m, g, angle, n)
@@ -69,25 +74,35 @@ def list_rims(m, d, g, o, R, t, reach):
 @kernel
 def _lowest_points(m, g, o, R, centre, reach, points, names):
     """Find the lowest points of a rim for the triangles below them; return their number."""
-    grid, radius = grid_of(m, o), m.geom_size[g, 0]
-    _adr, rows, columns, cell_x, cell_y = grid
-    size, axis, number = load3(m.geom_size, o), (R[2], R[5], R[8]), 0
-    r0, r1 = first_last(centre[1], radius, size[1], cell_y, rows)
-    c0, c1 = first_last(centre[0], radius, size[0], cell_x, columns)
-    for r in range(r0, r1):
-        for c in range(c0, c1):
-            for lower in range(2):
-                height, up = plane_of(m, o, grid, r, c, lower == 1, centre)
-                out = add_scaled3(up, axis, -dot3(up, axis))
-                sine = np.sqrt(dot3(out, out))
-                dist = height - radius * sine
-                if sine < UPRIGHT_TILT or not dist < reach:
-                    continue
-                x = add_scaled3(centre, out, -radius / sine)
-                if is_on(m, o, grid, r, c, lower == 1, x):
-                    name = 2 * (r * columns + c) + lower
-                    number = _keep(points, names, number, x, up, dist, name, SAME_POINT * radius)
-    return number
+    radius, walk = m.geom_size[g, 0], stack_ints(WALK, 1)
+    axis, number, most = (R[2], R[5], R[8]), 0, radius + reach + deepest_of(m, g)
+    half = (radius, radius, radius) if m.geom_type[o] != TRIMESH else (most, most, most)
+    begin_ground(m, o, centre, half, walk)
+    while True:
+        triangle = next_in_ground(m, o, centre, half, walk)
+        if triangle < 0:
+            return number
+        height, up = plane_of(m, o, triangle, centre)
+        out = add_scaled3(up, axis, -dot3(up, axis))
+        sine = np.sqrt(dot3(out, out))
+        dist = height - radius * sine
+        if sine < UPRIGHT_TILT or not dist < reach:
+            continue
+        x = add_scaled3(centre, out, -radius / sine)
+        if is_on(m, o, triangle, x, dist) and _holds(m, g, o, triangle, x, centre, dist):
+            number = _keep(points, names, number, x, up, dist, triangle, SAME_POINT * radius)
+
+
+@inline
+def _holds(m, g, o, triangle, x, centre, dist):
+    """Return whether a triangle of a mesh holds a point of a rim, rather than a nearer one."""
+    if m.geom_type[o] != TRIMESH:
+        return True
+    deep = deepest_of(m, g)
+    if dist < -deep:
+        return False
+    nearest, gap, _normal = nearest_over(m, o, x, sub3(centre, x), deep + abs(dist))
+    return is_side(m, o, nearest, gap, triangle, dist)
 
 
 @inline
@@ -114,4 +129,6 @@ def _list_points(m, d, g, o, points, names, number, end, first):
         x, feature = load3(points, n), FIRST_TRIANGLE + 2 * names[n, 0] + end
         if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
             up = (points[n, NORMAL], points[n, NORMAL + 1], points[n, NORMAL + 2])
-            list_field_contact(m, d, g, o, x, up, points[n, DIST], feature, True)
+            if goes_out(m, d, g, o, x, up, points[n, DIST]):
+                continue
+            list_ground_contact(m, d, g, o, x, up, points[n, DIST], feature, True)

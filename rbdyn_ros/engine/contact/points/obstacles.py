@@ -113,7 +113,7 @@ def list_points(m, d):
                 _list_obstacle(m, d, g, o, reach)
     if m.npush > 0:
         call_stage(m.pair_stage, m, d)
-    if m.nfield > 0:
+    if m.nfield + m.ntrimesh > 0:
         call_stage(m.terrain_stage, m, d)
 
 

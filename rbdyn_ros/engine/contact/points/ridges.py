@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of geometries with the convex edges and corners of a height field.
+"""Contacts of geometries with the convex edges and corners of terrain.
 
 An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
 of one plane is not convex, and an edge counts only for normals between those of its triangles.
@@ -23,8 +23,16 @@ from rbdyn_ros.engine.algebra.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.collision.distances import distance
-from rbdyn_ros.engine.collision.kinds import MESH
+from rbdyn_ros.engine.collision.kinds import MESH, TRIMESH
+from rbdyn_ros.engine.collision.triangle_tree import (
+    WALK,
+    begin_triangles,
+    corners_of,
+    mesh_of,
+    next_triangle,
+)
 from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_ints
 from rbdyn_ros.engine.contact.points.approach import (
     NEAR,
     NEVER,
@@ -38,16 +46,15 @@ from rbdyn_ros.engine.contact.points.approach import (
     time_of_points,
 )
 from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE, flush_depth, paths, still_way
-from rbdyn_ros.engine.contact.points.height_grid import (
+from rbdyn_ros.engine.contact.points.ground import (
     FIRST_EDGE,
     FIRST_PEAK,
-    corner_of,
-    field_turn_rate,
-    field_velocity,
-    first_last,
-    grid_of,
-    list_field_contact,
+    list_ground_contact,
+    turn_rate_in_ground,
+    velocity_in_ground,
 )
+from rbdyn_ros.engine.contact.points.height_grid import corner_of, first_last, grid_of
+from rbdyn_ros.model import triangle_meshes
 from rbdyn_ros.model.height_fields import PEAK
 
 MAX_TANGENTS, HALVE_EVERY = 60, 4  # steps of a search; one of so many halves
@@ -56,14 +63,24 @@ NO_END = 1e-3  # part of an edge near an end, which is a corner
 END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
 POINT_LENGTH = 0.02  # part of an edge that counts as one point
 CONE_SLACK = 1e-6  # angle [rad] by which a normal may be outside those of an edge
-LEAST_UP = 0.05  # height of a normal: the field pushes upwards
+LEAST_UP = 0.05  # part of a normal along the way up: terrain pushes to its front side
 OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
 DISTANCE_TOLERANCE = 1e-17  # distance [m] by which a search may miss the least
+UP = (0.0, 0.0, 1.0)  # of a height field
+_EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
 
 
 @kernel
 def ridges(m, d, g, o, R, t, half, reach):
-    """Add the contacts of the convex edges and corners of the field below a geometry."""
+    """Add the contacts of the convex edges and corners of the terrain below a geometry."""
+    if m.geom_type[o] == TRIMESH:
+        _of_mesh(m, d, g, o, R, t, half, reach)
+    else:
+        _of_field(m, d, g, o, R, t, half, reach)
+
+
+@kernel
+def _of_field(m, d, g, o, R, t, half, reach):
     grid, size = grid_of(m, o), load3(m.geom_size, o)
     adr, rows, columns, cell_x, cell_y = grid
     low = t[2] - half[2]
@@ -71,22 +88,70 @@ def ridges(m, d, g, o, R, t, half, reach):
     c0, c1 = first_last(t[0], half[0], size[0], cell_x, columns)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
-            flags = m.field_ridge[adr + r * columns + c]
+            corner = r * columns + c
+            flags = m.field_ridge[adr + corner]
             if flags == 0:
                 continue
             p = corner_of(m, o, grid, r, c)
             if flags & PEAK and p[2] >= low:
-                dist, _away = _solid(m, g, R, t, p)
-                if dist < reach:
-                    _peak(m, d, g, o, grid, R, t, r, c, p, dist)
+                _peak(m, d, g, o, R, t, p, corner, UP, reach)
             for k in range(3):
                 if flags & (1 << k):
                     q = corner_of(m, o, grid, r + (k != 0), c + (k != 1))
-                    if max(p[2], q[2]) >= low and _is_beside(m, g, R, t, p, q, reach):
-                        line = sub3(q, p)
-                        place = _deepest(m, g, R, t, p, line, 0.0, reach)
-                        if place >= 0.0:
-                            _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place)
+                    if max(p[2], q[2]) >= low:
+                        wing, other = _wings(m, o, grid, r, c, k, p)
+                        edge = p, sub3(q, p), wing, other, UP
+                        _edge(m, d, g, o, R, t, edge, q, FIRST_EDGE + 6 * corner + 2 * k, reach)
+
+
+@inline
+def _wings(m, o, grid, r, c, k, p):
+    """Return the third corners of the triangles at an edge of a field; p in place of none."""
+    _adr, rows, columns, _cell_x, _cell_y = grid
+    wing = other = p
+    rr, cc = r + (k != 2), c + 1
+    if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
+        wing = corner_of(m, o, grid, rr, cc)
+    rr, cc = r + (k == 2) - (k == 0), c - (k == 1)
+    if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
+        other = corner_of(m, o, grid, rr, cc)
+    return wing, other
+
+
+@kernel
+def _of_mesh(m, d, g, o, R, t, half, reach):
+    walk = stack_ints(WALK, 1)
+    vert, face, _number, _node = mesh_of(m, o)
+    begin_triangles(m, o, walk)
+    while True:
+        n = next_triangle(m, o, t, half, walk)
+        if n < 0:
+            return
+        flags = m.trimesh_flag[face + n]
+        corners, up = corners_of(m, o, n), load3(m.trimesh_normal, face + n)
+        for k in range(3):
+            p = corners[0] if k == 0 else (corners[1] if k == 1 else corners[2])
+            q = corners[1] if k == 0 else (corners[2] if k == 1 else corners[0])
+            wing = corners[2] if k == 0 else (corners[0] if k == 1 else corners[1])
+            if flags & (_PEAK << k):
+                at_border = flags & (_BORDER << k) != 0
+                corner = m.trimesh_face[face + n, k]
+                _peak(m, d, g, o, R, t, p, corner, up if at_border else ZERO3, reach)
+            if flags & (_EDGE << k):
+                edge = _edge_of_mesh(m, vert, face + n, k, p, q, wing, up)
+                _edge(m, d, g, o, R, t, edge, q, FIRST_EDGE + 6 * n + 2 * k, reach)
+
+
+@inline
+def _edge_of_mesh(m, vert, n, k, p, q, wing, up):
+    """Return an edge of a triangle of a mesh, see _edge."""
+    other = p
+    if m.trimesh_wing[n, k] >= 0:
+        other = load3(m.trimesh_vert, vert + m.trimesh_wing[n, k])
+        beside = cross3(sub3(p, q), sub3(other, q))
+        up = add_scaled3(up, beside, 1.0 / np.sqrt(dot3(beside, beside)))
+        up = scaled3(up, 1.0 / np.sqrt(dot3(up, up)))
+    return p, sub3(q, p), wing, other, up
 
 
 @inline
@@ -102,14 +167,20 @@ def _is_beside(m, g, R, t, p, q, reach):
 
 
 @kernel
-def _peak(m, d, g, o, grid, R, t, r, c, p, dist):
-    """Add the contact of a corner of the field, where it touches on a path of the step."""
+def _peak(m, d, g, o, R, t, p, corner, up, reach):
+    """Add the contact of a corner of the terrain, where it touches on a path of the step.
+
+    The normal of the contact must be on the side of `up`, unless `up` is zero.
+    """
+    dist, _away = _solid(m, g, R, t, p)
+    if not dist < reach:
+        return
     first = d.ncon
     for late in range(paths(d)):
         path = _path(m, d, g, o, t, late)
         time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, ZERO3, path)
         if time != NEVER:
-            _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time)
+            _peak_at(m, d, g, o, R, t, p, corner, up, path, time)
         if d.ncon > first or dist < 0.0:
             return
 
@@ -117,27 +188,49 @@ def _peak(m, d, g, o, grid, R, t, r, c, p, dist):
 @inline
 def _path(m, d, g, o, t, late):
     """Return the velocities of a geometry at t, in the frame of the field."""
-    return field_velocity(m, d, g, o, t, late), field_turn_rate(m, d, g, o, late)
+    return velocity_in_ground(m, d, g, o, t, late), turn_rate_in_ground(m, d, g, o, late)
 
 
 @kernel
-def _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time):
-    """Add the contact of a corner of the field at a time of a path."""
+def _peak_at(m, d, g, o, R, t, p, corner, up, path, time):
+    """Add the contact of a corner of the terrain at a time of a path."""
     q, T = moved_by(t, R, path[0], path[1], max(time, 0.0))
     dist, away = _solid(m, g, T, q, p)
     normal = scaled3(away, -1.0)
-    if normal[2] < LEAST_UP:
+    if dot3(up, up) > 0.0 and dot3(normal, up) < LEAST_UP:
         return
+    if not _is_above_all(m, o, corner, p, normal):
+        return
+    x, feature = add_scaled3(p, normal, dist), FIRST_PEAK + corner
+    _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature)
+
+
+@inline
+def _is_above_all(m, o, corner, p, normal):
+    """Return whether no neighbour of a corner of the terrain is above it along a normal."""
+    if m.geom_type[o] == TRIMESH:
+        vert, _face, _number, _node = mesh_of(m, o)
+        first = m.trimesh_staradr[vert + corner]
+        for n in range(first, first + m.trimesh_starnum[vert + corner]):
+            if _is_above(normal, sub3(load3(m.trimesh_vert, vert + m.trimesh_star[n]), p)):
+                return False
+        return True
+    grid = grid_of(m, o)
     _adr, rows, columns, _cell_x, _cell_y = grid
+    r, c = corner // columns, corner % columns
     for n in range(6):  # its neighbours: east, north, north-east, and opposite
         sign = 1 if n < 3 else -1
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
-        if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
-            way = sub3(corner_of(m, o, grid, rr, cc), p)
-            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
-                return
-    x, feature = add_scaled3(p, normal, dist), FIRST_PEAK + r * grid[2] + c
-    _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature)
+        if rr < 0 or rr >= rows or cc < 0 or cc >= columns:
+            continue
+        if _is_above(normal, sub3(corner_of(m, o, grid, rr, cc), p)):
+            return False
+    return True
+
+
+@inline
+def _is_above(normal, way):
+    return dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way))
 
 
 @inline
@@ -147,22 +240,30 @@ def _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature):
         x = carried_back(x, t, R, q, T)
         v = add3(path[0], cross3(path[1], sub3(x, t)))
         dist = gap_before(m, normal, dist, v, time)
-    list_field_contact(m, d, g, o, x, normal, dist, feature, time != NEAR)
+    list_ground_contact(m, d, g, o, x, normal, dist, feature, time != NEAR)
 
 
 @kernel
-def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place):
-    """Add the contacts of an edge of the field: where it is deepest in the geometry on its path.
+def _edge(m, d, g, o, R, t, edge, q, feature, reach):
+    """Add the contacts of an edge of the terrain: where it is deepest in the geometry on its path.
 
-    An edge along a face of the geometry touches at both ends of its part below the face.
+    An edge along a face of the geometry touches at both ends of its part below the face. `edge`
+    is its start and the way to its end q, the third corners of its triangles, the start in place
+    of one that is missing, and the way up between both triangles.
     """
+    p, line = edge[0], edge[1]
+    if not _is_beside(m, g, R, t, p, q, reach):
+        return
+    place = _deepest(m, g, R, t, p, line, 0.0, reach)
+    if place < 0.0:
+        return
     dist, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
     first = d.ncon
     for late in range(paths(d)):
         path = _path(m, d, g, o, t, late)
         time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, line, path)
         if time != NEVER:
-            _edge_at(m, d, g, o, grid, R, t, r, c, k, p, line, path, time, place)
+            _edge_at(m, d, g, o, R, t, edge, path, time, place, feature)
         if d.ncon > first or dist < 0.0:
             return
 
@@ -186,11 +287,12 @@ def _time_of_touch(m, g, R, t, p, line, path):
 
 
 @kernel
-def _edge_at(m, d, g, o, grid, R_0, t_0, r, c, k, p, line, path, time, place):
-    """Add the contacts of an edge of the field at a time of a path from t_0, R_0.
+def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
+    """Add the contacts of an edge of the terrain at a time of a path from t_0, R_0.
 
     `place` is where it is deepest at the start.
     """
+    p, line = edge[0], edge[1]
     length = np.sqrt(dot3(line, line))
     t, R = moved_by(t_0, R_0, path[0], path[1], max(time, 0.0))
     if time > 0.0:
@@ -205,13 +307,10 @@ def _edge_at(m, d, g, o, grid, R_0, t_0, r, c, k, p, line, path, time, place):
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
         inside = END_MARGIN * (high - low)  # at its ends another face is as near
         low, high = low + inside, high - inside
-    first = FIRST_EDGE + 6 * (r * grid[2] + c) + 2 * k
     if low > NO_END and low < 1.0 - NO_END:
-        _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, low, path, time, first)
+        _edge_point(m, d, g, o, R_0, t_0, R, t, edge, low, path, time, feature)
     if high > max(low, NO_END) and high < 1.0 - NO_END:
-        _edge_point(
-            m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, high, path, time, first + 1
-        )
+        _edge_point(m, d, g, o, R_0, t_0, R, t, edge, high, path, time, feature + 1)
 
 
 @kernel
@@ -255,14 +354,15 @@ def _along(m, g, R, t, p, line, tilt, place):
 
 
 @kernel
-def _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, place, path, time, feature):
-    """Add the contact of a point of an edge, unless another part of the field is nearer there.
+def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
+    """Add the contact of a point of an edge, unless other terrain is nearer there.
 
     Where an edge of the geometry crosses, the normal is the mixture of those on both sides that is
-    perpendicular to the field's edge: with w1 n1 + w2 n2 = w n, the distance along n is 1 / w of
+    perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along n is 1 / w of
     that along n1 and n2. In the middle of a thin geometry both sides are opposite: the one that
-    leads down counts, so the field pushes upwards.
+    leads down counts, so the terrain pushes upwards.
     """
+    p, line, wing, other, up = edge
     x = add_scaled3(p, line, place)
     dist, away = _solid(m, g, R, t, x)
     _b, before = _solid(m, g, R, t, add_scaled3(p, line, place - BESIDE_POINT))
@@ -272,20 +372,16 @@ def _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, place, path,
         share = slope2 / (slope2 - slope1)
         away = add3(scaled3(before, share), scaled3(after, 1.0 - share))
         if dot3(away, away) < OPPOSITE * OPPOSITE:
-            away = before if before[2] < after[2] else after
+            away = before if dot3(before, up) < dot3(after, up) else after
     size = np.sqrt(dot3(away, away))
     normal, dist = scaled3(away, -1.0 / size), dist / size
-    if normal[2] < LEAST_UP:
+    if dot3(normal, up) < LEAST_UP:
         return
-    _adr, rows, columns, _cell_x, _cell_y = grid
-    for side in range(2):  # the third corners of its triangles
-        rr = r + (k != 2) if side == 0 else r + (k == 2) - (k == 0)
-        cc = c + 1 if side == 0 else c - (k == 1)
-        if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
-            way = sub3(corner_of(m, o, grid, rr, cc), p)
-            way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
-            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
-                return
+    for side in range(2):
+        way = sub3(wing if side == 0 else other, p)
+        way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
+        if _is_above(normal, way):
+            return
     x = add_scaled3(x, normal, dist)
     _list_carried(m, d, g, o, R_0, t_0, t, R, path, time, x, normal, dist, feature)
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of geometries with height fields: the solid below a grid of triangles.
+"""Contacts of geometries with terrain: height fields and triangle meshes, see ground.py.
 
-A stage of its own, which a Model needs only if it has a height field. A geometry touches
+A stage of its own, which a Model needs only if it has terrain. A geometry touches
 
-- the triangles below its corners, as a plane; a sphere or an end of a capsule touches all those on
+- the triangles below its corners, as planes; a sphere or an end of a capsule touches all those on
   which its nearest point lies, and a rim of a cylinder those below its lowest points
   (`field_rims.py`);
-- the convex edges and corners of the field (`ridges.py`).
+- the convex edges and corners of the terrain (`ridges.py`).
 
-So a flat field, which has none, is a plane: nothing stumbles over its inner edges. Corners and
+So flat terrain, which has none, is a plane: nothing stumbles over its inner edges. Corners and
 spheres touch the triangles on which their path meets the ground in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
@@ -27,26 +27,30 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
-from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE, TRIMESH
+from rbdyn_ros.engine.collision.triangle_tree import WALK, mesh_meets
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.stack import stack_ints
 from rbdyn_ros.engine.contact.points.contact_list import near, order, paths, reach_of
 from rbdyn_ros.engine.contact.points.field_rims import list_rims
-from rbdyn_ros.engine.contact.points.height_grid import (
+from rbdyn_ros.engine.contact.points.ground import (
     FIRST_TRIANGLE,
     SAME_POINT,
-    field_velocity,
-    first_last,
-    grid_of,
+    begin_ground,
+    deepest_of,
+    goes_out,
+    ground_at,
     is_known,
     is_on,
     list_corner,
-    list_field_contact,
+    list_ground_contact,
+    next_in_ground,
     plane_of,
-    triangle_under,
+    velocity_in_ground,
 )
 from rbdyn_ros.engine.contact.points.ridges import ridges
-from rbdyn_ros.model.height_fields import BY_FIELD
+from rbdyn_ros.model.geom_pairs import BY_TERRAIN
 
 
 @optional_stage("terrain_stage")
@@ -56,10 +60,10 @@ def _by_address(table, row):
 
 @kernel
 def terrain(m, d):
-    """List the contacts of the geometries of moving bodies with height fields."""
+    """List the contacts of the geometries of moving bodies with terrain."""
     for g in range(m.ngeommoving):
         for o in range(m.ngeomlink, m.ngeom):
-            if m.geom_touches[g, o - m.ngeomlink] == BY_FIELD:
+            if m.geom_touches[g, o - m.ngeomlink] == BY_TERRAIN:
                 first = d.ncon
                 _list_field(m, d, g, o)
                 order(d, first)
@@ -77,7 +81,11 @@ def _list_field(m, d, g, o):
     x = abs(R[0]) * half[0] + abs(R[1]) * half[1] + abs(R[2]) * half[2] + reach
     y = abs(R[3]) * half[0] + abs(R[4]) * half[1] + abs(R[5]) * half[2] + reach
     z = abs(R[6]) * half[0] + abs(R[7]) * half[1] + abs(R[8]) * half[2] + reach
-    if not (abs(t[0]) <= size[0] + x and abs(t[1]) <= size[1] + y):
+    if m.geom_type[o] == TRIMESH:
+        deep = deepest_of(m, g)
+        if not mesh_meets(m, o, t, (x + deep, y + deep, z + deep)):
+            return
+    elif not (abs(t[0]) <= size[0] + x and abs(t[1]) <= size[1] + y):
         return
     kind = m.geom_type[g]
     if kind == SPHERE or kind == CAPSULE:
@@ -96,37 +104,50 @@ def _list_field(m, d, g, o):
 @kernel
 def _ball(m, d, g, o, x, end, reach):
     """Add the contacts of a sphere at x with triangles: those with the foot of x on them."""
-    grid, first, radius = grid_of(m, o), d.ncon, m.geom_radius[g]
-    triangle, dist, normal = triangle_under(m, o, grid, x)
+    first, radius, walk = d.ncon, m.geom_radius[g], stack_ints(WALK, 1)
+    most = radius + reach
+    triangle, dist, normal = ground_at(m, o, x, most)
     if triangle >= 0 and dist < 0.0:  # its centre is in the ground
+        if m.geom_type[o] == TRIMESH and dist < -radius:
+            return
         at = add_scaled3(x, normal, -radius)
+        if goes_out(m, d, g, o, at, normal, dist - radius):
+            return
         feature = FIRST_TRIANGLE + 2 * triangle + end
-        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
+        list_ground_contact(m, d, g, o, at, normal, dist - radius, feature, True)
         return
-    _adr, rows, columns, cell_x, cell_y = grid
-    size, most = load3(m.geom_size, o), radius + reach
-    r0, r1 = first_last(x[1], most, size[1], cell_y, rows)
-    c0, c1 = first_last(x[0], most, size[0], cell_x, columns)
-    for r in range(r0, r1):
-        for c in range(c0, c1):
-            for lower in range(2):
-                dist, normal = plane_of(m, o, grid, r, c, lower == 1, x)
-                if not (dist >= 0.0 and dist < most):
-                    continue
-                at = add_scaled3(x, normal, -radius)
-                if is_known(m, d, o, at, first, SAME_POINT * radius):
-                    continue
-                triangle = 2 * (r * columns + c) + lower
-                feature = FIRST_TRIANGLE + 2 * triangle + end
-                for late in range(paths(d)):
-                    v, t = field_velocity(m, d, g, o, x, late), 0.0
-                    if dist - radius >= near(m):  # where it touches the plane in the step
-                        rate = -dot3(normal, v)
-                        if not rate * m.opt.timestep > dist - radius:
-                            continue
-                        t = (dist - radius) / rate
-                    foot = add_scaled3(add_scaled3(x, v, t), normal, -dist)
-                    foot = add_scaled3(foot, normal, -t * dot3(normal, v))
-                    if is_on(m, o, grid, r, c, lower == 1, foot):
-                        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
-                        break
+    half = (most, most, most)
+    begin_ground(m, o, x, half, walk)
+    while True:
+        triangle = next_in_ground(m, o, x, half, walk)
+        if triangle < 0:
+            return
+        dist, normal = plane_of(m, o, triangle, x)
+        if not (dist >= 0.0 and dist < most):
+            continue
+        at = add_scaled3(x, normal, -radius)
+        if is_known(m, d, o, at, first, SAME_POINT * radius):
+            continue
+        if goes_out(m, d, g, o, at, normal, dist - radius):
+            continue
+        if _meets(m, d, g, o, triangle, x, dist, normal):
+            feature = FIRST_TRIANGLE + 2 * triangle + end
+            list_ground_contact(m, d, g, o, at, normal, dist - radius, feature, True)
+
+
+@inline
+def _meets(m, d, g, o, triangle, x, dist, normal):
+    """Return whether a sphere has its foot on a triangle, now or where it touches the plane."""
+    radius = m.geom_radius[g]
+    for late in range(paths(d)):
+        v, t = velocity_in_ground(m, d, g, o, x, late), 0.0
+        if dist - radius >= near(m):  # where it touches the plane in the step
+            rate = -dot3(normal, v)
+            if not rate * m.opt.timestep > dist - radius:
+                continue
+            t = (dist - radius) / rate
+        foot = add_scaled3(add_scaled3(x, v, t), normal, -dist)
+        foot = add_scaled3(foot, normal, -t * dot3(normal, v))
+        if is_on(m, o, triangle, foot, dist):
+            return True
+    return False

@@ -30,7 +30,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     scaled3,
     transposed,
 )
-from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH
+from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH, TRIMESH
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.contact_arrays import FEATURES
 
@@ -77,7 +77,7 @@ def _of_ball(m, d, c, side, radius, normal, tilt):
     """Return s of a sphere or an end of a capsule on geometry `side`, which is not round."""
     g = d.contact_geom[c, side]
     kind = m.geom_type[g]
-    if kind <= HFIELD:
+    if kind <= HFIELD or kind == TRIMESH:
         return scaled3(tilt, radius)
     if _is_flat(m, d, c, side, normal):
         way = radius * np.sqrt(dot3(tilt, tilt)) * m.opt.timestep
@@ -129,7 +129,7 @@ def _is_flat(m, d, c, side, normal):
     """Return whether geometry `side` of a contact touches with a flat face."""
     g = d.contact_geom[c, side]
     kind = m.geom_type[g]
-    if kind <= HFIELD:
+    if kind <= HFIELD or kind == TRIMESH:
         return True
     if kind == CYLINDER:
         along = cross3(_axis(m, d, c, side), normal)

@@ -17,6 +17,7 @@ from rbdyn_ros.description.parts.geometries import (
     Plane,
     Points,
     Sphere,
+    TriangleMesh,
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.parts.types import Description
@@ -96,6 +97,9 @@ class PlacedShape:
             box = Box((*shape.size, float(high - low)))
             middle = Pose((0.0, 0.0, float(low + high) / 2.0))
             return PlacedShape(box, compose(self.pose, middle)).corners
+        if isinstance(shape, TriangleMesh):
+            points = pos + shape.vertices @ mat.T
+            return points.min(axis=0), points.max(axis=0)
         half = np.zeros(3)
         if isinstance(shape, Box):
             half = np.abs(mat) @ (0.5 * np.asarray(shape.size))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The signed distance of a convex geometry and a triangle mesh, and their nearest points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    dot3,
+    load3,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.collision.pair import hull_distance
+from rbdyn_ros.engine.collision.support import radius_of, support
+from rbdyn_ros.engine.collision.triangle_tree import (
+    WALK,
+    begin_triangles,
+    mesh_meets,
+    mesh_of,
+    next_triangle,
+    plane_of_triangle,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
+from rbdyn_ros.model.data_fields import AXIS
+
+
+@kernel
+def mesh_distance(m, a, b, R, t, reach):
+    """Return distance, normal and nearest points of a geometry A and a mesh b, in A.
+
+    The pose of the mesh in A is R, t. The distance is that of the nearest triangle, or minus the
+    depth of the deepest one. Inside a closed mesh, and away from its triangles, it is minus the
+    distance of its surface. Beyond `reach` it may be infinite.
+    """
+    walk, axis = stack_ints(WALK, 1), stack_floats(1, AXIS)
+    _vert, face, _number, _node = mesh_of(m, b)
+    back = transposed(R)
+    centre, half = scaled3(mat_vec(back, t), -1.0), _half_in(m, a, R)
+    closed = m.trimesh_closed[m.geom_trimeshid[b]] == 1
+    best = np.inf if closed and mesh_meets(m, b, centre, ZERO3) else reach
+    nearest, found = -1, (np.inf, ZERO3, ZERO3, ZERO3)
+    begin_triangles(m, b, walk)
+    while True:
+        more = max(best, 0.0)
+        k = next_triangle(m, b, centre, (half[0] + more, half[1] + more, half[2] + more), walk)
+        if k < 0:
+            break
+        for n in range(AXIS):
+            axis[0, n] = 0.0
+        apart = more + radius_of(m, a)
+        one = hull_distance(m, a, m.ngeom + face + k, R, t, apart, axis[0])
+        if one[0] < 0.0:
+            one = _to_front(m, a, b, R, t, k, one)
+        if one[0] < best or (nearest < 0 and one[0] <= best):
+            best, nearest, found = one[0], k, one
+    if nearest < 0 or best <= 0.0 or not closed:
+        return found
+    normal = mat_vec(R, load3(m.trimesh_normal, face + nearest))
+    if dot3(normal, found[1]) > 0.0:  # the way to the mesh leads to its back side: A is inside
+        return -found[0], scaled3(found[1], -1.0), found[2], found[3]
+    return found
+
+
+@inline
+def _half_in(m, a, R):
+    """Return half the edges of the box around a geometry along the axes of R."""
+    half = load3(m.geom_half, a)
+    return (
+        abs(R[0]) * half[0] + abs(R[3]) * half[1] + abs(R[6]) * half[2],
+        abs(R[1]) * half[0] + abs(R[4]) * half[1] + abs(R[7]) * half[2],
+        abs(R[2]) * half[0] + abs(R[5]) * half[1] + abs(R[8]) * half[2],
+    )
+
+
+@kernel
+def _to_front(m, a, b, R, t, k, one):
+    """Return the depth of a triangle in A, in which A leaves by the front side if it did not."""
+    _vert, face, _number, _node = mesh_of(m, b)
+    up = mat_vec(R, load3(m.trimesh_normal, face + k))
+    if dot3(up, one[1]) <= 0.0:
+        return one
+    deepest, _corner = support(m, a, scaled3(up, -1.0), 0)
+    deepest = sub3(deepest, scaled3(up, radius_of(m, a)))
+    depth, _normal = plane_of_triangle(m, b, k, mat_vec(transposed(R), sub3(deepest, t)))
+    return depth, scaled3(up, -1.0), deepest, sub3(deepest, scaled3(up, depth))
