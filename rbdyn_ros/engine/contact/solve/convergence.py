@@ -27,8 +27,12 @@ from rbdyn_ros.model.contact_arrays import (
 #: Largest error of a force in the solution, as a part of the largest force.
 FORCE_TOLERANCE = 5e-7
 
-#: Largest change of a force, as the same part, after which the law is not evaluated again.
-SAME_FORCE = 1e-9
+#: Largest change of a force, as the same part, after which the law is not evaluated again: above
+#: what rounding errors of a body at rest change, and well below FORCE_TOLERANCE.
+SAME_FORCE = 1e-7
+
+#: Largest force, as the same part, with which a contact may then pull.
+PULL = 1e-9
 
 
 @kernel
@@ -66,7 +70,7 @@ def _all_right(d, largest):
     """Return whether friction is right at all contacts, and no contact pulls."""
     for c in range(d.ncon):
         pressing = d.contact_end[c, NORMAL]
-        pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -SAME_FORCE * largest
+        pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -PULL * largest
         if pulls or not _friction_right(d, c, pressing, FORCE_TOLERANCE * largest):
             return False
         if has_torque(d, c) and not _torques_right(d, c, pressing, FORCE_TOLERANCE * largest):
