@@ -43,7 +43,7 @@ def release(
 
     `wanted` are the efforts of the law, `holding` those that hold the arm (nv,). An effort changes
     by `rate` at most, that of a STRONG joint in proportion, and for NaN it is kept. The difference
-    at a bumpless start decays within `blend_time`; when the arm starts, the law itself has no rate.
+    at a bumpless start decays within `blend_time`; the law of an arm that starts has no rate.
     """
     starts, found = since_start == 0.0, -1
     usual = rate * min(dt, LONGEST) if rate < np.inf else np.inf
