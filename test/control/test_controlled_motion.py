@@ -282,3 +282,18 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
             loop.controller.set_pose(pose(place, turn))
             accepted += 1
     assert accepted in (9, 10)  # 0.1 m, less a small sag of the arm
+
+
+def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
+    """A goal replaces another one on the way, so the target stops at once."""
+    m = model()
+    grown = {name: 5.0 * getattr(m, name) for name in ("body_mass", "body_inertia", "jnt_effort")}
+    loop = ClosedLoop(m.replaced(**grown), mode="computed_torque", gate={"blend_time": 0.05}).arm()
+    loop.run(0.2)
+    for step, time in ((0.4, 0.6), (-0.08, 1.9)):
+        start = loop.controller.progress().desired[0].copy()
+        loop.controller.follow_path(quintic(np.stack([start, start + step]), np.array([0.0, 1.5])))
+        trace = loop.run(time)
+    assert loop.controller.fault is None
+    assert np.abs(trace.qvel).max() < 1.0  # 2.5 with one rate for all joints
+    assert np.abs(trace.qpos[-1] - trace.target[-1]).max() < 1e-3

@@ -173,7 +173,8 @@ def stop_blindly(
     """
     coasts = s.coasts > 0
     s.coasts = 0
-    if s.phase != SILENT and s.phase != BLIND and overdue > s.blind_time + PAUSE:
+    is_new = s.phase != SILENT and s.phase != BLIND  # noqa: PLR1714 - translated to C++
+    if is_new and overdue > s.blind_time + PAUSE:
         diverge(s, PAUSED)
     if s.phase == SILENT:
         return False

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 
+#: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
+#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light one.
+STRONG = 150.0
 #: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
 #: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
 LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
@@ -39,14 +42,15 @@ def release(
     """Write the efforts that may be commanded; return the first joint whose law is NaN, or -1.
 
     `wanted` are the efforts of the law, `holding` those that hold the arm (nv,). An effort changes
-    by a rate at most, and for NaN it is kept. The difference at a bumpless start decays within
-    `blend_time`; when the arm starts, the law itself has no rate.
+    by `rate` at most, that of a STRONG joint in proportion, and for NaN it is kept. The difference
+    at a bumpless start decays within `blend_time`; the law of an arm that starts has no rate.
     """
     starts, found = since_start == 0.0, -1
-    step = rate * min(dt, LONGEST) if rate < np.inf else np.inf
+    usual = rate * min(dt, LONGEST) if rate < np.inf else np.inf
     share = share_left(since_start / blend_time)
     for i in range(len(dofs)):
         tau, hold, q = wanted[dofs[i]], holding[dofs[i]], qpos[dofs[i]]
+        step = usual * max(1.0, rows[3, i] / STRONG)
         if not (np.isnan(tau) or np.isnan(hold)):
             limit(tau, hold, q, rows, np.inf if starts else step, i, out)
         elif found < 0:

@@ -122,7 +122,8 @@ SAFETY = (
         Parameter(
             "effort_rate",
             1000.0,
-            "largest rate of change of an effort; five times as much after a fault",
+            "largest rate of change of an effort, for effort limits above 150 in proportion more; "
+            "five times as much after a fault",
             "N m/s or N/s",
             1.0,
             1e6,
