@@ -40,9 +40,10 @@ def world_of(mesh, shape):
 def coal_mesh(mesh):
     found = coal.BVHModelOBBRSS()
     found.beginModel(len(mesh.faces), len(mesh.vertices))
-    found.addSubModel(
-        [np.array(v) for v in mesh.vertices], [coal.Triangle(*map(int, f)) for f in mesh.faces]
-    )
+    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    points.extend(list(mesh.vertices))
+    triangles.extend([coal.Triangle(*face) for face in mesh.faces.tolist()])
+    found.addSubModel(points, triangles)
     found.endModel()
     return found
 
