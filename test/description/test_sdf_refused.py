@@ -283,4 +283,4 @@ def test_what_is_read_is_not_noted(tmp_path):
     for path in FOLDER.glob("good/sdf.*"):
         m = rb.load(path, contact=not path.name.startswith("sdf.world"))
         left = {finding.found for finding in m.findings if finding.code == "not-used"}
-        assert left <= {"<model> <plugin>", "<world> <light>"}
+        assert left <= {"<model> <plugin>", "<world> <light>", "<ode> <kp>", "<ode> <kd>"}

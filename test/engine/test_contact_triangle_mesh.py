@@ -148,7 +148,7 @@ def test_a_ball_lies_in_a_ring_that_is_no_hull():
     for k, n in itertools.product(range(4), range(24)):
         a, b = 24 * k + n, 24 * k + (n + 1) % 24
         c, d = 24 * ((k + 1) % 4) + n, 24 * ((k + 1) % 4) + (n + 1) % 24
-        faces += [[a, c, b], [b, c, d]]
+        faces += [[a, b, c], [b, d, c]]
     ring = rb.TriangleMesh(np.concatenate(rings), faces)
     system = touching.free(rb.Sphere(0.1), 1.0, rb.Surface(friction=0.0))
     m = rb.build(system.obstacle("ring", ring))

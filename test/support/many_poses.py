@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.dynamics.entry import Entry, handles
-from rbdyn_ros.engine.collision.pair import measure
+from rbdyn_ros.engine.collision.near import measure
 from rbdyn_ros.engine.compiler.jit import Matrix, kernel
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import AXIS, PLACE

@@ -296,6 +296,7 @@ def _robot(
         geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
         exclusions=tuple(replace(pair, line=None) for pair in robot.exclusions),
         sensors=tuple(replace(sensor, line=None) for sensor in robot.sensors),
+        states=tuple(replace(state, line=None) for state in robot.states),
         findings=tuple(_at_line(finding, name, line) for finding in robot.findings),
     )
 

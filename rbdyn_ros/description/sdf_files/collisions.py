@@ -200,6 +200,8 @@ def _surface(part: SdfElement) -> Surface:
         mu = friction.number("bullet", "friction", default=mu)
         mu = friction.number("ode", "mu", default=mu)
     values: dict[str, Any] = {"friction": bounded(mu, surface)}
+    for engine in ("ode", "bullet"):  # so that its kp and kd are named
+        surface.child("contact", engine)
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
     if friction is not None:
         values["torsional"] = _torsional(friction)

@@ -11,18 +11,16 @@ from rbdyn_ros.engine.algebra.spatial import (
     load3,
     mat_vec,
     scaled3,
-    sub3,
     transposed,
 )
 from rbdyn_ros.engine.collision.pair import hull_distance
-from rbdyn_ros.engine.collision.support import radius_of, support
+from rbdyn_ros.engine.collision.support import radius_of
 from rbdyn_ros.engine.collision.triangle_tree import (
     WALK,
     begin_triangles,
     mesh_meets,
     mesh_of,
     next_triangle,
-    plane_of_triangle,
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
@@ -34,8 +32,8 @@ def mesh_distance(m, a, b, R, t, reach):
     """Return distance, normal and nearest points of a geometry A and a mesh b, in A.
 
     The pose of the mesh in A is R, t. The distance is that of the nearest triangle, or minus the
-    depth of the deepest one. Inside a closed mesh, and away from its triangles, it is minus the
-    distance of its surface. Beyond `reach` it may be infinite.
+    largest of the shortest ways out of one triangle, to either side. Inside a closed mesh, away
+    from its triangles, it is minus the distance of its surface. Beyond `reach` it may be infinite.
     """
     walk, axis = stack_ints(WALK, 1), stack_floats(1, AXIS)
     _vert, face, _number, _node = mesh_of(m, b)
@@ -54,8 +52,6 @@ def mesh_distance(m, a, b, R, t, reach):
             axis[0, n] = 0.0
         apart = more + radius_of(m, a)
         one = hull_distance(m, a, m.ngeom + face + k, R, t, apart, axis[0])
-        if one[0] < 0.0:
-            one = _to_front(m, a, b, R, t, k, one)
         if one[0] < best or (nearest < 0 and one[0] <= best):
             best, nearest, found = one[0], k, one
     if nearest < 0 or best <= 0.0 or not closed:
@@ -75,16 +71,3 @@ def _half_in(m, a, R):
         abs(R[1]) * half[0] + abs(R[4]) * half[1] + abs(R[7]) * half[2],
         abs(R[2]) * half[0] + abs(R[5]) * half[1] + abs(R[8]) * half[2],
     )
-
-
-@kernel
-def _to_front(m, a, b, R, t, k, one):
-    """Return the depth of a triangle in A, in which A leaves by the front side if it did not."""
-    _vert, face, _number, _node = mesh_of(m, b)
-    up = mat_vec(R, load3(m.trimesh_normal, face + k))
-    if dot3(up, one[1]) <= 0.0:
-        return one
-    deepest, _corner = support(m, a, scaled3(up, -1.0), 0)
-    deepest = sub3(deepest, scaled3(up, radius_of(m, a)))
-    depth, _normal = plane_of_triangle(m, b, k, mat_vec(transposed(R), sub3(deepest, t)))
-    return depth, scaled3(up, -1.0), deepest, sub3(deepest, scaled3(up, depth))

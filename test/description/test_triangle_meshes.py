@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triangle meshes in SDF, MJCF, scene and mechanism files, and in what rb.convert writes."""
+
+import mujoco
+import numpy as np
+import pytest
+import trimesh
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.triangle_meshes import triangles_of
+
+RING = trimesh.creation.annulus(r_min=0.3, r_max=0.5, height=0.2)
+HULL, TRIANGLES = int(GeomType.MESH), int(GeomType.TRIMESH)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    RING.export(tmp_path / "ring.stl")
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / "box.stl")
+    inwards = RING.copy()
+    inwards.invert()
+    inwards.export(tmp_path / "inwards.stl")
+    plate = trimesh.Trimesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
+    plate.export(tmp_path / "plate.stl")
+    return tmp_path
+
+
+def world(folder, mesh, static="true", optimization=""):
+    """Return the Model of an SDF with a model of one mesh."""
+    chosen = f' optimization="{optimization}"' if optimization else ""
+    (folder / "world.sdf").write_text(
+        f"""<sdf version="1.9"><world name="w"><model name="post"><static>{static}</static>
+        <link name="l"><collision name="c"><geometry><mesh{chosen}>{mesh}</mesh></geometry>
+        </collision></link></model></world></sdf>"""
+    )
+    return rb.load(folder / "world.sdf")
+
+
+def volume(m, name):
+    """Return the volume that the triangles of an obstacle enclose."""
+    vertices, faces = triangles_of(m, m.geom_id(name))
+    return np.linalg.det(vertices[faces]).sum() / 6.0
+
+
+@pytest.mark.parametrize(
+    ("mesh", "kind"), [("ring", TRIANGLES), ("plate", TRIANGLES), ("box", HULL)]
+)
+def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, mesh, kind):
+    m = world(folder, f"<uri>{mesh}.stl</uri>")
+    assert m.geom_type.tolist() == [kind]
+
+
+@pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
+def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
+    assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
+
+
+@pytest.mark.parametrize("mesh", ["ring", "inwards"])
+@pytest.mark.parametrize("scale", ["1 1 2", "1 -1 2"])
+def test_the_front_of_a_closed_mesh_is_its_outside(folder, mesh, scale):
+    m = world(folder, f"<uri>{mesh}.stl</uri><scale>{scale}</scale>")
+    assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-5)
+    assert m.trimesh_closed.tolist() == [1]
+
+
+def test_scene_and_mechanism_files(folder):
+    ring = "triangle_mesh: {file: ring.stl, scale: [1, 1, 2]}"
+    mechanism = "rbdyn_mechanism: 1\nbase: b\nlinks: {b: {mass: 1}}"
+    for name, head in (("s.yaml", "rbdyn_scene: 1\nfloor: false"), ("m.yaml", mechanism)):
+        (folder / name).write_text(f"{head}\nobstacles:\n  ring: {{{ring}}}\n")
+        m = rb.load(folder / name, contact=name == "m.yaml")
+        assert m.geom_type.tolist() == [TRIANGLES]
+        assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-5)
+
+
+def test_an_sdf_geom_of_an_mjcf(folder):
+    path = folder / "w.xml"
+    path.write_text(
+        """<mujoco><asset><mesh name="ring" file="ring.stl"/></asset><worldbody>
+        <geom name="post" type="sdf" mesh="ring" pos="0 0 0.1"/>
+        <body name="b"><freejoint/><geom name="own" type="sdf" mesh="ring"/></body>
+        </worldbody></mujoco>"""
+    )
+    m = rb.load(path, contact=True)
+    kinds = dict(zip(m.geom_names, m.geom_type.tolist(), strict=True))
+    assert kinds == {"own": HULL, "post": TRIANGLES}
+    assert "an sdf on a body that moves" in str([x.message for x in m.findings])
+    of_mujoco = mujoco.MjModel.from_xml_path(str(path))
+    assert m.body_mass[1] == pytest.approx(of_mujoco.body_mass[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("suffix", [".sdf", ".xml"])
+def test_a_triangle_mesh_is_written_and_read(folder, suffix):
+    m = world(folder, "<uri>ring.stl</uri>")
+    rb.convert(folder / "world.sdf", folder / f"copy{suffix}")
+    again = rb.load(folder / f"copy{suffix}", contact=suffix == ".xml")
+    assert again.geom_type.tolist() == [TRIANGLES]
+    np.testing.assert_array_equal(
+        *(np.sort(x.trimesh_vert[x.trimesh_face].reshape(-1, 9), axis=0) for x in (m, again))
+    )
+    if suffix == ".xml":
+        assert mujoco.MjModel.from_xml_path(str(folder / "copy.xml")).ngeom == 1
+
+
+def test_too_many_triangles_are_refused(folder, monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.description.meshes.meshes.MOST_TRIANGLES", 10)
+    assert MOST_TRIANGLES == 1_000_000
+    with refused(rb.DescriptionError, "mesh-too-large"):
+        world(folder, "<uri>ring.stl</uri>")
+
+
+def test_the_last_corner_of_a_large_mesh_is_found():
+    """400,000 triangles: each edge inside has two of them, and the tree has them all."""
+    n = 448
+    y, x = np.divmod(np.arange((n + 1) ** 2), n + 1)
+    k = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
+    faces = np.concatenate(
+        [np.column_stack([k, k + 1, k + n + 2]), np.column_stack([k, k + n + 2, k + n + 1])]
+    )
+    vertices = np.column_stack([x, y, np.sin(0.1 * x)]) * 0.1
+    m = rb.build(
+        rb.SystemBuilder("w", base="world").obstacle("g", rb.TriangleMesh(vertices, faces))
+    )
+    assert (m.ntriangle, m.ntrivert) == (2 * n * n, (n + 1) ** 2)
+    assert ((m.trimesh_wing < 0).sum(), m.trimesh_closed[0]) == (4 * n, 0)
+    np.testing.assert_allclose(m.trimesh_box[0], [*vertices.min(axis=0), *vertices.max(axis=0)])
