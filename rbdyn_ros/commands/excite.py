@@ -187,7 +187,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     return text, lambda path: motion.write(path, options.rate)
 
 
-def _check_of(options: argparse.Namespace) -> Callable[[Motion], None] | None:
+def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
     """Return a check for collisions, if --contact asks for it, and take --contact out."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
@@ -198,12 +198,9 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion], None] | None:
     options.contact = False
     dofs = dofs_of_joints(m, options.joints)
     collision = SelfCollision(m, dofs, CLEARANCE, links=True, world=True)
-    qpos = m.qpos0.copy()
-    if options.centre is not None and len(options.centre) == m.nv:
-        qpos[:] = options.centre
 
-    def check(path: Motion) -> None:
-        collision.check([path], qpos, "the motion")
+    def check(path: Motion, centre: Array) -> None:
+        collision.check([path], centre, "the motion")
 
     return check
 

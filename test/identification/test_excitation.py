@@ -352,7 +352,7 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     arguments = {"harmonics": 3, "duration": 10.0, "centre": [0.0, 0.0]}
     clear = SelfCollision(m, np.arange(2), 0.01)
     motion = excite(
-        rb.load_urdf(text), **arguments, check=lambda path: clear.check([path], m.qpos0)
+        rb.load_urdf(text), **arguments, check=lambda path, qpos: clear.check([path], qpos)
     )
     free = excite(rb.load_urdf(text), **arguments)
     angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
@@ -363,5 +363,5 @@ def test_a_motion_keeps_clear_of_obstacles(side):
         excite(
             rb.load_urdf(text),
             **arguments | {"centre": [side * 0.75, 0.0]},
-            check=lambda path: clear.check([path], np.zeros(2)),
+            check=lambda path, qpos: clear.check([path], qpos),
         )

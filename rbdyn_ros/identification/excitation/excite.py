@@ -45,8 +45,9 @@ from rbdyn_ros.model.model import Model
 
 #: Durations of a motion [s].
 SHORTEST, LONGEST = 0.1, 3600.0
-#: Points per second of the path that is checked for collisions [Hz].
-CHECKED_RATE = 20.0
+#: Points of the path that is checked for collisions: per second, and at least per period of the
+#: highest harmonic.
+CHECKED_RATE, CHECKED_POINTS = 20.0, 10.0
 #: Least number of points in a period of the highest harmonic.
 FEWEST_POINTS = 4.0
 
@@ -162,8 +163,9 @@ def excite(
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
         after: an earlier motion of some of these joints; the new one shows what the earlier one
             did not, so that both together are well conditioned.
-        check: raises RbdynError for a path that is not allowed, such as one that collides; the
-            motion is made smaller until it is. None: all are allowed.
+        check: gets a path of the moving joints and the centre, and raises RbdynError if the path
+            is not allowed, such as one that collides; the motion is made smaller until it is.
+            None: all are allowed.
         progress: called with a message after every iteration.
 
     Raises:
@@ -185,7 +187,9 @@ def excite(
     search = Search(rigid, bounds, harmonics, period, after)
     coefficients = search.best(np.random.default_rng(seed), progress or silent)
     if check is not None:
-        coefficients = search.clear_of(coefficients, check, CHECKED_RATE)
+        coefficients = search.clear_of(
+            coefficients, check, max(CHECKED_RATE, CHECKED_POINTS * harmonics / period)
+        )
     number = search.condition(coefficients)
     return _excitation(rigid, bounds, period, coefficients, number, effort_share)
 

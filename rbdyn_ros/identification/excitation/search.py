@@ -28,8 +28,8 @@ ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
-#: Checks a path and raises RbdynError.
-Check = Callable[[Path], None]
+#: Checks a path of the moving joints, the others at (nv,) positions, and raises RbdynError.
+Check = Callable[[Path, Array], None]
 #: Smallest part of a motion that is checked.
 LEAST_SHARE = 0.05
 #: Largest number of samples of an earlier motion.
@@ -143,7 +143,7 @@ class Search:
             rows = points @ (share * coefficients)
             rows[0] += self.bounds.centre[self.bounds.dofs]
             try:
-                check(Path(np.linspace(0.0, self.period, n), *rows))
+                check(Path(np.linspace(0.0, self.period, n), *rows), self.bounds.centre)
             except RbdynError:
                 if share < LEAST_SHARE:
                     raise
