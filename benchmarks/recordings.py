@@ -28,7 +28,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.description.reading.robot_file import path_of
-from rbdyn_ros.identification import Identification, identify, identify_payload, validate
+from rbdyn_ros.identification import Identification, identify, identify_with_payload, validate
 from rbdyn_ros.identification.data.motion import Motion
 from rbdyn_ros.identification.data.plausible import plausible
 from rbdyn_ros.identification.data.recordings import read_recording
@@ -82,7 +82,10 @@ def _texts(folder: Path) -> Samples:
 
 def _ur10e(path: str) -> Callable[[Path], Samples]:
     def read(folder: Path) -> Samples:
-        table = np.loadtxt(folder / "dataset_ur10e" / path, delimiter=",")
+        # one file begins with a row of another time and ends with half a row
+        table = np.loadtxt(folder / "dataset_ur10e" / path, delimiter=",", usecols=range(19))
+        jumps = np.flatnonzero(np.abs(np.diff(table[:, 0])) > 1.0)
+        table = table[1 + jumps[-1] if len(jumps) else 0 :]
         columns = table[:, 1:7], table[:, 7:13], GAINS * table[:, 13:19]
         return checked_samples(path, UR, table[:, 0], *columns)
 
@@ -142,7 +145,7 @@ def main(folder: Path) -> None:
         if place is None:
             print(f"{case.name}: skipped, {folder} lacks a clone of {case.repository}")
             continue
-        m, begin = case.robot(place), time.perf_counter()
+        m, begin = case.robot(place), time.process_time()
         samples, note = without_repeats(plausible(m, case.fit(place)))
         if case.check is None:
             samples, other = _split(samples)
@@ -150,8 +153,8 @@ def main(folder: Path) -> None:
             other, _ = without_repeats(plausible(m, case.check(place)))
         motion, delay, late = without_delay(m, to_motion(samples))
         found = identify(m, motion, **TERMS)
-        seconds = time.perf_counter() - begin
-        print(f"\n{case.name}: {len(samples.time)} samples, {seconds:.1f} s", note, late)
+        seconds = time.process_time() - begin
+        print(f"\n{case.name}: {len(samples.time)} samples, {seconds:.1f} s of CPU", note, late)
         _print(found, moved_efforts(to_motion(other), delay))
     place = _clone(folder, CALIBRATION)
     if place is not None:
@@ -190,6 +193,8 @@ def _print(found: Identification, other: Motion) -> None:
     for name, m in (("described", found.prior), ("identified", found.m)):
         mass = m.body_mass[1:]
         print(f"    {name:11}", _row(mass), f" total {mass.sum():.2f}")
+    print("    +-         ", _row(found.mass_std))
+    print("    prior share", " ".join(f"{100.0 * share:7.0f}" for share in found.prior_share), "%")
     print("  against a patch:", "; ".join(found.grave) or "nothing")
 
 
@@ -198,11 +203,16 @@ def _row(values: Array) -> str:
 
 
 def _print_load(m: Model, place: Path) -> None:
-    without = to_motion(_ur10e("identification_data/ur-20_02_19_14harm50sec.csv")(place))
-    loaded = to_motion(_ur10e("identification_data/ur-20_02_19_14harm50secLoad.csv")(place))
-    arm = identify(m, without, armature=None, stribeck=None, offset=None)
-    load = identify_payload(arm.m, loaded, "tool0")
-    print(f"\nUR10e, load of {LOAD} kg: {load.mass:.3f} +- {load.std[0]:.2g} kg")
+    """Print the load of the UR10e from two pairs of recordings, and what each joint says."""
+    for motion in ("14harm50sec", "15harm50sec"):
+        without, loaded = (
+            to_motion(_ur10e(f"identification_data/ur-20_02_19_{name}.csv")(place))
+            for name in (motion, f"{motion}Load")
+        )
+        both = identify_with_payload(m, without, loaded, "tool0")
+        found = both.payload
+        print(f"\nUR10e, load of {LOAD} kg, {motion}: {found.mass:.3f} +- {found.std[0]:.2g} kg")
+        print("  by joint", _row(both.by_joint))
 
 
 if __name__ == "__main__":

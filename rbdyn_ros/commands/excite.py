@@ -18,6 +18,7 @@ from rbdyn_ros.commands.common import (
     add_mounting,
     add_robot,
     check_writable,
+    loaded_robot,
     mounted_robot,
     report_error,
     run_imports,
@@ -27,8 +28,12 @@ from rbdyn_ros.commands.recorded import add_reading_options, recorded
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.control.motion.paths import Path as Motion
     from rbdyn_ros.identification.excitation.excite import Excitation
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
+
+#: Smallest distance of links and obstacles, with --contact [m].
+CLEARANCE = 0.01
 
 
 def add_excite(commands: Commands) -> None:
@@ -40,7 +45,7 @@ def add_excite(commands: Commands) -> None:
         "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n"
         "  rbdyn excite arm.urdf -o next.csv --after recording.mcap\n"
         "  rbdyn excite arm.urdf -o sweeps.csv --sweeps 10 --reach 0.8\n\n"
-        "Collisions are not checked: watch the motion in the simulator first.\n"
+        "Collisions are checked only with --contact: watch the motion in the simulator first.\n"
         "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
         "2 if the command line or the output file is refused.",
     )
@@ -159,6 +164,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     duration = 20.0 if options.duration is None else options.duration
     harmonics = 10 if options.harmonics is None else options.harmonics
     check_rate(options.rate, duration, harmonics)
+    check = _check_of(options)
     m, _ = mounted_robot(options)
     after = None if options.after is None else recorded(m, options, options.after, 0.0)[1]
     # one message for the random motions, then one per iteration
@@ -170,14 +176,33 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
             harmonics=harmonics,
             seed=0 if options.seed is None else options.seed,
             after=after,
+            check=check,
             progress=tell,
             **_limits(options),
         )
     check_informative(motion)
     both = "" if after is None else f", together with {options.after}"
     more = [f"condition number {motion.condition:.4g}{both}"]
-    text = _text(motion, motion.centre, more, options.output)
+    text = _text(motion, motion.centre, more, options.output, checked=check is not None)
     return text, lambda path: motion.write(path, options.rate)
+
+
+def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
+    """Return a check for collisions, if --contact asks for it, and take --contact out."""
+    from rbdyn_ros.control.collisions.self_collision import SelfCollision
+    from rbdyn_ros.identification.excitation.excite import dofs_of_joints
+
+    if not options.contact:
+        return None
+    m, _ = loaded_robot(options, options.robot)
+    options.contact = False
+    dofs = dofs_of_joints(m, options.joints)
+    collision = SelfCollision(m, dofs, CLEARANCE, links=True, world=True)
+
+    def check(path: Motion, centre: Array) -> None:
+        collision.check([path], centre, "the motion")
+
+    return check
 
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
@@ -211,7 +236,14 @@ def _limits(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _text(motion: Excitation | Sweeps, start: Array, more: list[str], path: Path) -> str:
+def _text(
+    motion: Excitation | Sweeps,
+    start: Array,
+    more: list[str],
+    path: Path,
+    *,
+    checked: bool = False,
+) -> str:
     rows = [f"{'joint':<24} {'from':>9} {'to':>9} {'speed':>9} {'accel.':>9} {'of effort':>9}"]
     for name, (low, high, fast, hard) in zip(motion.names, motion.peaks.T, strict=True):
         share = motion.effort_share[name]
@@ -220,6 +252,8 @@ def _text(motion: Excitation | Sweeps, start: Array, more: list[str], path: Path
     low, high = (" ".join(f"{x:.3f}" for x in corner) for corner in motion.box)
     held = ", ".join(f"{name} at {place:.4g}" for name, place in motion.held.items())
     place = " ".join(f"{x:.4g}" for x in start)
+    apart = f"links and obstacles stay {1e3 * CLEARANCE:g} mm apart"
+    safe = apart if checked else "collisions are not checked"
     return "\n".join(
         [
             *rows,
@@ -227,7 +261,7 @@ def _text(motion: Excitation | Sweeps, start: Array, more: list[str], path: Path
             f"starts and ends at rest at {place}",
             *([f"held: {held}"] if held else []),
             f"origins of links stay in a box from {low} to {high} m in the base link;",
-            "collisions are not checked: watch the motion in the simulator first",
+            f"{safe}: watch the motion in the simulator first",
             f"written to {path}: {motion.duration:g} s",
         ]
     )

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
+    PICTURE_FILE,
+    REFUSED,
+    ROBOT_FILE,
     USAGE,
     FileOf,
     add_package_dirs,
@@ -33,6 +37,7 @@ Examples:
   rbdyn replay run.mcap
   rbdyn replay run.mcap --film run.gif --from 1 --to 3 --fps 20
   rbdyn replay bag/ --robot arm.urdf
+  rbdyn replay run.mcap --against identified.urdf --figure free.png
 
 Films and the browser show the visual elements of the robot file, from the recording or from
 --robot.
@@ -50,6 +55,19 @@ def add_replay(commands: Commands) -> None:
     command.add_argument(
         "--fps", type=float, default=25.0, help="frames per second of the film (25)"
     )
+    command.add_argument(
+        "--against",
+        type=ROBOT_FILE,
+        metavar="ROBOT",
+        help="apply the recorded efforts to this robot and to the recorded one in simulation, and "
+        "print the position errors after 0.1, 0.5 and 2 s",
+    )
+    command.add_argument(
+        "--figure",
+        type=PICTURE_FILE,
+        metavar="PICTURE",
+        help="with --against: draw the positions to a .svg, .png or .pdf file",
+    )
     add_page(command)
     add_package_dirs(command)
     command.set_defaults(run=_replay)
@@ -60,6 +78,11 @@ def _replay(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 
+    if options.against is None and options.figure is not None:
+        print("rbdyn replay: --figure needs --against ROBOT", file=sys.stderr)
+        return USAGE
+    if options.against is not None:
+        return _against(options)
     if options.film is None:
         end_at_once()  # no file is open
     run_imports(options.imports)
@@ -74,6 +97,37 @@ def _replay(options: argparse.Namespace) -> int:
     if options.film is not None:
         return _film(run, options)
     return serve_page("replay", options, run.name, lambda server: _play(server, run, options))
+
+
+def _against(options: argparse.Namespace) -> int:
+    """Compare a recording with free simulations of the recorded robot and another one."""
+    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.identification.reports.free_motion import (
+        SUFFIXES,
+        draw_free_motion,
+        free_motion,
+        free_motion_text,
+    )
+    from rbdyn_ros.loading.load import load
+
+    run_imports(options.imports)
+    try:
+        if options.figure is not None:
+            check_writable(options.figure, "a picture", SUFFIXES)
+    except RbdynError as error:
+        return report_error("replay", error, USAGE)
+    run = recorded_run("replay", options)
+    if isinstance(run, int):
+        return run
+    try:
+        other = load(options.against)
+        found = {"recorded robot": free_motion(run.m, run), "against": free_motion(other, run)}
+        print(free_motion_text(found), end="")
+        if options.figure is not None:
+            draw_free_motion(run, found, options.figure)
+    except RbdynError as error:
+        return report_error("replay", error, REFUSED)
+    return DONE
 
 
 def _film(run: RecordedRun, options: argparse.Namespace) -> int:

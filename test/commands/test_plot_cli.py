@@ -159,3 +159,17 @@ def test_a_film_with_visuals_of_another_robot_shows_the_one_of_the_run(run_file,
     (finding,) = film_run(read_run(run_file), path, 2.0, looks=other)
     assert "stranger" in finding.message
     assert path.is_file()
+
+
+def test_a_recording_against_another_robot(run_file, tmp_path, capsys):
+    heavy, picture = tmp_path / "heavy.urdf", tmp_path / "free.png"
+    heavy.write_text(PENDULUM.replace('mass value="1"', 'mass value="2"'))
+    assert rbdyn("replay", run_file, "--against", heavy, "--figure", picture) == DONE
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[-1][0] == "swing"
+    assert float(rows[-1][1]) < 1e-9 < float(rows[-1][2])
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert rbdyn("replay", run_file, "--figure", picture) == USAGE
+    heavy.write_text(PENDULUM.replace("swing", "other"))
+    assert rbdyn("replay", run_file, "--against", heavy) == REFUSED
+    assert "other" in capsys.readouterr().err

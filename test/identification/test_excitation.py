@@ -9,7 +9,9 @@ from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.control.collisions.self_collision import SelfCollision
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
 from rbdyn_ros.identification.data.csv_files import read_table
 from rbdyn_ros.identification.data.motion import Motion, dof_names
 from rbdyn_ros.identification.equations.base import base_parameters, condition
@@ -326,3 +328,40 @@ def test_a_motion_shows_what_an_earlier_one_did_not(ur5):
     assert together(after) == pytest.approx(after.condition, rel=0.05)
     peaks = np.abs(after.peaks[2])
     assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that were not seen move
+
+
+PILLAR = """<robot name="pillar"><link name="base">
+<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="{x} {y} 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<link name="yaw"><inertial><mass value="1"/><origin xyz="0.3 0 0"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="hand"><inertial><mass value="1"/><origin xyz="0.5 0 0.1"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="1 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<joint name="turn" type="revolute"><parent link="base"/><child link="yaw"/><axis xyz="0 0 1"/>
+<limit lower="-2" upper="2" velocity="2" effort="50"/></joint>
+<joint name="roll" type="revolute"><parent link="yaw"/><child link="hand"/><axis xyz="1 0 0"/>
+<limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_motion_keeps_clear_of_obstacles(side):
+    # a hand on a circle of radius 1 and a pillar at 0.8 rad: the distance is a chord
+    text = PILLAR.format(x=np.cos(0.8), y=side * np.sin(0.8))
+    m = rb.load_urdf(text, contact=Contact())
+    arguments = {"harmonics": 3, "duration": 10.0, "centre": [0.0, 0.0]}
+    clear = SelfCollision(m, np.arange(2), 0.01)
+    motion = excite(
+        rb.load_urdf(text), **arguments, check=lambda path, qpos: clear.check([path], qpos)
+    )
+    free = excite(rb.load_urdf(text), **arguments)
+    angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
+    nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
+    assert nearest[1] < 0.1  # without a check it would touch
+    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with it, it comes near, but not too near
+    with refused(RbdynError, "self-collision"):  # even a small motion about this centre
+        excite(
+            rb.load_urdf(text),
+            **arguments | {"centre": [side * 0.75, 0.0]},
+            check=lambda path, qpos: clear.check([path], qpos),
+        )

@@ -152,14 +152,16 @@ def test_masses_stay_near_the_description_where_efforts_say_little():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_standard_deviations_are_honest(seed):
-    # prior and truth differ, efforts have noise, and drives have rotors, offsets and friction
+    # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, also by
+    # load, and the base leans
     truth = load("seven_dof_arm")
     rng = np.random.default_rng(seed)
     rotors, offset = rng.uniform(0.05, 0.3, truth.nv), rng.normal(0.0, 0.3, truth.nv)
-    real = truth.replaced(dof_armature=rotors)
+    rub = {"offset": offset, "by_load": rng.uniform(0.02, 0.1, truth.nv)}
+    real = tilted(truth.replaced(dof_armature=rotors), rng.normal(0.0, 0.02, 2))
     friction = rubbing(truth, seed)
-    motion = recorded(real, friction, seed, noise=0.05, samples=500, offset=offset)
-    found = identify(wrong(truth), motion, armature=True, offset=True)
+    motion = recorded(real, friction, seed, noise=0.05, samples=500, **rub)
+    found = identify(wrong(truth), motion, armature=True, offset=True, load=True, tilt=True)
     errors = [found.base_values - found.base.combination @ rb.inertial_parameters(truth)]
     errors += [
         found.friction.viscous - friction.viscous,
@@ -169,8 +171,8 @@ def test_standard_deviations_are_honest(seed):
     inside = np.abs(np.concatenate(errors)) <= 3.0 * std
     assert inside.mean() >= 0.95
     # and the efforts are right
-    other = recorded(real, friction, seed + 100, samples=200, offset=offset)
-    rest = validate(found.m, found.friction, other, found.offset)
+    other = recorded(real, friction, seed + 100, samples=200, **rub)
+    rest = validate(found.m, found.friction, other, found.offset, by_load=found.by_load)
     assert (rest.rms < 0.05 * other.effort.std(axis=0)).all()
 
 

@@ -40,11 +40,14 @@ from rbdyn_ros.identification.excitation.bounds import (
     effort_ratio,
 )
 from rbdyn_ros.identification.excitation.fourier import FEWEST_HARMONICS, MOST_HARMONICS, tables
-from rbdyn_ros.identification.excitation.search import Search, fine_count, of_robot
+from rbdyn_ros.identification.excitation.search import Check, Search, fine_count, of_robot
 from rbdyn_ros.model.model import Model
 
 #: Durations of a motion [s].
 SHORTEST, LONGEST = 0.1, 3600.0
+#: Points of the path that is checked for collisions: per second, and at least per period of the
+#: highest harmonic.
+CHECKED_RATE, CHECKED_POINTS = 20.0, 10.0
 #: Least number of points in a period of the highest harmonic.
 FEWEST_POINTS = 4.0
 
@@ -134,12 +137,13 @@ def excite(
     reach: ArrayLike = 1.5,
     effort_share: float = 0.7,
     after: Motion | None = None,
+    check: Check | None = None,
     progress: Progress | None = None,
 ) -> Excitation:
     """Return a motion for identification; equal arguments give equal motions.
 
-    Collisions of the arm with itself, a table or people are not checked. Watch the motion in the
-    simulator first, and reduce `reach` or move `centre` as needed.
+    Collisions are not checked without `check`, and those with people never. Watch the motion in
+    the simulator first, and reduce `reach` or move `centre` as needed.
 
     Args:
         m: the robot as far as it is known; gravity is m.opt.gravity.
@@ -159,6 +163,9 @@ def excite(
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
         after: an earlier motion of some of these joints; the new one shows what the earlier one
             did not, so that both together are well conditioned.
+        check: gets a path of the moving joints and the centre, and raises RbdynError if the path
+            is not allowed, such as one that collides; the motion is made smaller until it is.
+            None: all are allowed.
         progress: called with a message after every iteration.
 
     Raises:
@@ -179,6 +186,10 @@ def excite(
     check_held(rigid, bounds)
     search = Search(rigid, bounds, harmonics, period, after)
     coefficients = search.best(np.random.default_rng(seed), progress or silent)
+    if check is not None:
+        coefficients = search.clear_of(
+            coefficients, check, max(CHECKED_RATE, CHECKED_POINTS * harmonics / period)
+        )
     number = search.condition(coefficients)
     return _excitation(rigid, bounds, period, coefficients, number, effort_share)
 

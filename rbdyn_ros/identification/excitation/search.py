@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs
 from rbdyn_ros.identification.equations.base import base_parameters, condition
 from rbdyn_ros.identification.equations.iterations import Progress
@@ -24,6 +28,10 @@ ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
+#: Checks a path of the moving joints, the others at (nv,) positions, and raises RbdynError.
+Check = Callable[[Path, Array], None]
+#: Smallest part of a motion that is checked.
+LEAST_SHARE = 0.05
 #: Largest number of samples of an earlier motion.
 MOST_KNOWN = 2_000
 #: Margin for extrema between the fine samples.
@@ -51,7 +59,7 @@ class Search:
         period: float,
         after: Motion | None = None,
     ) -> None:
-        self.m, self.bounds = m, bounds
+        self.m, self.bounds, self.period = m, bounds, period
         self.shapes = rest_shapes(harmonics)
         coarse = np.linspace(0.0, period, COARSE, endpoint=False)
         self.coarse = tables(harmonics, period, coarse)
@@ -122,6 +130,26 @@ class Search:
         qvel, qacc = (of_dofs(m, dofs, one[rows]) for one in (after.qvel, after.qacc))
         found = self._weighted(torque_regressor(m, qpos, qvel, qacc), dofs)
         return np.asarray(np.linalg.qr(found / np.sqrt(len(rows)), mode="r"), np.float64)
+
+    def clear_of(self, coefficients: Array, check: Check, rate: float) -> Array:
+        """Scale a motion down around its centre until a check of its path accepts it.
+
+        Raises:
+            RbdynError: the check refuses even LEAST_SHARE of the motion.
+        """
+        share, n = 1.0, round(self.period * rate) + 1
+        points = tables(len(coefficients) // 2, self.period, np.linspace(0.0, self.period, n))
+        while True:
+            rows = points @ (share * coefficients)
+            rows[0] += self.bounds.centre[self.bounds.dofs]
+            try:
+                check(Path(np.linspace(0.0, self.period, n), *rows), self.bounds.centre)
+            except RbdynError:
+                if share < LEAST_SHARE:
+                    raise
+                share *= 0.9
+            else:
+                return share * coefficients
 
     def within_efforts(self, coefficients: Array) -> Array:
         """Scale a motion down around its centre until it meets the effort bounds."""
