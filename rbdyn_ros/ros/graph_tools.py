@@ -27,8 +27,10 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: Time to find a topic, a service or a subscriber, and to get an answer [s].
 WAIT = 10.0
-#: Time in which all topics of a graph are found [s].
-LOOK = 1.0
+#: Time in which all topics of a graph are found, and on a busy machine the first one [s].
+LOOK, LOOK_LONGER = 1.0, 5.0
+#: Topics of every node, so of our own.
+OWN = {"/parameter_events", "/rosout"}
 
 
 class RosGraph:
@@ -96,8 +98,10 @@ def graph() -> Iterator[RosGraph]:
 def topic_list() -> None:
     """Print the topics with their types."""
     with graph() as found:
-        end = time.monotonic() + LOOK
-        while time.monotonic() < end:
+        begun = time.monotonic()
+        while (gone := time.monotonic() - begun) < LOOK_LONGER:
+            if gone > LOOK and set(found.topics()) - OWN:
+                break
             found.spin(0.05)
         for name, kind in sorted(found.topics().items()):
             print(f"{name} [{kind}]")

@@ -13,9 +13,10 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live.clock import FASTER, SLOWER, Clock, next_speed, state_line
 from rbdyn_ros.view.live.forces import Pushes
-from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.hand import Hand, _strength
 from rbdyn_ros.view.live.history import OrderHistory
 from rbdyn_ros.view.live.joints import AMPLE, JointSliders, effort_range
+from rbdyn_ros.view.live.keys import Keys
 from rbdyn_ros.view.live.link import Cast
 
 
@@ -46,7 +47,7 @@ class Part:
     def on_update(self, call):
         self.calls.append(call)
 
-    on_click = on_update
+    on_click = on_trigger = on_update
 
     def act(self, client="somebody", **changes):
         vars(self).update(changes)
@@ -137,6 +138,45 @@ def test_a_button_does_what_its_word_says(m):
         row.act(value="Pause")
         clock.pause(None)  # by the key
     assert asked == [False, True, True, False, True, False]
+
+
+def test_a_robot_that_left_the_picture_is_said_and_followed():
+    server, seen = Server(), np.array([2.0, 0.0, 0.5])
+
+    class Camera(SimpleNamespace):
+        """As viser's: what it looks at moves with its position."""
+
+        def __setattr__(self, name, value):
+            if name == "position":
+                self.look_at = self.look_at + value - self.position
+            super().__setattr__(name, np.array(value))
+
+    start = np.array([3.0, 0.0, 0.5])
+    server.initial_camera = SimpleNamespace(position=start, look_at=np.zeros(3))
+    camera = Camera(look_at=np.zeros(3))
+    vars(camera)["position"] = start
+    server.get_clients = lambda: {1: SimpleNamespace(camera=camera)}
+    keys = Keys(server, {})
+    (lost,) = (part for label, part in server.parts.items() if "left the picture" in label)
+    for centre, is_lost in ((np.zeros(3), False), (seen, False), (-100.0 * seen, True)):
+        keys.put(centre)
+        assert lost.visible == is_lost
+        assert not camera.look_at.any()
+    keys.follow.value = True
+    keys.put(-100.0 * seen)
+    assert not lost.visible
+    assert camera.look_at == pytest.approx(-100.0 * seen)
+    assert camera.position == pytest.approx(start - 100.0 * seen)
+    keys.put(-101.0 * seen)  # it moves along
+    assert camera.look_at == pytest.approx(-101.0 * seen)
+
+
+def test_noise_of_a_force_has_no_digits(m):
+    still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
+    for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
+        xfrc = np.zeros((m.nbody, 6))
+        xfrc[body, 1] = force
+        assert _strength(replace(still, xfrc=xfrc), body, turns=False) == text
 
 
 def test_the_history_lists_what_was_ordered(m):

@@ -28,6 +28,8 @@ TURN = 0.2
 #: Largest angle by which a drag turns a link [rad]; the spring knows no full turns.
 MOST_TURN = 2.5
 COLOR = (213, 94, 0)
+#: A smaller force or torque is shown as 0 [N], [N m]: rounding errors have no digits to read.
+LEAST = 1e-6
 
 #: Takes the link, a point in its frame, the goal and the duration; returns a refusal or "".
 Pull = Callable[[str, Sequence[float], Sequence[float], float], str]
@@ -220,4 +222,5 @@ def _strength(instant: Instant, body: int, turns: bool) -> str:
     if instant.xfrc is None or body >= len(instant.xfrc):
         return ""
     wrench = instant.xfrc[body, 3:] if turns else instant.xfrc[body, :3]
-    return f"{np.linalg.norm(wrench):.3g} {'N m' if turns else 'N'}"
+    size = float(np.linalg.norm(wrench))
+    return f"{size if size > LEAST else 0.0:.3g} {'N m' if turns else 'N'}"

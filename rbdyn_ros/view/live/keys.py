@@ -29,6 +29,12 @@ HINT = (
     '<div style="padding: 0 0.75em; font-size: 0.85em; opacity: 0.8">'
     "Drag a link to pull it, with Shift to turn it. Key H: help.</div>"
 )
+LOST = (
+    '<div style="padding: 0 0.75em; font-size: 0.85em; font-weight: 600">'
+    "The robot has left the picture: key F follows it, R resets.</div>"
+)
+#: A robot this far from what a camera looks at, over the camera's distance, has left the picture.
+FAR = 1.5
 #: Names of keys on the sheet, where viser's are others.
 NAMES = {"arrowright": "right arrow"}
 #: The camera follows motions larger than this part of its distance.
@@ -60,6 +66,7 @@ class Keys:
             "Follow", initial_value=False, hint="the camera moves with the robot (key F)"
         )
         server.gui.add_html(HINT)
+        self._lost: Any = server.gui.add_html(LOST, visible=False)
         self._rows: list[tuple[str, str]] = []
         self._sheets: dict[int, Any] = {}
         for key, (label, act) in actions.items():
@@ -81,16 +88,25 @@ class Keys:
         self.follow.value = not self.follow.value
 
     def put(self, centre: Array) -> None:
-        """Move the cameras with the centre (3,) of the robot, if they follow it."""
-        moved = centre - self._centre
+        """Move the cameras with the centre (3,) of the robot, if they follow it.
+
+        Where it has left the picture it comes back to the middle; without *Follow* the panel
+        says so.
+        """
+        moved, start = centre - self._centre, self._server.initial_camera
         self._centre = np.array(centre)
-        if not self.follow.value:
+        follows = bool(self.follow.value)
+        lost = not follows and _is_far(start, centre)
+        if self._lost.visible != lost:
+            self._lost.visible = lost
+        if not follows:
             return
         for client in self._server.get_clients().values():
             camera = client.camera
             away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
-            if np.linalg.norm(moved) > LEAST_MOTION * away:
-                camera.position = np.asarray(camera.position) + moved  # look_at moves along
+            way = centre - np.asarray(camera.look_at) if _is_far(camera, centre) else moved
+            if np.linalg.norm(way) > LEAST_MOTION * away:
+                camera.position = np.asarray(camera.position) + way  # look_at moves along
 
     def _look_from(self, way: Array, event: Any) -> None:
         if event.client is None:
@@ -116,6 +132,13 @@ class Keys:
             if GUIDE.is_file():
                 gui.add_button("Guide to this page").on_click(partial(_show_guide, gui))
             gui.add_button("Close").on_click(lambda _: self._show_help(event))
+
+
+def _is_far(camera: Any, centre: Array) -> bool:
+    """Return whether the centre (3,) of a robot has left the picture of a camera."""
+    target = np.asarray(camera.look_at)
+    away = np.linalg.norm(np.asarray(camera.position) - target)
+    return bool(np.linalg.norm(centre - target) > FAR * away)
 
 
 def _show_guide(gui: viser.GuiApi, _: Any) -> None:
