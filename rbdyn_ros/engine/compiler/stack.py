@@ -48,7 +48,8 @@ def _compile(function: Callable[[int, int], Any], element: types.Type) -> None:
     def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         rows, columns = (size.literal_value for size in signature.args)
         kind = context.get_data_type(element)
-        place = cgutils.alloca_once(builder, ir.ArrayType(kind, rows * columns))
+        with builder.goto_entry_block():  # Numba's alloca_once would fill it with zeros
+            place = builder.alloca(ir.ArrayType(kind, rows * columns))
         array = make_array(array_type)(context, builder)
         populate_array(
             array,
