@@ -228,7 +228,8 @@ def _with_geometries(m: rb.Model, urdf: str) -> Any:
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[9, 9, 1], contype=1, conaffinity=0
     )
     for g in range(m.ngeommoving):
-        _add_geometry(spec, m, g)
+        body = spec.body(m.body_names[m.geom_bodyid[g]])
+        add_geometry(spec, body, m, g, contype=0, conaffinity=1)
     for g, h in m.push_geom.tolist():
         if max(g, h) < m.ngeommoving:
             friction = [min(m.geom_friction[[g, h]])] * 2 + [0.0] * 3
@@ -247,10 +248,11 @@ def _free_root(tree: ET.Element) -> None:
     ET.SubElement(joint, "child", link=root)
 
 
-def _add_geometry(spec: Any, m: rb.Model, g: int) -> None:
-    body = spec.body(m.body_names[m.geom_bodyid[g]])
-    what: dict[str, Any] = {"name": f"g{g}", "contype": 0, "conaffinity": 1, "density": 0.0}
-    friction = [m.geom_friction[g], 0.0, 0.0]
+def add_geometry(spec: Any, body: Any, m: rb.Model, g: int, **groups: int) -> None:
+    """Add a geometry of ours, of any kind but a height field, to a body of MuJoCo's."""
+    what: dict[str, Any] = {"name": f"g{g}", "density": 0.0, **groups}
+    # where a geometry of ours leaves friction to the other one, MuJoCo takes the larger
+    friction = [m.geom_friction[g] if np.isfinite(m.geom_friction[g]) else 0.0, 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]
         corners = m.vert_pos[first : first + m.geom_vertnum[g]] @ m.geom_mat[g].reshape(3, 3).T
@@ -262,5 +264,6 @@ def _add_geometry(spec: Any, m: rb.Model, g: int) -> None:
     quat = np.empty(4)
     mujoco.mju_mat2Quat(quat, m.geom_mat[g])
     kind = mujoco.mjtGeom(int(m.geom_type[g]))
-    place = {"pos": m.geom_pos[g], "quat": quat, "size": m.geom_size[g]}
+    size = (9.0, 9.0, 1.0) if kind == mujoco.mjtGeom.mjGEOM_PLANE else m.geom_size[g]
+    place = {"pos": m.geom_pos[g], "quat": quat, "size": size}
     body.add_geom(type=kind, friction=friction, **place, **what)
