@@ -12,6 +12,7 @@ BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "robots, boxes and a grasp at rest, against MuJoCo in turns",
+    "motion": "robots that walk, piles that fall, a grasp: whole runs, against MuJoCo in turns",
     "flight": "bodies that tumble, bounce and collide: energy, momentum, cost by integrator",
     "falls": "a humanoid that falls: steps whose contact forces do not converge, and passes",
     "simbenchmark": "errors of rolling, stacked and bouncing balls and of ANYmal, as published",

@@ -21,7 +21,7 @@ def mirror(m: rb.Model) -> Any:
     spec = mujoco.MjSpec()
     spec.option.timestep, spec.option.gravity = m.opt.timestep, m.opt.gravity
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
-    spec.compiler.balanceinertia = True
+    spec.compiler.balanceinertia, spec.compiler.degree = True, False
     bodies = [spec.worldbody]
     for i in range(1, m.nbody):
         bodies.append(_add_body(m, i, bodies[m.body_parentid[i]]))
