@@ -43,6 +43,7 @@ NAMES = (
         "table",
     ),
     *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "box", "data"),
+    "ur_box",
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

@@ -338,7 +338,7 @@ class UrRobot:
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v are the last right ones."""
+        """Stop joints that could not brake before their limits; x and v are the last right."""
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
