@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.control_box.box import ControlBox, WireFaults
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.sensing import MeasuredArm
-from rbdyn_ros.control_box.sockets import LARGE_PIECE, Hub, Peer
+from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.dashboard import DASHBOARD_PORT, DashboardSession
 from rbdyn_ros.control_box.ur.programs import start_program
@@ -32,7 +32,7 @@ SCRIPT_PORTS = (30001, 30002, 30003)
 RETRANSMIT = 0.2
 #: Largest piece of a client's inputs that is read in one cycle [bytes].
 RTDE_PIECE = 4096
-_Bytes = tuple[Peer[RtdeSession], bytes]
+_Bytes = tuple[ClientLink[RtdeSession], bytes]
 
 
 class UrBox(ControlBox):
@@ -139,7 +139,8 @@ class UrBox(ControlBox):
         return found
 
     def _idles(self) -> bool:
-        return self.robot.rests
+        arrives = not (self._states.is_empty and self._commands.is_empty)
+        return self.robot.rests and (not arrives or self._commands.faults.dead)
 
     def _stand(self) -> bool:
         stood = False
