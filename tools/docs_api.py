@@ -95,7 +95,8 @@ GROUPS = (
     ),
     Group(
         "Control boxes",
-        "Arms for unmodified clients: [control_box.md](../guides/control_box.md).",
+        "Arms for unmodified clients: [Franka](../guides/control_box.md), "
+        "[Universal Robots](../guides/ur_box.md).",
         ("control_box",),
     ),
     Group(

@@ -5,13 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from rbdyn_ros.control_box.franka.limits import FR3, PANDA, InterfaceLimits
 from rbdyn_ros.control_box.franka.packets import ENTRIES, ERRORS
+from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
+from rbdyn_ros.control_box.ur.statements import CALLS
+from rbdyn_ros.control_box.ur.variables import LISTED, LISTED_INPUTS
 
 HEAD = """\
-# Control box of Franka's arms
+# Control boxes
 
-What `rbdyn sim --box franka` and `rb.BoxedArm` simulate of the Franka Control Interface, and what they do not. [Test your libfranka program](../guides/control_box.md) shows how to use them. Written by `python tools/docs.py`.
+What `rbdyn sim --box` and `rb.BoxedArm` simulate of the control boxes of real arms, and what they do not. Guides: [Franka](../guides/control_box.md), [Universal Robots](../guides/ur_box.md). Written by `python tools/docs.py`.
+
+## Franka
+
+The Franka Control Interface, `--box franka`:
 
 | part | |
 |---|---|
@@ -50,6 +59,66 @@ def _limits(limits: InterfaceLimits) -> str:
     return "\n".join([f"| {limits.name} | limits |", "|---|---|", *lines])
 
 
+UR = """\
+## Universal Robots
+
+The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
+
+| part | |
+|---|---|
+| arms | joints `...shoulder_pan_joint`, `...shoulder_lift_joint`, `...elbow_joint`, `...wrist_1_joint` to `...wrist_3_joint` in one chain on a fixed base; `base` and `tool0` beside them are the frames of the controller |
+| RTDE | TCP 30004, versions 1 and 2, at most 500 Hz, 8 clients; each input has one client |
+| dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; programs of the controller are not played |
+| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE |
+| states at 30001 to 30003 | absent |
+| `external_control.urscript` of ur_client_library, ur_robot_driver | absent |
+| movej, movel | trapezoids of the speed of the leading joint or the tool; blends end in a stop; a joint moves at most as fast as the slowest limit |
+| servoj | the desired joints follow q'' = gain (command - (q + lookahead_time q')), the vendor's words as a law |
+| speedj, speedl, stopj, stopl | the speed changes by the acceleration |
+| force mode | the speed of a compliant axis is proportional to the missing force, with a time constant of 30 ms; types 1 to 3; limits of other axes have no effect |
+| direct torque | the box adds gravity; friction is not compensated |
+| freedrive | gravity is compensated, with a small drag; springs hold locked axes |
+| joints | springs of 100 rad/s with the dynamics fed forward; the payload of the client counts |
+| payload | at the start, what hangs behind `tool0` in the robot file; `setPayload` replaces it |
+| protective stop | a joint that could not brake at 8 rad/s^2 before its limit, or exceeds its speed; 150 N at the tool; 0.1 rad between a joint and where it should be. The program ends; it is unlocked after 5 s |
+| emergency stop | service `~/user_stop`: the power is off after it |
+| a client that leaves | its program goes on, as the vendor's does, unless its watchdog stops it |
+| rotors | joints without a rotor inertia in the robot file get 0.1 kg m^2 (MuJoCo Menagerie) |
+| absent | safety planes, reduced mode, tool communication, Modbus, PROFINET, EtherNet/IP, PolyScope X, interpolated URScript |
+
+xArm is not simulated.
+"""
+
+
+def _table(head: str, rows: Iterable[Sequence[str]]) -> str:
+    columns = head.count("|") - 1
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, "|" + "---|" * columns, *lines])
+
+
+def _ur() -> list[str]:
+    outputs = [(f"`{v.name}`", v.type, v.fidelity, v.meaning) for v in LISTED]
+    inputs = [(f"`{v.name}`", v.type, v.meaning) for v in LISTED_INPUTS]
+    commands = {k: (name, "no") for k, (name, _) in STREAMED.items()}
+    commands |= {k: (name, "yes") for k, (name, _) in COMMANDS.items()}
+    numbers = [(str(k), *commands[k]) for k in sorted(commands)]
+    return [
+        UR,
+        "## RTDE outputs",
+        "Beside these all registers, of inputs too. Other names are answered by NOT_FOUND.",
+        _table("| variable | type | | meaning |", outputs),
+        "## RTDE inputs",
+        "Beside these the registers 0 to 47 of integers and doubles, and 128 bits. A number that is not finite is ignored, with its whole package.",
+        _table("| variable | type | meaning |", inputs),
+        "## Commands of ur_rtde",
+        _table("| number | command | the client waits |", numbers),
+        "## Calls of URScript",
+        "In a program of one line, or in a row of lines between `def name():` and `end`, with numbers as arguments: "
+        + ", ".join(f"`{name}`" for name in CALLS)
+        + ".",
+    ]
+
+
 def box_page() -> str:
     """Return the page."""
     fields = [f"| `{e.name}` | {e.fidelity} | {e.meaning} |" for e in ENTRIES]
@@ -64,5 +133,6 @@ def box_page() -> str:
         "From the vendor's [specifications](https://frankarobotics.github.io/docs/control_parameters.html). Positions, and efforts, are limited by the robot file.",
         _limits(PANDA),
         _limits(FR3),
+        *_ur(),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

@@ -34,6 +34,7 @@ Examples:
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim ur.urdf.xacro name:=ur ur_type:=ur5e  with arguments of the xacro file
   rbdyn sim panda --box franka                    an arm that clients of libfranka move
+  rbdyn sim ur5 --box ur                          an arm that clients of ur_rtde move
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
@@ -64,8 +65,8 @@ def add_sim(commands: Commands) -> None:
     command.add_argument(
         "--box",
         action="append",
-        metavar="[ROBOT/]franka[@ADDRESS]",
-        help="a control box, to which clients of libfranka connect; once for each arm",
+        metavar="[ROBOT/]KIND[@ADDRESS]",
+        help="a control box, franka or ur, for clients of its vendor; once for each arm",
     )
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")

@@ -2,6 +2,8 @@
 """Control boxes of real arms, simulated: unmodified clients of a vendor connect to them.
 
 - wire, sockets: packets between a client and a box, with seeded faults
-- franka: the box of Franka's arms, from packets up to the servers
+- links, arm, paths, laws, sensing: the arm that a box moves and measures
 - box: the thread that connects a box with a loop
+- franka, ur: the boxes of two vendors, from their packets up to their servers
+- boxes: from names to running boxes
 """

@@ -233,7 +233,7 @@ class BoxedArm:
 
     Args:
         source: a robot or a scene, as for `rb.load`.
-        boxes: names of its boxes, such as franka@127.0.0.2 or left/franka; None: those of the
+        boxes: names of its boxes, such as ur, franka@127.0.0.2 or left/franka; None: those of the
             scene file, or franka.
         time_mode: lockstep: time waits for the client; realtime.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.

@@ -64,7 +64,7 @@ class Gone(Exception):  # noqa: N818 - no error: clients come and go
     """A client has left, or must leave; the message completes `the client ...`."""
 
 
-class Peer(Generic[S]):
+class ClientLink(Generic[S]):
     """The connection of a client; it never waits.
 
     Attributes:
@@ -173,7 +173,7 @@ class Endpoint(End):
     ) -> None:
         self.server, self._name, self._log = server, name, log
         self._where = (address, port)
-        self._peer: Peer[Server] | None = None
+        self._peer: ClientLink[Server] | None = None
         self._listener = opened(name, socket.SOCK_STREAM, address, port)
         self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
         self._listener.listen(4)
@@ -242,7 +242,7 @@ class Endpoint(End):
             )
             client.close()
             return
-        self._peer = Peer(client, where, self.server)
+        self._peer = ClientLink(client, where, self.server)
         self.server.open()
         self._log(f"{self._name}: a client connects from {where[0]}")
 
@@ -294,7 +294,7 @@ class Hub(End, Generic[S]):
         piece: int = PIECE,
     ) -> None:
         self._make, self._name, self._log, self._piece = make, name, log, piece
-        self.peers: list[Peer[S]] = []
+        self.peers: list[ClientLink[S]] = []
         self._listener = opened(name, socket.SOCK_STREAM, address, port)
         self._listener.listen(MOST_CLIENTS)
 
@@ -308,21 +308,21 @@ class Hub(End, Generic[S]):
         """Whether there is a client."""
         return bool(self.peers)
 
-    def receive(self) -> list[tuple[Peer[S], bytes]]:
+    def receive(self) -> list[tuple[ClientLink[S], bytes]]:
         """Accept clients, and return what came from each; never wait."""
         self._accept()
         ready = [peer for peer in self.peers if not peer.session.is_full]
         came = [(peer, self._received(peer)) for peer in ready]
         return [item for item in came if item[1]]
 
-    def _received(self, peer: Peer[S]) -> bytes:
+    def _received(self, peer: ClientLink[S]) -> bytes:
         try:
             return peer.receive(self._piece)
         except Gone as gone:
             self._leave(peer, str(gone))
             return b""
 
-    def pass_on(self, peer: Peer[S], data: bytes) -> None:
+    def pass_on(self, peer: ClientLink[S], data: bytes) -> None:
         """Give a client's bytes to its session, and send the answers."""
         if peer not in self.peers:
             return  # it left while they were on the wire
@@ -338,7 +338,7 @@ class Hub(End, Generic[S]):
         for peer in [*self.peers]:
             self._flush(peer)
 
-    def _flush(self, peer: Peer[S]) -> None:
+    def _flush(self, peer: ClientLink[S]) -> None:
         try:
             peer.flush()
         except Gone as gone:
@@ -356,7 +356,7 @@ class Hub(End, Generic[S]):
             )
             client.close()
             return
-        self.peers.append(Peer(client, where, self._make()))
+        self.peers.append(ClientLink(client, where, self._make()))
         self._log(f"{self._name}: a client connects from {where[0]}")
 
     def hang_up(self, why: str) -> None:
@@ -364,7 +364,7 @@ class Hub(End, Generic[S]):
         for peer in [*self.peers]:
             self._leave(peer, f"is disconnected: {why}")
 
-    def _leave(self, peer: Peer[S], why: str) -> None:
+    def _leave(self, peer: ClientLink[S], why: str) -> None:
         peer.socket.close()
         self.peers.remove(peer)
         self._log(f"{self._name}: the client {why}")

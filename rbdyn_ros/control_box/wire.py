@@ -94,6 +94,11 @@ class WireLine(Generic[P]):
         self._way = [item for item in self._way if item[0] > tick]
         return [packet for _, _, packet in sorted(here, key=lambda item: -item[1])]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no packet is under way."""
+        return not self._way
+
     def clear(self) -> None:
         """Forget packets under way."""
         self._way.clear()

@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.ur.moves import (
     ServoJoints,
     SpeedJoints,
     SpeedLine,
-    Stop,
+    StopMove,
 )
 from rbdyn_ros.description.source import read
 
@@ -103,7 +103,7 @@ def test_movel_is_a_line_at_its_speed(course, arm):
 
 def test_stopj_falls_in_a_line(course):
     course.joints.v = np.array([0.5, -0.25, 0.0, 0.0, 0.0, 0.1])
-    x, v = run(Stop(2.0, of_tool=False), course)
+    x, v = run(StopMove(2.0, of_tool=False), course)
     assert len(x) == pytest.approx(0.5 / 2.0 / DT, abs=2)
     assert x[-1] - READY == pytest.approx(np.array([0.5, -0.25, 0, 0, 0, 0.1]) / 8.0, abs=1e-3)
     assert np.diff(v[:-1, 0]) == pytest.approx(-2.0 * DT, abs=1e-9)
@@ -114,7 +114,7 @@ def test_stopl_slows_the_tool(course):
     J = course.arm.tool_jacobian(course.joints.x, course.F_T)
     twist = J @ course.joints.v
     speed = max(np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:]))
-    x, _ = run(Stop(1.0, of_tool=True), course)
+    x, _ = run(StopMove(1.0, of_tool=True), course)
     assert len(x) == pytest.approx(speed / DT, rel=0.05)
 
 

@@ -73,7 +73,7 @@ def streams():
         wave = 0.1 * np.sin(np.pi * k / 200) ** 2
         c.servoJ(np.add(start, [0, 0, 0, 0, 0, wave]).tolist(), 0.5, 0.5, 0.002, 0.1, 300)
     c.servoStop()
-    found = {"servoj": (settled(state) - start).tolist()}
+    found = {"servoj": (settled(state) - start).tolist(), "goal": state.getTargetQ()}
     start = settled(state)
     for _ in range(250):
         c.speedJ([0, 0, 0, 0, 0, 0.2], 1.0, 0.002)

@@ -42,18 +42,8 @@ NAMES = (
         "materials",
         "table",
     ),
-    *(
-        "model",
-        "recording",
-        "sensors",
-        "actuators",
-        "trial",
-        "state",
-        "parameters",
-        "box",
-        "data",
-        "policy",
-    ),
+    *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "box", "data"),
+    *("ur_box", "policy"),
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

@@ -27,7 +27,7 @@ import numpy as np
 import yaml
 
 import rbdyn_ros as rb
-from fuzz import boxes, laws
+from fuzz import boxes, laws, ur_box
 from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.actuators.reader import read_actuators_text
 from rbdyn_ros.control.arm.arm import Arm
@@ -548,6 +548,7 @@ TARGETS = {
         files("config/arm_controller.yaml", "config/simulator.yaml"), fuzz_parameters
     ),
     "box": Target(boxes.seeds, boxes.fuzz_box),
+    "ur_box": Target(ur_box.seeds, ur_box.fuzz_ur_box),
     "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
     "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
     "laws": Target(laws.seeds, laws.fuzz_laws),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -10,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.control_box.box import ControlBox, WireFaults
+from rbdyn_ros.control_box.box import AGAIN, ControlBox, WireFaults
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.sensing import MeasuredArm
-from rbdyn_ros.control_box.sockets import LARGE_PIECE, Hub, Peer
+from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.dashboard import DASHBOARD_PORT, DashboardSession
 from rbdyn_ros.control_box.ur.programs import start_program
@@ -32,7 +33,8 @@ SCRIPT_PORTS = (30001, 30002, 30003)
 RETRANSMIT = 0.2
 #: Largest piece of a client's inputs that is read in one cycle [bytes].
 RTDE_PIECE = 4096
-_Bytes = tuple[Peer[RtdeSession], bytes]
+_State = tuple[ClientLink[RtdeSession], bytes]
+_Bytes = tuple[Hub[Any], ClientLink[Any], bytes]
 
 
 class UrBox(ControlBox):
@@ -81,7 +83,8 @@ class UrBox(ControlBox):
                 hub.close()
             raise
         seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
-        self._states, self._commands = (WireLine[_Bytes](seed, k, number, again) for k in (0, 1))
+        self._states = WireLine[_State](seed, 0, number, again)
+        self._commands = WireLine[_Bytes](seed, 1, number, again)
         self._came = False
         self._free_since = 0.0, 0
 
@@ -104,7 +107,7 @@ class UrBox(ControlBox):
 
     @property
     def wire(self) -> WireFaults:
-        """The faults of the wire of RTDE; they may be set at any time."""
+        """The faults of the wire; they may be set at any time."""
         return WireFaults(self._states.faults, self._commands.faults)
 
     @wire.setter
@@ -127,7 +130,13 @@ class UrBox(ControlBox):
         self._rtde.flush()
         return True
 
-    def _packets(self) -> list[_Bytes]:
+    def _repeat(self) -> None:
+        if not self._states.faults.dead:
+            for peer, data in self._packets():
+                peer.session.push(data)
+        self._rtde.flush()
+
+    def _packets(self) -> list[_State]:
         """Return the packets of a cycle; a client that does not read gets none."""
         texts, self.robot.messages = self.robot.messages, []
         found = []
@@ -139,7 +148,7 @@ class UrBox(ControlBox):
         return found
 
     def _idles(self) -> bool:
-        return self.robot.rests
+        return self.robot.rests and (self._commands.is_empty or self._commands.faults.dead)
 
     def _stand(self) -> bool:
         stood = False
@@ -147,21 +156,22 @@ class UrBox(ControlBox):
             if not (self._idles() and all(peer.idle for peer in self._peers)):
                 break
             stood = True
+            for peer, data in self._states.arrived(sys.maxsize):
+                peer.session.push(data)
             self._exchange(STEP)
             if not self._idles():
                 break
             self.robot.clock += STEP
-            if not self._states.faults.dead:
-                for peer, data in self._packets():
-                    peer.session.push(data)
-            for hub in self._hubs:
-                hub.flush()
+            self._repeat()
         return stood
 
     def _exchange(self, timeout: float, tick: int | None = None) -> None:
-        until = time.monotonic() + timeout
+        until, again = time.monotonic() + timeout, time.monotonic() + AGAIN
         while True:
-            self._wait(until - time.monotonic())
+            self._wait(min(until, again) - time.monotonic())
+            if time.monotonic() >= again:  # a client that gets no state for long disconnects
+                self._repeat()
+                again += AGAIN
             came = self._listens() and self._serve_all(tick)
             ended = self._ended.is_set() or not self._rtde.connected
             if came or ended or time.monotonic() >= until:
@@ -170,21 +180,22 @@ class UrBox(ControlBox):
             self._keep_pace(tick)
 
     def _serve_all(self, tick: int | None) -> bool:
-        """Serve all clients; return whether RTDE brought something."""
-        # a program must see the registers that its client wrote before it
-        others = [(hub, hub.receive()) for hub in self._hubs[1:]]
+        """Serve all clients; return whether RTDE brought something.
+
+        A program must see the registers that its client wrote before it: RTDE is read last, and
+        comes first.
+        """
+        others = [(hub, *found) for hub in self._hubs[1:] for found in hub.receive()]
         before = int(self.robot.signals.written.sum())
         for peer in [peer for peer in self._rtde.peers if peer.session.is_full]:
             self._rtde.pass_on(peer, b"")
-        came = self._rtde.receive()
-        for item in came:
+        came = [(self._rtde, *found) for found in self._rtde.receive()]
+        for hub, peer, data in (*came, *others):
             if tick is None and not self._commands.faults.dead:
-                self._rtde.pass_on(*item)
-            else:
-                self._commands.send(self._tick if tick is None else tick, item)
-        for hub, found in others:
-            for peer, data in found:
                 hub.pass_on(peer, data)
+            else:
+                self._commands.send(self._tick if tick is None else tick, (hub, peer, data))
+        for hub in self._hubs[1:]:
             hub.flush()
         return bool(came) or int(self.robot.signals.written.sum()) != before
 
@@ -200,8 +211,8 @@ class UrBox(ControlBox):
             time.sleep(max(0.0, min(due - time.monotonic(), STEP)))
 
     def _act(self, tick: int) -> list[Torques]:
-        for peer, data in self._commands.arrived(tick):
-            self._rtde.pass_on(peer, data)
+        for hub, peer, data in self._commands.arrived(tick):
+            hub.pass_on(peer, data)
         return [self.robot.act()]
 
 

@@ -8,14 +8,15 @@ docs/reference/control_box.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.arm import pose_from, pose_of
+from rbdyn_ros.control_box.ur.command_queue import CommandQueue, Step
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
-from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine, UntilContact
+from rbdyn_ros.control_box.ur.moves import ServoJoints, SpeedJoints, SpeedLine, UntilContact
+from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import Call
 from rbdyn_ros.control_box.ur.statements import (
     CALLS,
@@ -26,56 +27,50 @@ from rbdyn_ros.control_box.ur.statements import (
     set_tool,
 )
 
-if TYPE_CHECKING:
-    from rbdyn_ros.control_box.ur.control_script import ControlScript
-    from rbdyn_ros.control_box.ur.robot import UrRobot
-
 #: A step of the controller, as programs see it [s].
 STEP_TIME = 2e-3
 #: Gains of servoj and its lookahead [s], as the vendor allows.
 GAINS, LOOKAHEADS = (100.0, 2000.0), (0.03, 0.2)
 #: Speeds below this are at rest for is_steady [rad/s].
 STEADY = 1e-2
-#: A step of a queue: it returns the motion that must end before the next one.
-Step = Callable[["UrRobot"], Move | None]
 
 
 # moves
 
 
-def _speeds(s: ControlScript, r: UrRobot) -> tuple[float, float]:
+def _speeds(s: CommandQueue, r: UrRobot) -> tuple[float, float]:
     return s.register(r, 6), s.register(r, 7)
 
 
-def _movej(s: ControlScript, r: UrRobot) -> None:
+def _movej(s: CommandQueue, r: UrRobot) -> None:
     _move_joints(s, r, s.six(r))
 
 
-def _move_joints(s: ControlScript, r: UrRobot, q: Array) -> None:
+def _move_joints(s: CommandQueue, r: UrRobot, q: Array) -> None:
     v, a = _speeds(s, r)
     s.goal = pose_of(r.arm.tool_pose(q, r.F_T))
     s.move(r, lambda r: joint_move(r, q, v, a))
 
 
-def _movej_ik(s: ControlScript, r: UrRobot) -> None:
+def _movej_ik(s: CommandQueue, r: UrRobot) -> None:
     _move_joints(s, r, joints(r, pose_from(s.six(r))))
 
 
-def _movel(s: ControlScript, r: UrRobot) -> None:
+def _movel(s: CommandQueue, r: UrRobot) -> None:
     _move_line(s, r, pose_from(s.six(r)))
 
 
-def _move_line(s: ControlScript, r: UrRobot, T: Array) -> None:
+def _move_line(s: CommandQueue, r: UrRobot, T: Array) -> None:
     v, a = _speeds(s, r)
     s.goal = pose_of(T)
     s.move(r, lambda r: line_move(r, T, v, a))
 
 
-def _movel_fk(s: ControlScript, r: UrRobot) -> None:
+def _movel_fk(s: CommandQueue, r: UrRobot) -> None:
     _move_line(s, r, r.arm.tool_pose(s.six(r), r.F_T))
 
 
-def _move_path(s: ControlScript, r: UrRobot) -> None:
+def _move_path(s: CommandQueue, r: UrRobot) -> None:
     def run(call: Call) -> Step:
         if call.name == "signal_async_progress":
             return lambda r: s.progress(r, int(call.number("value", 0, 0.0)))
@@ -84,54 +79,54 @@ def _move_path(s: ControlScript, r: UrRobot) -> None:
     s.do(r, [run(call) for call in s.path], asynchronous=s.number(r, 1) == 1)
 
 
-def _stopj(s: ControlScript, r: UrRobot) -> None:
+def _stopj(s: CommandQueue, r: UrRobot) -> None:
     s.halt(r, s.register(r, 0), of_tool=False, asynchronous=s.number(r, 1) == 1)
 
 
-def _stopl(s: ControlScript, r: UrRobot) -> None:
+def _stopl(s: CommandQueue, r: UrRobot) -> None:
     s.halt(r, s.register(r, 0), of_tool=True, asynchronous=s.number(r, 1) == 1)
 
 
-def _speed_stop(s: ControlScript, r: UrRobot) -> None:
+def _speed_stop(s: CommandQueue, r: UrRobot) -> None:
     s.halt(r, s.register(r, 0), of_tool=isinstance(r.motion, SpeedLine))
 
 
-def _servo_stop(s: ControlScript, r: UrRobot) -> None:
+def _servo_stop(s: CommandQueue, r: UrRobot) -> None:
     s.halt(r, s.register(r, 0), of_tool=True)
 
 
-def _servoj(s: ControlScript, r: UrRobot) -> None:
+def _servoj(s: CommandQueue, r: UrRobot) -> None:
     _servo(s, r, s.six(r))
 
 
-def _servol(s: ControlScript, r: UrRobot) -> None:
+def _servol(s: CommandQueue, r: UrRobot) -> None:
     _servo(s, r, joints(r, pose_from(s.six(r))))
 
 
-def _servo(s: ControlScript, r: UrRobot, q: Array) -> None:
+def _servo(s: CommandQueue, r: UrRobot, q: Array) -> None:
     motion = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()
     lasts, lookahead, gain = (s.register(r, k) for k in (8, 9, 10))
     motion.take(q, lasts, float(np.clip(lookahead, *LOOKAHEADS)), float(np.clip(gain, *GAINS)))
     r.begin(motion)
 
 
-def _servoc(s: ControlScript, r: UrRobot) -> None:
+def _servoc(s: CommandQueue, r: UrRobot) -> None:
     T, (v, a) = pose_from(s.six(r)), _speeds(s, r)
     s.do(r, [lambda r: line_move(r, T, v, a)], asynchronous=True)
 
 
-def _speedj(s: ControlScript, r: UrRobot) -> None:
+def _speedj(s: CommandQueue, r: UrRobot) -> None:
     is_joint = isinstance(r.motion, SpeedJoints) and not isinstance(r.motion, SpeedLine)
     motion = r.motion if is_joint else SpeedJoints()
     assert isinstance(motion, SpeedJoints)
     _speed(s, r, motion)
 
 
-def _speedl(s: ControlScript, r: UrRobot) -> None:
+def _speedl(s: CommandQueue, r: UrRobot) -> None:
     _speed(s, r, r.motion if isinstance(r.motion, SpeedLine) else SpeedLine())
 
 
-def _speed(s: ControlScript, r: UrRobot, motion: SpeedJoints) -> None:
+def _speed(s: CommandQueue, r: UrRobot, motion: SpeedJoints) -> None:
     a, lasts = s.register(r, 6), s.register(r, 7)
     if not a > 0.0:
         raise ValueError(f"an acceleration of {a:g} is not positive")
@@ -139,7 +134,7 @@ def _speed(s: ControlScript, r: UrRobot, motion: SpeedJoints) -> None:
     r.begin(motion)
 
 
-def _jog(s: ControlScript, r: UrRobot) -> None:
+def _jog(s: CommandQueue, r: UrRobot) -> None:
     v, feature, a = s.six(r), s.register(r, 6), s.register(r, 7)
     R = np.eye(3)
     if feature == 1.0:
@@ -151,11 +146,11 @@ def _jog(s: ControlScript, r: UrRobot) -> None:
     r.begin(motion)
 
 
-def _jog_stop(s: ControlScript, r: UrRobot) -> None:
+def _jog_stop(s: CommandQueue, r: UrRobot) -> None:
     s.halt(r, 1.2, of_tool=True)
 
 
-def _torque(s: ControlScript, r: UrRobot) -> None:
+def _torque(s: CommandQueue, r: UrRobot) -> None:
     motion = r.motion if isinstance(r.motion, ClientTorque) else ClientTorque()
     most = r.arm.effort
     motion.take(np.clip(s.six(r), -most, most), STEP_TIME)
@@ -165,7 +160,7 @@ def _torque(s: ControlScript, r: UrRobot) -> None:
 # forces
 
 
-def _force_mode(s: ControlScript, r: UrRobot) -> None:
+def _force_mode(s: CommandQueue, r: UrRobot) -> None:
     kind, T = s.number(r, 1), pose_from(s.six(r))
     R = T[:3, :3]
     if kind == 1:  # y points from the tool to the origin of the frame
@@ -182,40 +177,40 @@ def _force_mode(s: ControlScript, r: UrRobot) -> None:
     r.force.most, r.force.damping, r.force.gain = most, s.damping, s.gain
 
 
-def _force_stop(s: ControlScript, r: UrRobot) -> None:
+def _force_stop(s: CommandQueue, r: UrRobot) -> None:
     r.force = None
     s.halt(r, 10.0, of_tool=True)
 
 
-def _set_damping(s: ControlScript, r: UrRobot) -> None:
+def _set_damping(s: CommandQueue, r: UrRobot) -> None:
     s.damping = float(np.clip(s.register(r, 0), 0.0, 1.0))
 
 
-def _set_gain(s: ControlScript, r: UrRobot) -> None:
+def _set_gain(s: CommandQueue, r: UrRobot) -> None:
     s.gain = float(np.clip(s.register(r, 0), 0.0, 2.0))
 
 
-def _teach(_: ControlScript, r: UrRobot) -> None:
+def _teach(_: CommandQueue, r: UrRobot) -> None:
     r.begin(Freedrive())
 
 
-def _freedrive(s: ControlScript, r: UrRobot) -> None:
+def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
     tool = bool((feature != 0.0).any())  # the vendor's constants: the base is the null pose
     r.begin(Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
 
 
-def _end_freedrive(_: ControlScript, r: UrRobot) -> None:
+def _end_freedrive(_: CommandQueue, r: UrRobot) -> None:
     if isinstance(r.motion, Freedrive):
         r.begin(None)
 
 
-def _contact_now(s: ControlScript, r: UrRobot) -> None:
+def _contact_now(s: CommandQueue, r: UrRobot) -> None:
     s.tell_int(r, r.past.contact(s.six(r)[:3]))
 
 
-def _until_contact(s: ControlScript, r: UrRobot) -> None:
+def _until_contact(s: CommandQueue, r: UrRobot) -> None:
     twist, direction, a = s.six(r), s.six(r, 6)[:3], s.register(r, 12)
     motion = UntilContact(lambda: r.past.contact(direction) > 0)
     motion.take(twist, a if a > 0.0 else 0.25, 0.0)
@@ -226,15 +221,15 @@ def _until_contact(s: ControlScript, r: UrRobot) -> None:
     s.do(r, [lambda _: motion, back])
 
 
-def _contact_steps(s: ControlScript, r: UrRobot) -> None:
+def _contact_steps(s: CommandQueue, r: UrRobot) -> None:
     s.tell_int(r, s.steps)
 
 
-def _watch_contact(s: ControlScript, r: UrRobot) -> None:
+def _watch_contact(s: CommandQueue, r: UrRobot) -> None:
     s.watch, s.steps, s.free_first = s.six(r)[:3], 0, True
 
 
-def _stop_watching(s: ControlScript, r: UrRobot) -> None:
+def _stop_watching(s: CommandQueue, r: UrRobot) -> None:
     s.watch = None
     s.tell_int(r, s.steps)
 
@@ -242,84 +237,84 @@ def _stop_watching(s: ControlScript, r: UrRobot) -> None:
 # settings and questions
 
 
-def _payload(s: ControlScript, r: UrRobot) -> None:
+def _payload(s: CommandQueue, r: UrRobot) -> None:
     _set_payload(s, r, None)
 
 
-def _target_payload(s: ControlScript, r: UrRobot) -> None:
+def _target_payload(s: CommandQueue, r: UrRobot) -> None:
     _set_payload(s, r, s.six(r, 4))
 
 
-def _set_payload(s: ControlScript, r: UrRobot, inertia: Array | None) -> None:
+def _set_payload(s: CommandQueue, r: UrRobot, inertia: Array | None) -> None:
     com = s.six(r, 1)[:3]
     set_payload(r, s.register(r, 0), com if com.any() else r.arm.load.com, inertia)
 
 
-def _gravity(s: ControlScript, r: UrRobot) -> None:
+def _gravity(s: CommandQueue, r: UrRobot) -> None:
     r.arm.set_gravity(-s.six(r)[:3])
 
 
-def _set_watchdog(s: ControlScript, r: UrRobot) -> None:
+def _set_watchdog(s: CommandQueue, r: UrRobot) -> None:
     frequency = s.register(r, 0)
     s.most_silent = 1.0 / frequency if frequency > 0.0 else 0.0
 
 
-def _protective_stop(_: ControlScript, r: UrRobot) -> None:
+def _protective_stop(_: CommandQueue, r: UrRobot) -> None:
     r.protective_stop("a program asks for it")
 
 
-def _goal_pose(s: ControlScript, r: UrRobot) -> None:
+def _goal_pose(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, s.goal)
 
 
-def _inverse_near(s: ControlScript, r: UrRobot) -> None:
+def _inverse_near(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, joints(r, pose_from(s.six(r)), s.six(r, 6)))
 
 
-def _inverse(s: ControlScript, r: UrRobot) -> None:
+def _inverse(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, joints(r, pose_from(s.six(r))))
 
 
-def _has_inverse(s: ControlScript, r: UrRobot) -> None:
+def _has_inverse(s: CommandQueue, r: UrRobot) -> None:
     found = r.arm.solve(pose_from(s.six(r)), r.joints.x, r.F_T)
     s.tell_int(r, int(found is not None))
 
 
-def _are_joints_safe(s: ControlScript, r: UrRobot) -> None:
+def _are_joints_safe(s: CommandQueue, r: UrRobot) -> None:
     q = s.six(r)
     s.tell_int(r, int(((q >= r.arm.lower) & (q <= r.arm.upper)).all()))
 
 
-def _trans(s: ControlScript, r: UrRobot) -> None:
+def _trans(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, pose_of(pose_from(s.six(r)) @ pose_from(s.six(r, 6))))
 
 
-def _forward(s: ControlScript, r: UrRobot) -> None:
+def _forward(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, pose_of(r.sensing.at.T))
 
 
-def _forward_of(s: ControlScript, r: UrRobot) -> None:
+def _forward_of(s: CommandQueue, r: UrRobot) -> None:
     s.tell(r, pose_of(r.arm.tool_pose(s.six(r), pose_from(s.six(r, 6)))))
 
 
-def _steady(s: ControlScript, r: UrRobot) -> None:
+def _steady(s: CommandQueue, r: UrRobot) -> None:
     s.tell_int(r, int((np.abs(r.sensing.at.dq) < STEADY).all()))
 
 
-def _mass(s: ControlScript, r: UrRobot) -> None:
+def _mass(s: CommandQueue, r: UrRobot) -> None:
     s.tell_matrix(r, r.sensing.at.M)
 
 
-def _jacobian(s: ControlScript, r: UrRobot) -> None:
+def _jacobian(s: CommandQueue, r: UrRobot) -> None:
     s.tell_matrix(r, r.arm.tool_jacobian(r.sensing.at.q, r.F_T))
 
 
-def _jacobian_dot(s: ControlScript, r: UrRobot) -> None:
+def _jacobian_dot(s: CommandQueue, r: UrRobot) -> None:
     at = r.sensing.at
     s.tell_matrix(r, r.arm.tool_jacobian_dot(at.q, at.dq, r.F_T))
 
 
-def _nothing(s: ControlScript, r: UrRobot) -> None:
+def _nothing(s: CommandQueue, r: UrRobot) -> None:
     pass
 
 
@@ -338,7 +333,7 @@ def _with_axis(R: Array, k: int, axis: Array) -> Array:
     return found
 
 
-_Act = Callable[["ControlScript", "UrRobot"], None]
+_Act = Callable[[CommandQueue, UrRobot], None]
 #: Commands that the client does not wait for, by their numbers.
 STREAMED: dict[int, tuple[str, _Act]] = {
     6: ("force mode", _force_mode),

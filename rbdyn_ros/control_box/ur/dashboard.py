@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dashboard: lines of text switch the power, and start and stop programs.
 
-Source: Universal Robots, Dashboard server e-Series. COMMANDS is also a table of
-docs/reference/control_box.md.
+Source: Universal Robots, Dashboard server e-Series.
 """
 
 from __future__ import annotations

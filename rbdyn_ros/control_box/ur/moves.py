@@ -169,7 +169,7 @@ class LineMove(Move):
         return True
 
 
-class Stop(Move):
+class StopMove(Move):
     """stopj and stopl: the speed falls to zero in a line, on the way that the arm has.
 
     Args:

@@ -28,7 +28,7 @@ from rbdyn_ros.control_box.ur.modes import (
     RuntimeState,
     SafetyMode,
 )
-from rbdyn_ros.control_box.ur.moves import Course, Move, Stop, Streamed
+from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
 from rbdyn_ros.control_box.ur.registers import Signals
 from rbdyn_ros.control_box.ur.sensing import ToolSensing
 
@@ -46,7 +46,7 @@ STEP = 2e-3
 TOLERANCE = 1e-2
 
 
-class Program(Protocol):
+class ArmProgram(Protocol):
     """A program on the controller.
 
     Attributes:
@@ -97,7 +97,7 @@ class UrRobot:
         self.arm, self.dt, self._log = arm, dt, log
         self.sensing, self.signals = ToolSensing(arm), Signals()
         self.mode, self.safety = RobotMode.RUNNING, SafetyMode.NORMAL
-        self.program: Program | None = None
+        self.program: ArmProgram | None = None
         self.paused = self.teaches = False
         self.motion: Move | None = None
         self.force: ForceMode | None = None
@@ -125,7 +125,7 @@ class UrRobot:
             return RuntimeState.STOPPED
         return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
 
-    def start(self, program: Program) -> None:
+    def start(self, program: ArmProgram) -> None:
         """Start a program; the one that runs ends."""
         if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
             self.say(
@@ -145,7 +145,7 @@ class UrRobot:
     def brake(self) -> None:
         """End motions; the arm brakes and holds."""
         self.force = None
-        self.begin(Stop(BRAKES, of_tool=False))
+        self.begin(StopMove(BRAKES, of_tool=False))
 
     # motions
 
@@ -161,7 +161,7 @@ class UrRobot:
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
-        """Stop because of a limit: the program ends."""
+        """StopMove because of a limit: the program ends."""
         if self.safety != SafetyMode.NORMAL:
             return
         self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s")
@@ -338,7 +338,7 @@ class UrRobot:
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v are the last right ones."""
+        """StopMove joints that could not brake before their limits; x and v are the last right."""
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
-from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, Stop
+from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, StopMove
+from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import Call, body_of, read_call
 from rbdyn_ros.errors import ParameterError
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control_box.ur.robot import UrRobot
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
@@ -105,7 +102,7 @@ def stop(a: float, of_tool: bool) -> Move:
         ValueError: the deceleration is not positive.
     """
     _check_speed(1.0, a)
-    return Stop(a, of_tool)
+    return StopMove(a, of_tool)
 
 
 def _movej(r: UrRobot, c: Call) -> Move:

@@ -53,7 +53,8 @@ ROBOT_TABLE = Table(
         Key(
             "box",
             Form(
-                "franka, or franka@ADDRESS with an IPv4 address", r"franka(@[0-9]+(\.[0-9]+){3})?"
+                "franka or ur, or with an IPv4 address franka@ADDRESS",
+                r"(franka|ur)(@[0-9]+(\.[0-9]+){3})?",
             ),
             "its control box, to which clients of its vendor connect; default: none",
         ),

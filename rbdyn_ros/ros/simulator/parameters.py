@@ -230,7 +230,7 @@ PARAMETERS = (
             "box",
             (),
             "control boxes of real arms, to which unmodified clients of their vendor connect: "
-            "franka, franka@127.0.0.2, or with the robot of a scene left/franka; they replace "
+            "franka or ur, ur@127.0.0.2, or with the robot of a scene left/franka; they replace "
             "those of the scene file",
         ),
         Parameter(

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changed bytes for the servers of a box of Universal Robots, in any order.
+
+An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
+Whatever comes, the box answers or ends the connection, and its torques stay finite.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+
+import numpy as np
+
+from fuzz.boxes import piece
+from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.ur.arm import NAMES, READY, UrArm
+from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
+from rbdyn_ros.control_box.ur.dashboard import DashboardSession
+from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.control_box.ur.rtde import Owners, RtdeSession, packet
+from rbdyn_ros.control_box.ur.scripts import ScriptSession
+from rbdyn_ros.description.source import read
+from rbdyn_ros.loading.load import load_urdf
+
+#: What a piece is; any other number is a cycle.
+RTDE, SECOND, DASHBOARD, SCRIPT, LEAVES, STOP, GUIDES, MOVES = range(8)
+LINK = (
+    '<link name="{}"><inertial><origin xyz="0 0.02 0.1"/><mass value="2"/><inertia ixx="0.02" '
+    'iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+)
+JOINT = (
+    '<joint name="{}_joint" type="revolute"><parent link="link{}"/><child link="link{}"/>'
+    '<axis xyz="0 {} {}"/><origin xyz="0 0.05 {}"/>'
+    '<limit lower="-6.28" upper="6.28" effort="150" velocity="3.15"/></joint>'
+)
+SCRIPT_TEXT = """\
+def rtde_control():
+    global reg_offset_int = # int register offset
+0
+    def exec_move_path():
+        movej([0, -1.5, -1.5, -1.5, 1.5, 0.1], a=1, v=1, r=0)
+    end
+    def process_cmd(cmd):
+        if cmd == 1 or cmd == 3 or cmd == 9 or cmd == 11 or cmd == 255:
+            sync()
+        end
+    end
+end
+"""
+
+
+@functools.cache
+def text() -> str:
+    """Return an arm with the joints of Universal Robots."""
+    links = [LINK.format(f"link{k}") for k in range(7)]
+    upright, length = (1, 0, 0, 0, 1, 0), (0.1, 0.1, 0.425, 0.39, 0.1, 0.1)
+    joints = [
+        JOINT.format(name, k, k + 1, 1 - up, up, z)
+        for k, (name, up, z) in enumerate(zip(NAMES, upright, length, strict=True))
+    ]
+    return f'<robot name="arm">{"".join(links + joints)}</robot>'
+
+
+@functools.cache
+def arm() -> UrArm:
+    """Return the arm."""
+    return UrArm(load_urdf(text()), read(text()))
+
+
+def hello(names: bytes) -> bytes:
+    """Return a client's greeting with a recipe of inputs."""
+    outputs = struct.pack(">d", 500.0) + b"timestamp,actual_q,target_q,actual_TCP_force"
+    return packet(b"V", b"\0\2") + packet(b"O", outputs) + packet(b"I", names) + packet(b"S", b"")
+
+
+def command(number: int) -> bytes:
+    """Return a command of a control script with small numbers."""
+    numbers = 0.1 * np.sin(np.arange(18.0) + number)
+    return packet(b"U", struct.pack(">Bii18d", 1, number, number % 2, *numbers))
+
+
+def seeds() -> list[bytes]:
+    """Return good conversations: each command, lines of the dashboard, programs."""
+    names = ["input_int_register_0", "input_int_register_1"]
+    names += [f"input_double_register_{k}" for k in range(18)]
+    greet = piece(RTDE, hello(",".join(names).encode())) + piece(SCRIPT, SCRIPT_TEXT.encode())
+    found = [
+        greet + piece(9) + piece(RTDE, command(number)) + piece(9) * 3
+        for number in (*STREAMED, *COMMANDS, 255)
+    ]
+    lines = b"power off\npower on\nbrake release\nstop\nplay\npause\nunlock protective stop\n"
+    rows = (
+        b"movej([0,0,0,0,0,0], a=1, v=1)\nset_payload(2, [0,0,0.1])\nmovel(p[0.3,0.1,0.4,0,3,0])\n"
+    )
+    found += [greet + piece(DASHBOARD, lines) + piece(9), piece(SCRIPT, rows) + piece(9) * 4]
+    found += [greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (5, 6)]
+    return [*found, greet + piece(RTDE, command(11)) + piece(MOVES, bytes(range(1, 13)))]
+
+
+def fuzz_ur_box(data: bytes) -> None:
+    """Let clients say something; the torques of every cycle must be finite."""
+    arm().carry(arm().tool)
+    arm().set_gravity(np.array([0.0, 0.0, -9.81]))
+    robot, owners = UrRobot(arm(), 1e-3, lambda _: None), Owners()
+    start = functools.partial(start_program, robot)
+
+    def sessions() -> dict[int, RtdeSession | DashboardSession | ScriptSession]:
+        rtde = [RtdeSession(robot, owners, 2e-3, lambda _: None, k == 0) for k in (0, 1)]
+        dashboard = DashboardSession(robot, lambda _: None)
+        return dict(zip(range(4), [*rtde, dashboard, ScriptSession(start)], strict=True))
+
+    open_ones, z = sessions(), np.zeros(6)
+    now = MeasuredArm(np.array(READY), z, z, z, z)
+    robot.observe(now)
+    while data:
+        kind, size = data[0], int.from_bytes(data[1:3], "little")
+        body, data = data[3 : 3 + size], data[3 + size :]
+        if kind in open_ones:
+            try:
+                open_ones[kind].request(body)
+            except ValueError:
+                open_ones[kind].close()
+                open_ones[kind] = sessions()[kind]
+        elif kind == LEAVES:
+            for one in open_ones.values():
+                one.close()
+            open_ones = sessions()
+        elif kind == STOP:
+            robot.press_user_stop(bool(body[:1] > b"\0"))
+        elif kind == GUIDES:
+            robot.guide(bool(body[:1] > b"\0"))
+        elif kind == MOVES:  # of each joint: hundredths of a radian from READY, and of its speed
+            numbers = np.frombuffer(body[:12].ljust(12, b"\0"), np.int8) / 100.0
+            now = MeasuredArm(READY + numbers[:6], numbers[6:], z, z, z)
+        robot.observe(now)
+        torques = robot.act()
+        assert np.isfinite(torques.at(now.q, now.dq)).all(), "a torque is not finite"
+        for one in open_ones.values():
+            if isinstance(one, RtdeSession):
+                one.report()
+            one.answers()
