@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import drive_square
+import drive_square  # type: ignore[import-not-found]  # on PYTHONPATH
 import numpy as np
 from support.mobile import car
 from support.robots import find
@@ -41,7 +41,7 @@ PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 ACCELERATION, PERIOD = np.array([1.0, 1.0, 3.0]), 0.01
 
 
-class LoopDriver(drive_square.Driver):
+class LoopDriver(drive_square.Driver):  # type: ignore[misc]
     """The client of the example in a loop instead of a ROS graph."""
 
     def __init__(self, m: Model, joints: BaseJoints) -> None:
@@ -73,7 +73,8 @@ class LoopDriver(drive_square.Driver):
 
     def _truth(self, qpos: Array) -> Array:
         if isinstance(self.joints, PlanarJoints):
-            return self.joints.pose.copy()
+            place: Array = self.joints.pose.copy()
+            return place
         return np.array([*qpos[:2], 2.0 * math.atan2(qpos[6], qpos[3])])
 
     def send(self, forward: float, left: float, turn: float) -> None:
@@ -86,7 +87,7 @@ def on_wheels(m: Model, kind: str = "", scale: float = 1.0) -> LoopDriver:
     return LoopDriver(m, WheelJoints(WheelDrive(wheel_base(m, kind), scale), 0.01, m))
 
 
-def floating(source: object) -> Model:
+def floating(source: str | Path) -> Model:
     """Return a robot on a floor."""
     return rb.load_urdf(source, floating_base=True, contact=True)
 

@@ -45,8 +45,9 @@ class Rover:
         if scene:
             (tmp_path / "scene.yaml").write_text(scene)
         words = ["-p", "floating_base:=true", "-p", "contact:=true"] * (wheels and not scene)
-        # on a busy machine commands are late, and a brake in between would slip
-        parameters = {"command_timeout": "5.0"} | parameters
+        # on a busy machine commands are late, and a wheel that waits for them would slip
+        calm = {"command_timeout": "5.0", "real_time_factor": "0.5", "publish_rate": "100.0"}
+        parameters = calm | parameters
         for name, value in parameters.items():
             words += ["-p", f"{name}:={value}"]
         file = ["--scene", tmp_path / "scene.yaml"] if scene else [path]
