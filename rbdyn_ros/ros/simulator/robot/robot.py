@@ -136,7 +136,7 @@ class Robot:
     payloads: Payloads
     outputs: Outputs
     reception: Reception
-    grippers: list[gripper.SimulatedGripper]
+    grippers: Sequence[gripper.SimulatedGripper]
     spawned: SpawnedRobots
     wait_alarm: WaitAlarm
     foreign: ForeignPublishers
