@@ -84,6 +84,7 @@ TEST = [
     "pytest-xdist>=3.5",
     "opencv-python-headless>=4.8",  # its model of a lens
     "hypothesis>=6.80",
+    "fmpy>=0.3.20",  # runs FMUs
     "jsonschema>=4.0",
     'mujoco>=4.0; python_version >= "3.11"',
     'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
@@ -122,6 +123,7 @@ setup(
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={
         NAME: ["py.typed", "__init__.pyi"],
+        f"{NAME}.codegen.fmu": ["templates/*"],
         f"{NAME}.codegen.ros2_control": ["templates/*", "templates/*/*"],
         f"{NAME}.ros.messages": ["*.ini", "*.cmake"],
     },

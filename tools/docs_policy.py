@@ -31,6 +31,7 @@ COMMANDS = (
     "*joint_trajectory",
     "*topic_based_joint_commands",
     "*gripper_commands",
+    "*cmd_vel",
 )
 ARM_COMMANDS = (
     "*joint_commands",

@@ -39,7 +39,9 @@ def main() -> None:
     folder = parser.parse_args().out
     m = rb.load_urdf(HAND, contact=rb.Contact(obstacles=(CUBE,)))
     warm(m)
-    loop = Loop(m, LoopSettings(realtime="off", time_mode="fast", start_paused=True), [0.03])
+    loop = Loop(
+        m, LoopSettings(realtime="off", time_mode="fast", start_paused=True), np.array([0.03])
+    )
     loop.start()
     rows = []
     for tick in range(1600):

@@ -19,6 +19,7 @@ from rbdyn_ros.commands.common import (
     standing,
 )
 from rbdyn_ros.commands.control_package import write_control_package
+from rbdyn_ros.commands.fmu import write_robot_fmu
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ Examples:
   rbdyn codegen arm.urdf --functions gravity,jacobian --frame tool0 --float -o firmware
   rbdyn codegen dog.urdf --floating-base --functions forward,step --timestep 0.002 -o dog_c
   rbdyn codegen arm.urdf --ros2-control my_arm_control
+  rbdyn codegen arm.urdf --fmi 3.0 -o arm.fmu
 
 Exit status: 0 if the files were written, 1 if the robot is refused, 2 if an argument or
 the folder is."""
@@ -62,13 +64,18 @@ def add_codegen(commands: Commands) -> None:
     add_mounting(command)
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
-        "-o", "--output", type=folder_path, metavar="DIR", help="folder to write to"
+        "-o", "--output", type=folder_path, metavar="DIR", help="folder, or FMU, to write to"
     )
     target.add_argument(
         "--ros2-control",
         type=folder_path,
         metavar="DIR",
         help="write a package with a controller for ros2_control to this new folder",
+    )
+    command.add_argument(
+        "--fmi",
+        choices=("2.0", "3.0"),
+        help="write an FMU of this version for co-simulation; -o names the .fmu file",
     )
     command.add_argument(
         "--functions",
@@ -126,6 +133,8 @@ def _codegen(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     if options.ros2_control is not None:
         return write_control_package(options)
+    if options.fmi is not None:
+        return write_robot_fmu(options)
     from rbdyn_ros.codegen.folder import check_folder, write
     from rbdyn_ros.codegen.names import check_prefix, prefix_of
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 #: Options of the other code that say nothing about a package, and their values if not given.
 OTHERS: dict[str, object] = {
+    "fmi": None,
     "functions": None,
     "frame": [],
     "timestep": None,

@@ -67,6 +67,12 @@ class Source:
             if robot.box
         )
 
+    @property
+    def base(self) -> str:
+        """The kind of the mobile base of a scene's only robot; empty: it has none."""
+        robots = [] if self.parts is None else list(self.parts.robots.values())
+        return robots[0].base if len(robots) == 1 else ""
+
 
 def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
     """Return the Description of a robot or a scene; arguments and errors as for opened."""

@@ -61,6 +61,7 @@ class Placed:
         contact: surfaces and filters of its geometries, and pairs of them that may overlap.
         start: positions at qpos0 by the names of joints with one coordinate [rad or m].
         box: its control box in a simulation, such as franka@127.0.0.2; empty: none.
+        base: how it takes cmd_vel in a simulation, such as differential; empty: not at all.
     """
 
     source: Any
@@ -70,3 +71,4 @@ class Placed:
     start: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None
     box: str = ""
+    base: str = ""

@@ -20,6 +20,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     List,
     Name,
     Number,
+    OneOf,
     Owned,
 )
 from rbdyn_ros.description.yaml_files.poses import PLACE
@@ -30,6 +31,8 @@ _SURFACE = Key("surface", Name("the name of a surface"), "of all its geometries"
 _DECOMPOSE = Key(
     "decompose", Flag(), "meshes become several convex parts, not their hull", default=False
 )
+#: Kinds of mobile bases.
+BASES = (*("auto", "differential", "skid_steer", "ackermann", "mecanum", "omni", "planar"),)
 _PAIRS = List(List(Name(), "name", 2, 2), "pair")
 ROBOT_TABLE = Table(
     "robot",
@@ -57,6 +60,11 @@ ROBOT_TABLE = Table(
                 r"(franka|ur)(@[0-9]+(\.[0-9]+){3})?",
             ),
             "its control box, to which clients of its vendor connect; default: none",
+        ),
+        Key(
+            "base",
+            OneOf(BASES),
+            "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
         ),
     ),
 )

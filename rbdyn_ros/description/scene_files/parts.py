@@ -79,8 +79,8 @@ def _robot(
     if not given.sound:
         return None
     start: Mapping[str, float] = given.get("start", {})
-    floats, box = given["floating_base"], given.get("box", "")
-    return Placed(robot_file_of(given, folder), at, floats, contact, start, line, box)
+    floats, box, base = given["floating_base"], given.get("box", ""), given.get("base", "")
+    return Placed(robot_file_of(given, folder), at, floats, contact, start, line, box, base)
 
 
 def _contact(given: Given, surfaces: Surfaces) -> Contact:

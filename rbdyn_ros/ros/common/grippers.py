@@ -285,7 +285,7 @@ def _gripper(m: Model, name: str, values: SimpleNamespace) -> Gripper:
 
 def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
     """Return the joint of a robot that a preset moves."""
-    ends = [joint for joint in m.jnt_names if joint.endswith(preset.joint)]
+    ends = [str(joint) for joint in m.jnt_names if joint.endswith(preset.joint)]
     if len(ends) == 1:
         return ends[0]
     found = listing(ends) if ends else "none of its joints"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
@@ -35,6 +37,7 @@ def load_robot(
     fallback: Path | None = None,
     found: Callable[[Source], object] | None = None,
     equipped: Callable[[Model], Model] = lambda m: m,
+    described: Callable[[Description], Description] = lambda description: description,
 ) -> tuple[Model, Source]:
     """Return the Model of the robot that the parameters name, and its source; log its warnings.
 
@@ -45,6 +48,7 @@ def load_robot(
         fallback: path of a robot if the parameters name none; None: wait for the topic.
         found: called with the source before the Model is made, which may compile the engine.
         equipped: returns the Model with options and parts that the robot file does not have.
+        described: returns the Description with joints that the robot file does not have.
 
     Raises:
         RbdynError: the robot is refused.
@@ -53,6 +57,7 @@ def load_robot(
     source = find(node, values, stop, fallback)
     if found is not None:
         found(source)
+    source = replace(source, description=described(source.description))
     floating = getattr(values, "floating_base", False)
     if floating and source.is_scene:
         raise no_floating_scene()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.ros.common.base_parameters import PARAMETERS as MOBILE_BASE
 from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
@@ -242,6 +243,7 @@ PARAMETERS = (
     *group("driver of an arm", *OF_THE_DRIVER),
     *group("external efforts", *EXTERNAL),
     *GRIPPERS,
+    *MOBILE_BASE,
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),

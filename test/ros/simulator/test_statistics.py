@@ -37,7 +37,7 @@ class Robot:
 
     def __init__(self, m, node):
         self.node, self.accepted, self.rejected = node, 0, 0
-        self.dropped_readings = 0
+        self.dropped_readings, self.grippers = 0, ()
         self.reception = SimpleNamespace(ages=SimpleNamespace(late=0))
         self.counts = {"ticks": 0, "overruns": 0, "active_ns": 0}
         self.lateness, self.work = np.zeros(10_001, np.int64), np.zeros(10_001, np.int64)

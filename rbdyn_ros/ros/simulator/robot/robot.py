@@ -43,6 +43,7 @@ from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.external import open_external
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
+from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase, base_joints, every
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
@@ -124,7 +125,7 @@ class Robot:
         held: how it is held until its first command, after `load`; None: it is not.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
-        shared_memory: after `open`, or None.
+        base, shared_memory: after `open`, or None.
     """
 
     given: Source
@@ -135,10 +136,11 @@ class Robot:
     payloads: Payloads
     outputs: Outputs
     reception: Reception
-    grippers: list[gripper.SimulatedGripper]
+    grippers: Sequence[gripper.SimulatedGripper]
     spawned: SpawnedRobots
     wait_alarm: WaitAlarm
     foreign: ForeignPublishers
+    base: MobileBase | None = None
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -170,6 +172,7 @@ class Robot:
         self.commands, self.sensors = loaded.commands, loaded.sensors
         self.held, self.period_ns = loaded.held, loaded.period_ns
         self._grippers = grippers_of(loaded.m, values)
+        self._base_joints = base_joints(loaded.m, values)
 
     @property
     def m(self) -> Model:
@@ -187,8 +190,10 @@ class Robot:
         m, values, node, loaded = self.m, self.values, self.node, self._loaded
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
-        every = [*(self.sensors.every if self.sensors else ()), *([1] if shows(values) else ())]
-        cadence = Cadence.of(values, loaded.period_ns, every)
+        others = [*(self.sensors.every if self.sensors else ()), *([1] if shows(values) else ())]
+        if self._base_joints is not None:
+            others.append(every(values, loaded.period_ns))
+        cadence = Cadence.of(values, loaded.period_ns, others)
         locked = self._setup is not None and self._setup.locked
         held = None if self.held is None else self.held.dofs
         settings = loop_settings(values, m, self.commands, cadence, locked)
@@ -215,10 +220,13 @@ class Robot:
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
             watch = self._setup.watch
-        others = [
+        if self._base_joints is not None:
+            self.base = MobileBase(node, loop, self._base_joints, values)
+        parts = [
             self.sensors,
             open_markers(node, loop, values.frame_prefix),
             open_external(node, loop, values, cadence.states),
+            self.base,
         ]
         self.outputs = Outputs(
             node,
@@ -228,10 +236,11 @@ class Robot:
             cadence,
             self.stamps,
             clock,
-            [other for other in others if other is not None],
+            [part for part in parts if part is not None],
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
             watch,
+            self.base is not None and not self.base.slides,
         )
         ages = AnswerAges(
             self.stamps,
@@ -249,6 +258,8 @@ class Robot:
             ages,
             SimulatedDriver.of(loop, values),
         )
+        if self.base is not None:
+            self.base.subscribe(self.reception.log)
         self._open_grippers(loop)
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
         self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
@@ -522,6 +533,8 @@ class Robot:
     def _forget_goals(self) -> None:
         for one in self.grippers:
             one.forget()
+        if self.base is not None:
+            self.base.forget()
 
     def _fault_parameters(self) -> dict[str, Any]:
         names = [row.name for row in params.PARAMETERS if row.name.startswith(params.FAULTS)]

@@ -18,7 +18,7 @@ from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control_box.boxes import equipped
 from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.description.parts.types import WORLD
+from rbdyn_ros.description.parts.types import WORLD, Description
 from rbdyn_ros.description.source import Source
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
@@ -28,6 +28,7 @@ from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import ik_query, parameters, source
+from rbdyn_ros.ros.common.base_parameters import PLANAR
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -38,6 +39,7 @@ from rbdyn_ros.ros.simulator.robot.faults import make_faults
 from rbdyn_ros.ros.simulator.robot.start import Held, held_at, start_position
 from rbdyn_ros.ros.simulator.robot.visible import Visible
 from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.topics.base_joints import with_planar_base
 from rbdyn_ros.ros.simulator.topics.driver import policy_of
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
@@ -120,12 +122,17 @@ def _find(
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)
+        setattr(values, "base.kind", getattr(values, "base.kind") or given.base)
         if not is_compiled():
             text = "compiling the engine, first run only (about half a minute) ..."
             node.get_logger().info(text)
 
+    def described(description: Description) -> Description:
+        planar = getattr(values, "base.kind") == PLANAR
+        return with_planar_base(description) if planar else description
+
     equip = functools.partial(_equipped, values, "gravity" in parameters.overrides(node))
-    m, given = source.load_robot(node, values, stop, fallback, announce, equip)
+    m, given = source.load_robot(node, values, stop, fallback, announce, equip, described)
     if given.is_scene or given.description.base == WORLD:
         first = m.njnt > 0 and m.body_names[1] not in given.description.objects
         values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)

@@ -30,6 +30,7 @@ from rbdyn_ros.ros.simulator.topics.alarms import Alarms
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.external import ExternalEfforts
 from rbdyn_ros.ros.simulator.topics.markers import WrenchMarkers
+from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.topics.state_topics import (
@@ -86,6 +87,7 @@ class Outputs:
         others: sensors, markers and external efforts, published from the same states.
         recorder: records every state before it is published, or None.
         watch: called with every record of the loop before it is published, or None.
+        drives: whether a base on wheels publishes odom and the transforms above its link.
         reset_name: of the service to call after divergence.
 
     Attributes:
@@ -105,11 +107,13 @@ class Outputs:
         cadence: Cadence,
         stamps: TickStamps,
         clock: Any,
-        others: Iterable[SensorTopics | WrenchMarkers | ExternalEfforts] = (),
+        others: Iterable[SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase] = (),
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
         watch: Callable[[LoopState], object] | None = None,
+        drives: bool = False,
     ) -> None:
+        self._root_frame = "" if drives else values.world_frame
         self._watch = watch
         self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
         self.lock = threading.RLock()
@@ -119,7 +123,7 @@ class Outputs:
         self._motors = MotorStates(node, m) if m.nu else None
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = None
-        if values.floating_base:
+        if values.floating_base and not drives:
             self._odometry = self._made(Odometry, "nav_msgs", "no odom")
         names = source.description.objects
         self._objects = self._make_objects(names) if names else None
@@ -150,6 +154,8 @@ class Outputs:
     def _made(self, kind: Callable[..., Any], package: str, lack: str, *parts: Any) -> Any:
         """Return a topic whose message package may not be installed; then None, with a warning."""
         world, prefix = self._values.world_frame, self._values.frame_prefix
+        if kind is Transforms:
+            world = self._root_frame
         try:
             return kind(self._node, self._loop.m, *parts, world, prefix)
         except ImportError:

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write modelDescription.xml: the variables of a robot in FMI 2.0 or 3.0."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from rbdyn_ros.codegen.names import shown, unique
+
+if TYPE_CHECKING:
+    from rbdyn_ros.codegen.project import CProject
+    from rbdyn_ros.model.model import Model
+
+#: Versions of the standard.
+VERSIONS = ("2.0", "3.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the FMU; its reference is its place in the list.
+
+    Attributes:
+        name: such as q.elbow.
+        causality, variability: of FMI.
+        about: its meaning and unit.
+        start: value at the start; None: none is given.
+    """
+
+    name: str
+    causality: str
+    variability: str
+    about: str
+    start: float | None = None
+
+
+def variables(m: Model) -> list[Variable]:
+    """Return time, then the torques, positions and velocities, and the start."""
+    places, dofs = _places(m, m.nq, m.jnt_qposadr), _places(m, m.nv, m.jnt_dofadr)
+    time = Variable("time", "independent", "continuous", "simulated time [s]")
+    found = [time]
+    found += [
+        Variable(f"tau.{name}", "input", "continuous", "force [N m or N]", 0.0) for name in dofs
+    ]
+    found += [Variable(f"q.{name}", "output", "continuous", "position") for name in places]
+    found += [Variable(f"v.{name}", "output", "continuous", "velocity") for name in dofs]
+    for letter, names, values in (("q", places, m.qpos0), ("v", dofs, [0.0] * m.nv)):
+        found += [
+            Variable(f"start.{letter}.{name}", "parameter", "fixed", "at the start", float(x))
+            for name, x in zip(names, values, strict=True)
+        ]
+    return found
+
+
+def _places(m: Model, count: int, addresses: object) -> list[str]:
+    """Return a name for each entry of q or v: its joint, and a number where it has several."""
+    owners = [""] * count
+    for j, name in enumerate(unique(m.jnt_names)):
+        if m.jnt_mimic[j] < 0 and m.jnt_dofnum[j] > 0:
+            owners[int(addresses[j])] = name  # type: ignore[index]
+    names, last, k = [], "", 0
+    for owner in owners:
+        last, k = (owner, 0) if owner else (last, k + 1)
+        names.append(f"{last}.{k}" if k else last)
+    return names
+
+
+def token(project: CProject, version: str) -> str:
+    """Return the identity of an FMU: the same robot and options have the same one."""
+    m = project.m
+    text = f"{m.sha256()} {shown(m.opt.timestep)} {project.prefix} {version}"
+    return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, text)}}}"
+
+
+def description(project: CProject, version: str) -> str:
+    """Return the text of modelDescription.xml."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', *_head(project, version)]
+    found = variables(project.m)
+    lines.append("  <ModelVariables>")
+    for number, variable in enumerate(found):
+        lines += _variable(variable, number, version)
+    lines += ["  </ModelVariables>", "  <ModelStructure>"]
+    outputs = [k for k, variable in enumerate(found) if variable.causality == "output"]
+    lines += _structure(outputs, version)
+    return "\n".join([*lines, "  </ModelStructure>", "</fmiModelDescription>", ""])
+
+
+def _head(project: CProject, version: str) -> Iterator[str]:
+    identity = "guid" if version == "2.0" else "instantiationToken"
+    step = shown(project.m.opt.timestep)
+    yield f'<fmiModelDescription fmiVersion="{version}" modelName={quoteattr(project.m.name)}'
+    yield f'    {identity}="{token(project, version)}" generationTool="rbdyn_ros"'
+    yield '    variableNamingConvention="structured">'
+    yield f'  <CoSimulation modelIdentifier="{project.prefix}"'
+    yield '    canHandleVariableCommunicationStepSize="true"'
+    if version == "2.0":
+        yield '    canGetAndSetFMUstate="true">'
+        yield "    <SourceFiles>"
+        files = project.files.source, f"{project.prefix}_fmu.c"
+        yield from (f'      <File name="{name}"/>' for name in files)
+        yield "    </SourceFiles>"
+        yield "  </CoSimulation>"
+    else:
+        yield f'    canGetAndSetFMUState="true" fixedInternalStepSize="{step}"/>'
+    yield f'  <DefaultExperiment startTime="0" stopTime="1" stepSize="{step}"/>'
+
+
+def _variable(variable: Variable, number: int, version: str) -> Iterator[str]:
+    fields = {
+        "name": variable.name,
+        "valueReference": str(number),
+        "causality": variable.causality,
+        "variability": variable.variability,
+        "description": variable.about,
+    }
+    start = {} if variable.start is None else {"start": repr(variable.start)}
+    if version == "3.0":
+        yield f"    <Float64{_attributes(fields | start)}/>"
+        return
+    yield f"    <ScalarVariable{_attributes(fields)}>"
+    yield f"      <Real{_attributes(start)}/>"
+    yield "    </ScalarVariable>"
+
+
+def _attributes(fields: dict[str, str]) -> str:
+    return "".join(f" {name}={quoteattr(value)}" for name, value in fields.items())
+
+
+def _structure(outputs: list[int], version: str) -> Iterator[str]:
+    if version == "3.0":
+        for kind in ("Output", "InitialUnknown"):
+            yield from (f'    <{kind} valueReference="{k}"/>' for k in outputs)
+        return
+    for kind in ("Outputs", "InitialUnknowns"):
+        yield f"    <{kind}>"
+        yield from (f'      <Unknown index="{k + 1}"/>' for k in outputs)
+        yield f"    </{kind}>"

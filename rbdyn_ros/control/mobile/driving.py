@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheel speeds of a twist, the twist of wheel speeds, and ramps between twists.
+
+A twist is (vx, vy, wz) of the base: forward, to the left [m/s], and to the left [rad/s]. A wheel
+at p that rolls along d and holds the floor along g has the speed g (v + w x p) / (r g d): what the
+hub does along the grip, the wheel's surface does, too. Sideways its rollers turn, or it slips.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.mobile.wheels import Wheel, WheelBase
+from rbdyn_ros.errors import exactly, quote, refusal
+
+NAMES = ("linear.x", "linear.y", "angular.z")
+#: Speeds below these do not count as motion [m/s, rad/s].
+STILL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TwistLimits:
+    """Limits of a base, for (vx, vy, wz): infinite is no limit.
+
+    Attributes:
+        speed: (3,) [m/s, rad/s].
+        acceleration: (3,) [m/s^2, rad/s^2].
+    """
+
+    speed: Array
+    acceleration: Array
+
+
+class WheelDrive:
+    """Converts between twists of a base and its joints.
+
+    Args:
+        base: the wheels.
+        track_scale: the base turns as one whose wheels are so much farther apart; wheels that slip
+            sideways need more than 1.
+
+    Attributes:
+        moves: (3,) which parts of a twist the base can have.
+        reference: (2,) point of the base that never moves sideways, unless the base can [m].
+    """
+
+    def __init__(self, base: WheelBase, track_scale: float = 1.0) -> None:
+        self.base, self._scale = base, track_scale
+        self.moves = np.array([True, base.kind in ("mecanum", "omni"), True])
+        self._counted = np.array([wheel.steering < 0 for wheel in base.wheels])
+        places = np.array([wheel.at for wheel in base.wheels])
+        self.reference = np.zeros(2) if self.moves[1] else places[self._counted].mean(axis=0)
+
+    def check(self, twist: Array) -> None:
+        """Raise RbdynError for a motion that the base cannot do."""
+        if not self.moves[1] and abs(twist[1]) > STILL:
+            raise refusal(
+                f"linear.y is {exactly(twist[1])}; a base of kind {quote(self.base.kind)} does "
+                "not move sideways"
+            )
+        turns = abs(twist[2]) > STILL and abs(twist[0]) <= STILL
+        if self.base.kind == "ackermann" and turns:
+            raise refusal(
+                f"angular.z is {exactly(twist[2])} with linear.x 0; a base of kind 'ackermann' "
+                "does not turn in place"
+            )
+
+    def rows(self, angles: Array) -> Array:
+        """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
+
+        Args:
+            angles: of the steering joints, to the left [rad].
+        """
+        return np.array([self._row(wheel, angles) for wheel in self.base.wheels])
+
+    def _row(self, wheel: Wheel, angles: Array) -> tuple[float, float, float]:
+        at, turn = np.array(wheel.at), 0.0
+        if wheel.steering >= 0:
+            turn = float(angles[wheel.steering])
+            pivot = np.array(self.base.steerings[wheel.steering].at)
+            c, s = math.cos(turn), math.sin(turn)
+            at = pivot + np.array([[c, -s], [s, c]]) @ (at - pivot)
+        x, y = at - self.reference
+        y *= self._scale
+        grip, roll = wheel.grip + turn, wheel.heading + turn
+        gx, gy = math.cos(grip), math.sin(grip)
+        lever = wheel.radius * math.cos(grip - roll)
+        return gx / lever, gy / lever, (gy * x - gx * y) / lever
+
+    def steer(self, curvature: float) -> Array:
+        """Return the angles of the steering joints for a curvature [1/m] (n,) [rad]."""
+        found = []
+        for joint in self.base.steerings:
+            x, y = np.array(joint.at) - self.reference
+            found.append(math.atan2(curvature * x, 1.0 - curvature * y))
+        return np.array(found)
+
+    def twist(self, angles: Array, speeds: Array) -> tuple[Array, Array, Array]:
+        """Return the twist of the reference point that explains wheel speeds best.
+
+        Steered wheels do not count: their angles may have changed on the way.
+
+        Args:
+            angles: of the steering joints, to the left [rad].
+            speeds: of the wheels [rad/s], or angles for a way instead of a speed.
+
+        Returns:
+            the twist (3,), its covariance (3, 3) as far as the wheels contradict each other, and
+            what no twist explains of each wheel that is not steered [m/s].
+        """
+        radii = np.array([wheel.radius for wheel in self.base.wheels])[self._counted]
+        rows = self.rows(angles)[self._counted]
+        lengths, ways = radii[:, None] * rows[:, self.moves], radii * speeds[self._counted]
+        inverse = np.linalg.pinv(lengths)
+        found = inverse @ ways
+        slip = ways - lengths @ found
+        spare = len(ways) - lengths.shape[1]
+        noise = float(slip @ slip) / spare if spare > 0 else 0.0
+        twist, spread = np.zeros(3), np.zeros((3, 3))
+        twist[self.moves] = found
+        spread[np.ix_(self.moves, self.moves)] = inverse @ inverse.T * noise
+        return twist, spread, slip
+
+    def curvature(self, angles: Array) -> float:
+        """Return the curvature of the way with these steering angles: their mean [1/m]."""
+        found = []
+        for joint, angle in zip(self.base.steerings, angles, strict=True):
+            x, y = np.array(joint.at) - self.reference
+            slope = math.tan(angle)
+            found.append(slope / (x + y * slope))
+        return float(np.mean(found))
+
+
+def limited(twist: Array, most: Array) -> Array:
+    """Return a twist scaled so that no part is above its limit: the way stays the same."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(np.abs(twist) > STILL, most / np.abs(twist), math.inf)
+    return twist * min(1.0, float(shares.min()))
+
+
+def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Array:
+    """Return the twist a period later, on a straight line to the target within the limits.
+
+    All parts arrive together, so that a base that follows an arc speeds up on it.
+    """
+    change = target - now
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.where(np.abs(change) > 0.0, np.abs(change) / acceleration, 0.0)
+    slowest = float(needed.max())
+    result: Array = target if slowest <= period else now + change * (period / slowest)
+    return result

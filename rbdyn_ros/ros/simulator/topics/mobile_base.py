@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mobile base: cmd_vel in, odom and its transform out (REP 103 and 105)."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
+from rclpy.node import Node
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.mobile.driving import WheelDrive, limited, ramped
+from rbdyn_ros.control.mobile.wheels import wheel_base
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.base_parameters import PLANAR, limits_of, twist_of
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.simulator.topics.base_joints import BaseJoints, PlanarJoints, WheelJoints
+from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+
+#: A twist changes by the acceleration of at most so many periods at once.
+PATIENCE = 3
+#: Variance of what a base on a floor does not measure: height and tilt [m^2, rad^2].
+UNKNOWN = 1e6
+#: The entries of a covariance of ROS that x, y and yaw have.
+FLAT = np.ix_((0, 1, 5), (0, 1, 5))
+
+
+def base_joints(m: Model, values: SimpleNamespace) -> BaseJoints | None:
+    """Return the joints that the parameters make a base of; None: the robot takes no cmd_vel.
+
+    Raises:
+        ParameterError: the robot has no such base.
+    """
+    kind = getattr(values, "base.kind")
+    if not kind:
+        return None
+    if kind == PLANAR:
+        return PlanarJoints()
+    if not values.floating_base:
+        text = (
+            f"base.kind is {quote(kind)}, but the robot is fixed to the world; its wheels need "
+            "floating_base and contact, or choose planar"
+        )
+        raise ParameterError(Finding("mobile-base", text, "error", "base.kind"))
+    wheels = getattr(values, "base.wheels")
+    radius = getattr(values, "base.wheel_radius")
+    base = wheel_base(m, "" if kind == "auto" else kind, wheels, radius)
+    drive = WheelDrive(base, getattr(values, "base.track_scale"))
+    return WheelJoints(drive, getattr(values, "base.slip"), m)
+
+
+def every(values: SimpleNamespace, period_ns: int) -> int:
+    """Return the period of a base [ticks]; in lock-step each tick has its commands."""
+    if values.time_mode == "lockstep":
+        return 1
+    rate: float = getattr(values, "base.rate")
+    return max(1, round(NANOSECONDS / (rate * period_ns)))
+
+
+class MobileBase:
+    """Drives a base and publishes its odometry, both in the thread that publishes.
+
+    Until the first cmd_vel it commands nothing. A cmd_vel older than `base.timeout` is zero.
+
+    Args:
+        node: publishes and subscribes.
+        loop: of the robot.
+        joints: of the base.
+        values: of the parameters.
+
+    Attributes:
+        frame: its own one in TF.
+        slides: whether it has no wheels; its transforms are those of its joints.
+    """
+
+    def __init__(
+        self, node: Node, loop: Loop, joints: BaseJoints, values: SimpleNamespace
+    ) -> None:
+        self._loop, self._joints, self._values = loop, joints, values
+        self._limits = limits_of(values)
+        self._timeout = round(getattr(values, "base.timeout") * NANOSECONDS)
+        self._ticker = Ticker(every(values, loop.period_ns))
+        self._lockstep = values.time_mode == "lockstep"
+        self.slides = isinstance(joints, PlanarJoints)
+        self._odom: str = values.frame_prefix + getattr(values, "base.odom_frame")
+        self.frame: str = values.frame_prefix + joints.link(loop.m)
+        self._target: tuple[Array, int] | None = None
+        self._twist, self._last = np.zeros(3), (-1, -1)
+        self._node, self._now = node, 0
+        self._publisher: Any = None
+        self._message: Any = None
+        self._open(values.publish_tf)
+        self.prepare(loop.m)()
+
+    def _open(self, shows: bool) -> None:
+        """Open odom and /tf, whose packages may not be installed."""
+        self._transforms: Any = None
+        for package, lack in (("nav_msgs", "no odom"), ("tf2_msgs", "no /tf of the base")):
+            try:
+                messages = importlib.import_module(f"{package}.msg")
+            except ImportError:
+                self._node.get_logger().warning(f"{package} is not installed: {lack}")
+                continue
+            if package == "nav_msgs":
+                self._message = messages.Odometry
+                self._publisher = self._node.create_publisher(self._message, "odom", reliable(10))
+            elif shows and not self.slides:
+                self._tf_message = messages.TFMessage
+                self._transforms = self._node.create_publisher(
+                    self._tf_message, "/tf", reliable(100)
+                )
+
+    def subscribe(self, log: MessageLog) -> None:
+        """Take messages from cmd_vel."""
+        stamped = getattr(self._values, "base.stamped")
+
+        def take(message: Any) -> None:
+            twist = twist_of(message, self.frame, stamped)
+            self._joints.check(twist)
+            self._target = twist, self._now
+
+        log.subscribe(self._node, TwistStamped if stamped else Twist, "cmd_vel", take)
+
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Prepare for a Model with other objects; return the function that switches to it."""
+
+        def commit() -> None:
+            self._m = m
+
+        return commit
+
+    def forget(self) -> None:
+        """Stand at the origin: the simulation was reset."""
+        self._target = None
+        self._last = (-1, -1)
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Measure the way, command the joints and publish, when it is due."""
+        self._now = stamp_ns
+        if not self._ticker.due(state) or state.measured_tick < 0:
+            return
+        (epoch, tick), self._last = self._last, (state.epoch, state.tick)
+        if epoch != state.epoch or state.tick <= tick:
+            self._joints.reset()
+            self._twist, tick = np.zeros(3), state.tick
+        period = (state.tick - tick) * self._loop.period_ns / NANOSECONDS
+        self._joints.measure(self._m, state, period)
+        self._drive(stamp_ns, state, period)
+        if self._publisher is not None:
+            self._publisher.publish(self._odometry(stamp_ns))
+        if self._transforms is not None:
+            self._transforms.publish(self._tf(stamp_ns, state))
+
+    def _drive(self, stamp_ns: int, state: LoopState, period: float) -> None:
+        """Approach the twist of the newest cmd_vel."""
+        given = self._target
+        if given is None:
+            return
+        target, since = given
+        if stamp_ns - since > self._timeout:
+            target = np.zeros(3)
+        # after a pause of this thread the base must not jump
+        period = min(period, PATIENCE * self._ticker.every * self._loop.period_ns / NANOSECONDS)
+        wanted = self._joints.capped(limited(target, self._limits.speed))
+        self._twist = ramped(self._twist, wanted, self._limits.acceleration, period)
+        command = self._joints.command(self._m, self._twist)
+        self._loop.orders.command(command, state.tick if self._lockstep else None)
+
+    def _odometry(self, stamp_ns: int) -> Any:
+        joints = self._joints
+        message = self._message()
+        message.header.stamp = convert.time_message(stamp_ns)
+        message.header.frame_id, message.child_frame_id = self._odom, self.frame
+        at, turn = message.pose.pose.position, message.pose.pose.orientation
+        at.x, at.y = float(joints.pose[0]), float(joints.pose[1])
+        turn.z, turn.w = math.sin(0.5 * joints.pose[2]), math.cos(0.5 * joints.pose[2])
+        v, w = message.twist.twist.linear, message.twist.twist.angular
+        v.x, v.y, w.z = map(float, joints.twist)
+        message.pose.covariance = _covariance(joints.pose_covariance)
+        message.twist.covariance = _covariance(joints.twist_covariance)
+        return message
+
+    def _tf(self, stamp_ns: int, state: LoopState) -> Any:
+        """Return odom -> base by the wheels, and world -> odom, so that world -> base is true."""
+        x, y, angle = self._joints.pose
+        c, s = math.cos(angle), math.sin(angle)
+        R, p = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([x, y, 0.0])
+        rows = [_transform(stamp_ns, self._odom, self.frame, R, p)]
+        if self._values.world_frame:
+            true, place = quat_to_mat(state.qpos[3:7]), state.qpos[:3]
+            R_odom = true @ R.T
+            rows.append(
+                _transform(
+                    *(stamp_ns, self._values.world_frame, self._odom, R_odom),
+                    place - R_odom @ p,
+                )
+            )
+        return self._tf_message(transforms=rows)
+
+
+def _transform(stamp_ns: int, parent: str, child: str, R: Array, p: Array) -> TransformStamped:
+    message = TransformStamped(child_frame_id=child)
+    message.header.stamp = convert.time_message(stamp_ns)
+    message.header.frame_id = parent
+    convert.fill_vector(message.transform.translation, p.tolist())
+    convert.fill_vector(message.transform.rotation, convert.xyzw(mat_to_quat(R)).tolist())
+    return message
+
+
+def _covariance(flat: Array) -> list[float]:
+    """Return a covariance of x, y and yaw as ROS has it, row by row (36,)."""
+    full = np.eye(6) * UNKNOWN
+    full[FLAT] = flat
+    values: list[float] = full.reshape(-1).tolist()
+    return values

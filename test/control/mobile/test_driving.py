@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheel speeds against closed forms, the way back to the twist, ramps and odometry."""
+
+import math
+
+import numpy as np
+import pytest
+from support.mobile import RADIUS, TRACK, WHEELBASE, car, mecanum, omni
+from support.rovers import SKID_STEER, TURTLEBOT3
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.mobile.driving import WheelDrive, limited, ramped
+from rbdyn_ros.control.mobile.odometry import WheelOdometry
+from rbdyn_ros.control.mobile.wheels import wheel_base
+from rbdyn_ros.errors import RbdynError
+
+NONE = np.zeros(0)
+
+
+def drive_of(text, kind="", scale=1.0):
+    m = rb.load_urdf(text, floating_base=True, contact=True)
+    return WheelDrive(wheel_base(m, kind), scale)
+
+
+def test_a_differential_base_is_the_textbook_one():
+    drive = drive_of(TURTLEBOT3.urdf)
+    v, w, r, half = 0.2, 0.7, TURTLEBOT3.radius, TURTLEBOT3.track / 2
+    speeds = drive.rows(NONE) @ (v, 0.0, w)
+    assert speeds == pytest.approx([(v - half * w) / r, (v + half * w) / r])
+
+
+def test_mecanum_wheels_are_the_textbook_ones():
+    """Wheel speeds (vx -+ vy -+ (l + h) w) / r, with rollers that form an X."""
+    drive = drive_of(mecanum())
+    vx, vy, w, lever = 0.3, 0.2, 0.5, (TRACK + WHEELBASE) / 2
+    for wheel, speed in zip(drive.base.wheels, drive.rows(NONE) @ (vx, vy, w), strict=True):
+        front, side = np.sign(wheel.at)
+        expected = (vx - front * side * vy - side * lever * w) / RADIUS
+        assert speed == pytest.approx(expected)
+
+
+def test_omni_wheels_are_the_textbook_ones():
+    drive = drive_of(omni())
+    vx, vy, w = 0.3, -0.2, 0.5
+    for k, speed in enumerate(drive.rows(NONE) @ (vx, vy, w)):
+        at = math.pi / 6 + 2.0 * math.pi * k / 3
+        assert speed == pytest.approx((-math.sin(at) * vx + math.cos(at) * vy + 0.2 * w) / RADIUS)
+
+
+def test_the_wheels_of_a_car_turn_about_one_point():
+    drive = drive_of(car())
+    curvature = 0.8
+    angles = drive.steer(curvature)
+    centre = np.array([0.0, 1.0 / curvature])
+    for joint, angle in zip(drive.base.steerings, angles, strict=True):
+        lever = np.array(joint.at) - centre
+        assert lever @ (math.cos(angle), math.sin(angle)) == pytest.approx(0.0, abs=1e-12)
+    assert drive.curvature(angles) == pytest.approx(curvature)
+    speeds = drive.rows(angles) @ (0.5, 0.0, 0.5 * curvature)
+    inner = np.hypot(WHEELBASE, 1.0 / curvature - TRACK / 2) * 0.5 * curvature / RADIUS
+    names = [wheel.name for wheel in drive.base.wheels]
+    assert speeds[names.index("front_left_wheel_joint")] == pytest.approx(inner)
+
+
+DRIVES = {
+    "differential": (TURTLEBOT3.urdf, "", 1.0),
+    "skid": (SKID_STEER.urdf, "skid_steer", 1.7),
+    "mecanum": (mecanum(), "", 1.0),
+    "omni": (omni(), "", 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
+    drive = drive_of(*DRIVES[name])
+    twist = np.array([0.3, -0.2, 0.7]) * drive.moves
+    found, spread, slip = drive.twist(NONE, drive.rows(NONE) @ twist)
+    assert found == pytest.approx(twist)
+    assert spread == pytest.approx(np.zeros((3, 3)), abs=1e-20)
+    assert slip == pytest.approx(np.zeros(len(slip)), abs=1e-12)
+
+
+def test_wheels_that_contradict_each_other_are_slip():
+    drive = drive_of(SKID_STEER.urdf, "skid_steer")
+    speeds = drive.rows(NONE) @ (0.3, 0.0, 0.0)
+    speeds[0] += 1.0
+    _, spread, slip = drive.twist(NONE, speeds)
+    assert np.abs(slip).max() > 0.05
+    assert spread[0, 0] > 0.0
+
+
+def test_motions_that_a_base_cannot_do_are_refused():
+    with pytest.raises(RbdynError, match="does not move sideways"):
+        drive_of(TURTLEBOT3.urdf).check(np.array([0.0, 0.1, 0.0]))
+    with pytest.raises(RbdynError, match="does not turn in place"):
+        drive_of(car()).check(np.array([0.0, 0.0, 0.1]))
+    drive_of(mecanum()).check(np.array([0.1, 0.1, 0.1]))
+
+
+def test_limits_keep_the_way_and_ramps_arrive_together():
+    twist = limited(np.array([2.0, 0.0, 1.0]), np.array([0.5, 0.5, 9.0]))
+    assert twist == pytest.approx([0.5, 0.0, 0.25])
+    assert limited(np.zeros(3), np.array([0.5, 0.5, 9.0])) == pytest.approx(np.zeros(3))
+    most = np.array([1.0, 1.0, 2.0])
+    now = ramped(np.zeros(3), np.array([0.5, 0.0, 0.5]), most, 0.1)
+    assert now == pytest.approx([0.1, 0.0, 0.1])
+    assert ramped(now, np.array([0.12, 0.0, 0.1]), most, 0.1) == pytest.approx([0.12, 0.0, 0.1])
+
+
+def test_odometry_of_an_arc_is_exact_for_any_step():
+    """A quarter of a circle in 3 steps and in 300."""
+    for steps in (3, 300):
+        drive = drive_of(TURTLEBOT3.urdf)
+        odometry = WheelOdometry(drive, 0.01)
+        way = drive.rows(NONE) @ (math.pi / 2, 0.0, math.pi / 2)
+        for k in range(steps + 1):
+            odometry.update(way * k / steps, NONE, 1.0 / steps)
+        assert odometry.pose == pytest.approx([1.0, 1.0, math.pi / 2])
+        assert odometry.twist == pytest.approx([math.pi / 2, 0.0, math.pi / 2])
+        assert odometry.pose_covariance[0, 0] > 1e-9
+
+
+def test_odometry_of_a_base_whose_frame_is_off_its_axle():
+    """It turns about the axle: the frame goes around on a circle."""
+    text = TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 ')
+    drive = drive_of(text)
+    assert drive.reference == pytest.approx([0.1, 0.0])
+    odometry = WheelOdometry(drive, 0.01)
+    way = drive.rows(NONE) @ (0.0, 0.0, math.pi / 2)
+    for k in range(11):
+        odometry.update(way * k / 10, NONE, 0.1)
+    assert odometry.pose == pytest.approx([0.1, -0.1, math.pi / 2])

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheels found in robots: places, radii, kinds, and refusals by name."""
+
+import math
+
+import numpy as np
+import pytest
+from support.mobile import RADIUS, TRACK, WHEELBASE, car, mecanum, omni
+from support.robots import find, needs_robots
+from support.rovers import SKID_STEER, TURTLEBOT3
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.mobile.wheels import wheel_base
+from rbdyn_ros.errors import ParameterError
+
+
+def load(text):
+    return rb.load_urdf(text, floating_base=True, contact=True)
+
+
+def test_a_differential_base_has_the_published_dimensions():
+    base = wheel_base(TURTLEBOT3.model())
+    assert base.kind == "differential"
+    assert [wheel.radius for wheel in base.wheels] == pytest.approx([TURTLEBOT3.radius] * 2)
+    places = np.array([wheel.at for wheel in base.wheels])
+    half = TURTLEBOT3.track / 2
+    assert places == pytest.approx(np.array([[0.0, half], [0.0, -half]]))
+    assert [wheel.heading for wheel in base.wheels] == pytest.approx([0.0, 0.0])
+
+
+@needs_robots
+def test_the_wheels_of_a_public_robot_are_found_by_name():
+    base = wheel_base(load(find("tiago.urdf")))
+    assert base.kind == "differential"
+    assert {wheel.name for wheel in base.wheels} == {"wheel_left_joint", "wheel_right_joint"}
+    assert [wheel.radius for wheel in base.wheels] == pytest.approx([0.0985] * 2)
+    assert abs(base.wheels[0].at[1] - base.wheels[1].at[1]) == pytest.approx(0.4044)
+    assert [wheel.heading for wheel in base.wheels] == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_a_car_is_found_with_its_steering(axis):
+    base = wheel_base(load(car(axis)))
+    assert base.kind == "ackermann"
+    assert len(base.wheels) == 4
+    assert [joint.at[0] for joint in base.steerings] == pytest.approx([WHEELBASE] * 2)
+    assert [joint.sign for joint in base.steerings] == [axis, axis]
+
+
+def test_rollers_say_what_a_base_is():
+    base = wheel_base(load(mecanum()))
+    assert base.kind == "mecanum"
+    assert [wheel.radius for wheel in base.wheels] == pytest.approx([RADIUS] * 4)
+    angles = {(wheel.at[0] > 0, wheel.at[1] > 0): wheel.grip for wheel in base.wheels}
+    quarter = math.pi / 4
+    assert angles[True, True] == pytest.approx(-quarter)
+    assert angles[True, False] == pytest.approx(quarter)
+    assert wheel_base(load(omni())).kind == "omni"
+
+
+BAD = [
+    (
+        SKID_STEER.urdf,
+        {},
+        "cannot be told apart: they can be skid_steer or mecanum; set base.kind",
+    ),
+    (car(), {"kind": "differential"}, "base.kind is 'differential'"),
+    (car(), {"names": ["rear_left"]}, "'rear_left', no joint that can be commanded"),
+    (car(), {"names": ["left_steering_joint"]}, "is no wheel: its axis is not level"),
+    (
+        car(),
+        {"names": ["rear_left_wheel_joint"] * 2},
+        "base.wheels names 'rear_left_wheel_joint' twice",
+    ),
+    (car(), {"names": ["rear_left_wheel_joint"]}, "no kind of base has the wheels"),
+]
+
+
+@pytest.mark.parametrize(("text", "how", "words"), BAD, ids=[row[2] for row in BAD])
+def test_wheels_that_cannot_be_used_are_refused_by_name(text, how, words):
+    with pytest.raises(ParameterError) as caught:
+        wheel_base(load(text), **how)
+    assert words in str(caught.value)
+
+
+def test_a_robot_without_wheels_and_a_wheel_without_radius_are_refused():
+    with pytest.raises(ParameterError, match="the robot has no wheels"):
+        wheel_base(rb.load_urdf("<robot name='box'><link name='base'/></robot>"))
+    m = rb.load_urdf(TURTLEBOT3.urdf.replace("left0", "left_wheel"), floating_base=True)
+    with pytest.raises(ParameterError, match="the radius of wheel 'left_wheel_joint'"):
+        wheel_base(m)
+    assert wheel_base(m, names=["left_wheel_joint", "right0_joint"], radius=0.033)
+    assert TRACK > 0.0

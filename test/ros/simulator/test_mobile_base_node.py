@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mobile bases over DDS: squares that close, odometry and transforms, refusals."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nav_msgs.msg")
+
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+from simulation_interfaces.srv import StepSimulation
+from std_srvs.srv import Trigger
+from support.mobile import car
+from support.robots import find
+from support.rovers import SKID_STEER, TURTLEBOT3
+from tf2_msgs.msg import TFMessage
+
+from rbdyn_ros.runtime.loop import warm
+
+ROOT = Path(__file__).parents[3]
+SPEC = importlib.util.spec_from_file_location("drive_square", ROOT / "examples/drive_square.py")
+EXAMPLE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(EXAMPLE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Compile the kernels of contact here: a wait for a simulator could time out meanwhile."""
+    warm(TURTLEBOT3.model())
+
+
+class Stepped(EXAMPLE.Driver):
+    """The client of the example; time stands while it thinks, so that no machine is too slow."""
+
+    def __init__(self, peer):
+        super().__init__(peer.node, peer.executor)
+        self.peer = peer
+
+    def wait(self):
+        """Make 10 ms, from one odom to the next."""
+        self.pose = None
+        request = StepSimulation.Request(steps=10)
+        answer = self.peer.call(StepSimulation, "/simulator/step_simulation", request)
+        assert answer.result.result == 1, answer.result.error_message
+        self.peer.until(lambda: self.pose is not None)
+        return self.pose
+
+
+class Rover:
+    """A base in a simulator, and the truth about it from /tf."""
+
+    def __init__(self, simulate, peer, urdf, tmp_path, wheels=True, wait=True, **parameters):
+        path, scene = tmp_path / "rover.urdf", parameters.pop("scene", "")
+        if "<robot" in str(urdf):
+            path.write_text(urdf)
+        else:
+            path = urdf
+        if scene:
+            (tmp_path / "scene.yaml").write_text(scene)
+        words = ["-p", "floating_base:=true", "-p", "contact:=true"] * (wheels and not scene)
+        # on a busy machine commands are late, and a wheel that waits for them would slip
+        calm = {"command_timeout": "5.0", "real_time_factor": "0.5", "publish_rate": "100.0"}
+        parameters = calm | parameters
+        for name, value in parameters.items():
+            words += ["-p", f"{name}:={value}"]
+        file = ["--scene", tmp_path / "scene.yaml"] if scene else [path]
+        self.simulator = simulate(*file, "--ros-args", *words, wait=wait)
+        self.peer, self.links = peer, {}
+        if wait:
+            peer.node.create_subscription(TFMessage, "/tf", self._on_tf, 100)
+            self.odometry = peer.hear(Odometry, "odom")
+
+    def _on_tf(self, message):
+        for one in message.transforms:
+            self.links[one.child_frame_id] = one
+
+    def truth(self, *chain):
+        """Return x, y and angle of the base in the world, from all transforms above it."""
+        chain = (*chain, self.odometry[-1].child_frame_id)
+        self.links.clear()
+        self.peer.until(lambda: all(name in self.links for name in chain))
+        place = np.zeros(3)
+        for name in chain:
+            at, turn = self.links[name].transform.translation, self.links[name].transform.rotation
+            angle = 2.0 * math.atan2(turn.z, turn.w)
+            c, s = math.cos(place[2]), math.sin(place[2])
+            place += (c * at.x - s * at.y, s * at.x + c * at.y, angle)
+        return place
+
+
+#: A scene file says how the robot takes cmd_vel. A caster that drags moves the point about which
+#: a wheel of two end points turns to its edge; this one is smooth.
+SCENE = """rbdyn_scene: 1
+surfaces: {smooth: {friction: 0.05}}
+robot: {file: rover.urdf, floating_base: true, base: auto, surfaces: {caster-0.081: smooth}}
+"""
+#: Four wheels that cannot steer slip sideways: the base turns by this share of what they roll.
+SKID = 0.5512
+NO_CAMERA = "rbdyn_sensors: 1\nsensors:\n  imu: {type: imu, link: torso_lift_link}\n"
+#: By name: robot, parameters, radius of the corners, chain of frames below the world.
+SQUARES = {
+    "differential": (TURTLEBOT3.urdf, {"scene": SCENE}, 0.0, ["odom"]),
+    "public": (lambda: find("tiago_no_hand.urdf"), {"base.kind": "auto"}, 0.0, ["odom"]),
+    "skid": (
+        SKID_STEER.urdf,
+        {"base.kind": "skid_steer", "base.track_scale": f"{1.0 / SKID:.4f}"},
+        0.0,
+        ["odom"],
+    ),
+    "car": (car(), {"base.kind": "ackermann"}, 0.8, ["odom"]),
+    "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
+}
+
+
+@pytest.mark.parametrize("name", SQUARES)
+def test_a_square_of_a_metre_closes_within_a_percent(simulate, peer, tmp_path, name):
+    urdf, parameters, radius, chain = SQUARES[name]
+    if callable(urdf):  # its arm is held, and without the pictures of its camera
+        urdf, sensors = urdf(), tmp_path / "sensors.yaml"
+        sensors.write_text(NO_CAMERA)
+        parameters = parameters | {"on_timeout": "hold", "sensors": sensors}
+    rover = Rover(simulate, peer, urdf, tmp_path, name != "planar", **parameters)
+    peer.spin(0.5)
+    before = rover.truth(*chain)
+    peer.pause(True)
+    Stepped(peer).square(1.0, radius)
+    peer.pause(False)
+    after = rover.truth(*chain)
+    way = 4.0 + 2.0 * math.pi * radius
+    off = math.hypot(*(after - before)[:2])
+    turned = EXAMPLE.wrapped(after[2] - before[2])
+    print(f"{name}: {1e3 * off:.1f} mm of {way:.1f} m, {turned:.4f} rad")
+    assert off < 0.01 * way
+    assert abs(turned) < 0.01 * 2.0 * math.pi
+
+
+def twist(forward=0.0, left=0.0, turn=0.0):
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = forward, left, turn
+    return message
+
+
+def speeds(peer):
+    """Return the newest speeds of the joints."""
+    return np.array(peer.hear(JointState, "joint_states")[-1].velocity)
+
+
+BAD = [
+    (twist(math.nan), "linear.x is nan; allowed is a finite number"),
+    (twist(0.1, turn=math.inf), "angular.z is inf"),
+    (twist(0.1, 0.1), "linear.y is 0.1; a base of kind 'differential' does not move sideways"),
+]
+
+
+def test_bad_twists_are_refused_by_name_and_nothing_moves(simulate, peer, tmp_path):
+    rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE)
+    peer.spin(0.5)
+    before = rover.truth("odom")
+    publisher = peer.publisher(Twist, "cmd_vel")
+    lifted = twist(0.1)
+    lifted.linear.z = 0.5
+    for message, words in [*BAD, (lifted, "linear.z is 0.5; a mobile base stays on the floor")]:
+        peer.insist(publisher, message, lambda words=words: words in rover.simulator.text())
+        peer.spin(1.1)  # one refusal a second is logged
+    assert rover.truth("odom") == pytest.approx(before, abs=1e-4)
+
+
+def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
+    more = {"scene": SCENE, "base.stamped": "true"}
+    rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, **more)
+    publisher = peer.publisher(TwistStamped, "cmd_vel")
+    message = TwistStamped(twist=twist(0.2))
+    message.header.frame_id = "map"
+    said = "the twist is in frame 'map'; allowed is 'base', or none"
+    peer.insist(publisher, message, lambda: said in rover.simulator.text())
+    assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
+    message.header.frame_id = "base"
+    peer.insist(publisher, message, lambda: rover.odometry[-1].twist.twist.linear.x > 0.19)
+
+
+def test_it_speeds_up_within_its_limit_and_stops_after_the_timeout(simulate, peer, tmp_path):
+    more = {"base.linear_acceleration": "0.5", "base.timeout": "0.3", "base.max_linear": "0.15"}
+    rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE, **more)
+    publisher = peer.publisher(Twist, "cmd_vel")
+    forward = lambda message: message.twist.twist.linear.x  # noqa: E731
+    peer.insist(publisher, twist(1.0), lambda: forward(rover.odometry[-1]) > 0.149)
+    peer.until(lambda: abs(forward(rover.odometry[-1])) < 1e-3)  # no cmd_vel comes
+    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in rover.odometry])
+    along = np.array([forward(m) for m in rover.odometry])
+    assert along.max() < 0.155
+    # between readings a fifth of a second apart the wheels' servo does not matter
+    later = np.searchsorted(stamps, stamps + 0.2)
+    pairs = [(a, b) for a, b in enumerate(later) if b < len(stamps)]
+    gains = [(along[b] - along[a]) / (stamps[b] - stamps[a]) for a, b in pairs]
+    assert max(map(abs, gains)) < 0.5 * 1.1
+
+
+def test_odometry_has_the_frames_of_rep_105_and_a_covariance_that_grows(simulate, peer, tmp_path):
+    rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE)
+    first = rover.odometry[-1]
+    assert (first.header.frame_id, first.child_frame_id) == ("odom", "base")
+    publisher = peer.publisher(Twist, "cmd_vel")
+    peer.insist(publisher, twist(0.2), lambda: rover.odometry[-1].pose.pose.position.x > 0.2)
+    last = rover.odometry[-1]
+    assert last.pose.covariance[0] > first.pose.covariance[0] > 0.0
+    assert last.pose.covariance[14] == 1e6  # z is not measured
+    rover.truth("odom")
+    assert rover.links["odom"].header.frame_id == "world"
+    assert rover.links["base"].header.frame_id == "odom"
+    assert peer.call(Trigger, "/simulator/reset", Trigger.Request()).success
+    peer.until(lambda: abs(rover.odometry[-1].pose.pose.position.x) < 1e-3)
+
+
+WRONG = [
+    ({"base.kind": "auto", "floating_base": "false"}, "the robot is fixed to the world"),
+    ({"base.kind": "ackermann"}, "base.kind is 'ackermann', but of the wheels"),
+    ({"base.kind": "auto", "base.wheels": "[left]"}, "base.wheels has 'left'"),
+    ({"base.kind": "auto", "contact": "false"}, "the robot has no wheels"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_a_base_that_the_robot_is_not_is_refused(simulate, peer, tmp_path, parameters, words):
+    rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, wait=False, **parameters)
+    assert rover.simulator.process.wait(300.0) == 2
+    assert words in rover.simulator.text()
