@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Go2 trots by a policy: an ONNX file, and a policy file that says what it gets and moves.
+"""A Go2 trots by a policy: an ONNX file, and a policy file with its inputs and its joints.
 
     python examples/trot_policy.py
 

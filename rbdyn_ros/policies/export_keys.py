@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys that are read of exports; they have others, which are left alone."""
+"""Keys read from exports; other keys are ignored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.description.yaml_files.kinds import (
+    List,
     Name,
     Number,
     NumberList,
@@ -66,7 +67,7 @@ VELOCITY = SomeKeys("base_velocity", (Key("ranges", RANGES, "of commands"),))
 ISAAC_LAB = SomeKeys(
     "export",
     _rows(
-        Key("joint_ids_map", NumberList(each=Number(low=0.0, high=1e4)), "order of the joints"),
+        Key("joint_ids_map", List(Whole(0, 10_000), "place", 1), "order of the joints"),
         Key("step_dt", TIME, "between actions"),
         Key("stiffness", NUMBERS, "of the joints"),
         Key("damping", NUMBERS, "of the joints"),

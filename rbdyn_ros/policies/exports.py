@@ -32,7 +32,7 @@ ALIASES = {
 RATE = 50.0
 #: Period of the gait of legged_gym's humanoids [s].
 GAIT = 0.8
-#: A list of all joints as Isaac Lab writes it, with a tag of Python.
+#: Isaac Lab's tag for "all joints".
 ALL = b"!!python/object/apply:builtins.slice [null, null, null]"
 
 Words = dict[str, Any]
@@ -53,16 +53,17 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
     if path.suffix == ".onnx":
         return _written(_of_mjlab(path))
     plain = data.replace(ALL, b"[]")
-    top = parse(plain, str(path), Audit(), "a policy file")
+    audit = Audit()
+    top = parse(plain, str(path), audit, "a policy file")
     if "observations" in top.nodes:
-        return _written(_of_isaac_lab(_read(ISAAC_LAB, top, path), path, joints))
+        return _written(_of_isaac_lab(_read(ISAAC_LAB, top, path, audit), path, joints))
     if "kps" in top.nodes:
-        return _written(_of_legged_gym(_read(LEGGED_GYM, top, path), path, bool(network), joints))
+        given = _read(LEGGED_GYM, top, path, audit)
+        return _written(_of_legged_gym(given, path, bool(network), joints))
     return data
 
 
-def _read(table: SomeKeys, top: YamlTable, path: Path) -> Given:
-    audit = Audit()
+def _read(table: SomeKeys, top: YamlTable, path: Path, audit: Audit) -> Given:
     given = table.read_table(top, ValuePlace(audit))
     audit.raise_errors(str(path))
     assert isinstance(given, Given)
@@ -88,25 +89,37 @@ def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
     return list(joints)
 
 
+def _check_lengths(path: Path, count: int, **lists: Sequence[float]) -> None:
+    for key, numbers in lists.items():
+        if len(numbers) != count:
+            message = f"{key} has {len(numbers)} numbers for {count} joints"
+            _refuse(path, "bad-value", message, found=str(len(numbers)), allowed=str(count))
+
+
 def _term(name: str, path: Path, **more: Any) -> Words:
     known = ALIASES.get(name, name)
     if known not in TERMS:
         message = f"the observation {quote(name)} is unknown; known are {', '.join(TERMS)}"
         _refuse(path, "unknown-term", message, found=name, allowed=", ".join(TERMS))
-    return {"term": known} | {key: value for key, value in more.items() if value}
+    return {"term": known} | {key: value for key, value in more.items() if value not in (None, ())}
 
 
 def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
     """Gains are in the order of the robot's interface, all else in that of the network."""
-    order = [int(number) for number in given["joint_ids_map"]]
-    names = _named(joints, len(order), path)
-    if sorted(order) != list(range(len(order))):
-        _refuse(path, "bad-order", "joint_ids_map does not name each joint once")
-    for key in ("stiffness", "damping"):
-        if len(given[key]) != len(order):
-            message = f"{key} has {len(given[key])} numbers for {len(order)} joints"
-            _refuse(path, "bad-value", message, allowed=str(len(order)))
+    order, places = given["joint_ids_map"], len(given["stiffness"])
+    names = _named(joints, places, path)
+    if len(set(order)) != len(order) or max(order, default=0) >= places:
+        message = f"joint_ids_map does not name different places below {places}, one for a joint"
+        _refuse(path, "bad-order", message)
     action = given["actions"]["JointPositionAction"]
+    _check_lengths(path, places, damping=given["damping"])
+    _check_lengths(
+        path,
+        len(order),
+        default_joint_pos=given["default_joint_pos"],
+        scale=action["scale"],
+        offset=action["offset"],
+    )
     for key in ("clip", "joint_ids"):
         if action.get(key):
             message = f"{key} of JointPositionAction is set; only actions of all joints are read"
@@ -133,10 +146,12 @@ def _of_legged_gym(given: Given, path: Path, other: bool, joints: Sequence[str])
     """The layout of the observation follows from its size, as in the scripts that run it."""
     count = len(given["default_angles"])
     names = _named(joints, count, path)
-    if not other and not given["policy_path"].endswith(".onnx"):
+    _check_lengths(path, count, kps=given["kps"], kds=given["kds"])
+    network = given["policy_path"]
+    if not other and ("{" in network or not network.endswith(".onnx")):
         message = (
-            f"policy_path is {quote(given['policy_path'])}; export the policy as ONNX and name "
-            "that file as the network"
+            f"policy_path is {quote(network)}; export the policy as ONNX and name that file as "
+            "the network"
         )
         _refuse(path, "not-onnx", message, allowed="an .onnx file")
     layouts = {9: "", 11: "gait_phase", 12: "base_lin_vel"}

@@ -42,7 +42,9 @@ class Network:
     """
 
     def __init__(self, path: Path, inputs: int, outputs: int, listed: str) -> None:
-        self._session = _session(path)
+        self._session, self._size = _session(path), outputs
+        if not (self._session.get_inputs() and self._session.get_outputs()):
+            raise _refused(path, "no-inputs", "the network has no input or no output")
         first, *memory = self._session.get_inputs()
         action, *remembered = self._session.get_outputs()
         self._check(path, first, inputs, f"the observation has {inputs}: {listed}", "takes")
@@ -51,9 +53,17 @@ class Network:
         self._memory = {each.name: each.name.removesuffix("_in") + "_out" for each in memory}
         if unknown := [name for name, end in self._memory.items() if end not in ends]:
             text = f"the network has the input {quote(unknown[0])}, but no output that feeds it"
-            raise DescriptionError(Finding("unknown-input", text, found=unknown[0]), str(path))
+            raise _refused(path, "unknown-input", text)
         self._shapes = {each.name: [_size(x) for x in each.shape] for each in memory}
         self._first, self._outputs = first.name, [action.name, *self._memory.values()]
+        self.reset()
+        try:
+            self(np.zeros(inputs))
+        except RbdynError:
+            pass  # for these numbers only
+        except Exception as error:  # onnxruntime has classes of its own
+            text = f"the network does not run on {inputs} numbers: {str(error).splitlines()[0]}"
+            raise _refused(path, "network-run", text) from error
         self.reset()
 
     @staticmethod
@@ -61,8 +71,7 @@ class Network:
         found = end.shape[-1] if end.shape else 0
         if isinstance(found, int) and found != size:
             text = f"the network {verb} {found} numbers in {quote(end.name)}, but {reason}"
-            finding = Finding("network-size", text, found=str(found), allowed=str(size))
-            raise DescriptionError(finding, str(path))
+            raise _refused(path, "network-size", text)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -77,13 +86,18 @@ class Network:
         """
         given = {self._first: observation.astype(np.float32)[None, :]} | self._state
         action, *state = self._session.run(self._outputs, given)
-        self._state = dict(zip(self._memory, state, strict=True))
         found = np.asarray(action, float).ravel()
-        if not np.all(np.isfinite(found)):
-            raise RbdynError(
-                Finding("not-finite", "the network returns numbers that are not finite")
-            )
+        if len(found) != self._size:
+            raise ValueError(f"it returns {len(found)} numbers for {self._size} joints")
+        if not all(np.isfinite(each).all() for each in (found, *state)):
+            text = "the network returns numbers that are not finite"
+            raise RbdynError(Finding("not-finite", text))
+        self._state = dict(zip(self._memory, state, strict=True))
         return found
+
+
+def _refused(path: Path, code: str, text: str) -> DescriptionError:
+    return DescriptionError(Finding(code, text), str(path))
 
 
 def _size(dimension: Any) -> int:
@@ -106,4 +120,4 @@ def _session(path: Path) -> Any:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # each release has other classes
         text = f"{quote(path.name)} cannot be read as ONNX: {str(error).splitlines()[0]}"
-        raise DescriptionError(Finding("bad-network", text), str(path)) from error
+        raise _refused(path, "bad-network", text) from error

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
+
+#: A stamp that is older than the one before by more than this is a reset of time [s].
+BACK = 0.01
 
 
 @dataclass(slots=True)
@@ -29,14 +33,14 @@ class JointsState:
 class Pacer:
     """Answers states with position targets; it knows nothing of ROS.
 
-    An action needs a state of the base that is as new as that of the joints: a joint state that
+    An action needs a state of the base that is as new as that of the joints. A joint state that
     comes before it waits, also in lock-step, where both carry the same stamp.
 
     Args:
         policy: the policy.
-        timeout: the base may be older than the joints by this time; then nothing is answered [s].
+        timeout: the two states may be apart by this time; then nothing is answered [s].
         command_timeout: a velocity command counts for this time of the states [s]; then the
-            robot is told to stand.
+            policy is told to stand.
     """
 
     def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:
@@ -44,30 +48,40 @@ class Pacer:
         self._period = NANOSECONDS / policy.spec.rate
         self._timeout = round(timeout * NANOSECONDS)
         self._command_timeout = round(command_timeout * NANOSECONDS)
-        self._command: Array = np.zeros(3)
-        self._commanded: int | None = None
-        self._base: BaseState | None = None
-        self._base_stamp = -1
-        self._waiting: JointsState | None = None
         self.restart()
 
     def restart(self) -> None:
         """Forget the past, as at the start."""
         self._policy.reset()
+        self._command: Array = np.zeros(3)
+        self._commanded: int | None = None
+        self._base: BaseState | None = None
+        self._base_stamp = self._now = -1
+        self._waiting: JointsState | None = None
         self._begun: int | None = None
         self._actions = 0
-        self._now = -1
-        self._waiting = None
 
-    def order(self, command: Array) -> None:
+    def set_command(self, command: Array) -> None:
         """Take a velocity command, (3,)."""
         self._command, self._commanded = command, self._now
 
     def take_base(self, stamp: int, base: BaseState) -> JointsState | None:
-        """Take a state of the base; return the joint state that is answered now, if any."""
+        """Take a state of the base; return the joint state that is answered now, if any.
+
+        Raises:
+            RbdynError: the state is newer than the joints by more than `timeout`, or the network
+                fails.
+        """
+        self._restart_after_reset(stamp, self._base_stamp)
+        if 0 <= self._now < stamp - self._timeout:
+            ahead = (stamp - self._now) / NANOSECONDS
+            raise refusal(f"its stamp is {ahead:.3g} s ahead of the joint states")
         self._base, self._base_stamp = base, stamp
         waiting = self._waiting
         if waiting is None or stamp < waiting.stamp:
+            return None
+        self._waiting = None
+        if stamp - waiting.stamp > self._timeout:
             return None
         self._act(waiting)
         return waiting
@@ -76,30 +90,36 @@ class Pacer:
         """Take a state of the joints; return it if it is answered now.
 
         Raises:
-            RbdynError: the state is not finite, or the network fails.
+            RbdynError: the network fails.
         """
-        if state.stamp < self._now:  # a reset of time
-            self.restart()
-            self._base_stamp = min(self._base_stamp, state.stamp - 1)
+        self._restart_after_reset(state.stamp, self._now)
         self._now = state.stamp
-        if not self._is_due(state.stamp):
-            answered = self._actions > 0 and state.stamp - self._base_stamp <= self._timeout
-            return state if answered else None
+        near = abs(state.stamp - self._base_stamp) <= self._timeout
+        waiting = self._waiting
+        waits = waiting is not None and 0 < state.stamp - waiting.stamp <= self._timeout
+        if waits or not self._is_due(state.stamp):
+            # the first state of an action goes on waiting, so that a late base can reach it
+            return state if self._actions > 0 and near else None
         if self._base_stamp < state.stamp:
             self._waiting = state
             return None
+        if not near:
+            return None
         self._act(state)
         return state
+
+    def _restart_after_reset(self, stamp: int, before: int) -> None:
+        if stamp < before - BACK * NANOSECONDS:
+            self.restart()
 
     def _is_due(self, stamp: int) -> bool:
         return self._begun is None or stamp - self._begun >= self._actions * self._period - 0.5
 
     def _act(self, state: JointsState) -> None:
-        self._waiting = None
-        if self._begun is None:
-            self._begun = state.stamp
         assert self._base is not None
         self._policy.act(state.position, state.velocity, self._base, self._wanted(state.stamp))
+        if self._begun is None:
+            self._begun = state.stamp
         behind = (state.stamp - self._begun) // self._period
         self._actions = max(self._actions, int(behind)) + 1
 

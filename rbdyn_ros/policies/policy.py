@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.errors import Finding, ModelError, did_you_mean, quote
+from rbdyn_ros.errors import Finding, ModelError, bad_argument, did_you_mean, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -25,6 +24,8 @@ from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec
 
 #: Direction of gravity in world axes.
 DOWN = np.array([0.0, 0.0, -1.0])
+#: A quaternion may have another length than 1 by this.
+UNIT = 1e-3
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class LearnedPolicy:
         """Forget the past: history, last action, memory of the network, phase of the gait."""
         self._network.reset()
         self._action = np.zeros(len(self.spec.joints))
-        self._past: list[deque[Array]] = [deque(maxlen=term.history) for term in self.spec.terms]
+        self._past: list[list[Array]] = [[] for _ in self.spec.terms]
         self._steps = 0
         self.target = self.spec.action_offset.copy()
 
@@ -83,26 +84,35 @@ class LearnedPolicy:
             velocity: of the same, (n) [rad/s or m/s].
             base: of the robot.
             command: velocity to walk with, (3,): forwards and to the left [m/s], and about the
-                vertical [rad/s]; it is clipped to spec.command_range.
+                vertical [rad/s]; unless it is zero, it is clipped to spec.command_range.
 
         Raises:
             ParameterError: an argument has another shape or is not finite.
-            RbdynError: the network returns numbers that are not finite.
+            RbdynError: the network returns numbers that are not finite. The policy is then as
+                before the call.
         """
         n = (len(self.spec.joints),)
         q, v = finite("position", position, n), finite("velocity", velocity, n)
-        wanted = np.clip(finite("command", command, (3,)), *self.spec.command_range.T)
-        now = self._values(q, v, base, wanted)
-        for past, term in zip(self._past, self.spec.terms, strict=True):
-            value = np.clip(now[term.name], *term.clip) * np.array(term.scale)
-            past.extend([value] * (1 if past else term.history))
-        observation = np.concatenate([value for past in self._past for value in past])
-        self._steps += 1
-        self._action = self._network(observation)
+        wanted = finite("command", command, (3,))
+        if wanted.any():
+            wanted = np.clip(wanted, *self.spec.command_range.T)
+        now = self._values(q, v, checked_base(base), wanted)
+        recent = [
+            self._with_history(past, now[term.name], term)
+            for past, term in zip(self._past, self.spec.terms, strict=True)
+        ]
+        action = self._network(np.concatenate([value for past in recent for value in past]))
+        self._past, self._action, self._steps = recent, action, self._steps + 1
         clipped = np.clip(self._action, -self.spec.action_clip, self.spec.action_clip)
         target: Array = self.spec.action_offset + self.spec.action_scale * clipped
         self.target = target
         return target
+
+    @staticmethod
+    def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
+        """Return the latest values of a term with a new one; at first they are its copies."""
+        scaled = np.clip(value, *term.clip) * np.array(term.scale)
+        return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
     def _values(self, q: Array, v: Array, base: BaseState, command: Array) -> Mapping[str, Array]:
         """Return the numbers of all terms, which are those of Isaac Lab."""
@@ -159,6 +169,17 @@ class PolicyJoints:
         stretch = target - d.qpos[self._qposadr]
         effort = spec.stiffness * stretch - spec.damping * d.qvel[self.dofadr]
         d.qfrc_applied[self.dofadr] = np.clip(effort, -self._limit, self._limit)
+
+
+def checked_base(base: BaseState) -> BaseState:
+    """Return a state of a base; raise ParameterError if it is not one."""
+    quat = finite("quat", base.quat, (4,))
+    if abs(float(np.linalg.norm(quat)) - 1.0) > UNIT:
+        text = f"quat has the length {float(np.linalg.norm(quat)):.6g}; allowed is 1"
+        raise bad_argument("quat", text)
+    return BaseState(
+        quat, finite("angular", base.angular, (3,)), finite("linear", base.linear, (3,))
+    )
 
 
 def check_joints(names: Sequence[str], known: Sequence[str]) -> None:

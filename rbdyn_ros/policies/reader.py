@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.tables import Given, section
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import DescriptionError, quote
 from rbdyn_ros.policies.exports import as_policy_file
 from rbdyn_ros.policies.keys import DIALECT
 from rbdyn_ros.policies.spec import TERMS, ObservationTerm, PolicySpec
@@ -40,7 +41,13 @@ def read_policy(
     wanted = "a policy .yaml file or an .onnx file"
     data = b"" if path.suffix == ".onnx" else read_bytes(path, wanted, "the path of a policy")
     text = as_policy_file(path, data, network, tuple(joints))
-    spec = read_policy_text(text, source=str(path), folder=path.parent)
+    try:
+        spec = read_policy_text(text, source=str(path), folder=path.parent)
+    except DescriptionError as error:
+        if text == data:
+            raise
+        findings = [replace(each, line=None) for each in error.findings]  # not of the export
+        raise DescriptionError(findings, str(path)) from error
     return replace(spec, network=Path(network)) if network else spec
 
 
@@ -88,7 +95,7 @@ def _spec(given: Given, folder: Path) -> PolicySpec:
 
 
 def _check_names(given: Given, joints: Sequence[str]) -> None:
-    for name in sorted({name for name in joints if joints.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(joints).items() if count > 1):
         message = f"the joint {quote(name)} is listed twice; a network has one number for it"
         given.error("duplicate-name", "joints", message, found=name)
 

@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support import networks, robots
 from support.refusals import refused
 
@@ -17,6 +18,8 @@ from rbdyn_ros.policies.reader import read_policy_text
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
 SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
+#: An action of a: the sine of the phase, and the first velocity command.
+WEIGHTS = np.array([[1.0, 0, 1, 0, 0], [0, 1, 0, 0, 0]])
 UPRIGHT = BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
 
 
@@ -104,6 +107,10 @@ def test_a_network_that_does_not_fit_is_refused(tmp_path):
         policy_of(tmp_path, terms, np.zeros((2, 6)))
     with refused(rb.DescriptionError, "network-size"):
         policy_of(tmp_path, terms, np.zeros((3, 5)), np.zeros(3))
+    policy = policy_of(tmp_path, terms, np.zeros((2, 5)))
+    networks.linear(tmp_path / "n.onnx", np.zeros((2, 5)), np.zeros(2), batch=8)
+    with refused(rb.DescriptionError, "network-run"):
+        LearnedPolicy(policy.spec)
     (tmp_path / "bad.onnx").write_bytes(b"not a network")
     with refused(rb.DescriptionError, "bad-network"):
         rb.load_policy(tmp_path / "bad.onnx")
@@ -152,29 +159,65 @@ def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
     assert pacer.take_joints(joints(107)) is not None
 
 
-def test_a_reset_of_time_begins_again(tmp_path):
+@pytest.mark.parametrize(("every", "behind", "late"), [(1, 0, 2), (10, 3, 5), (5, 0, 40)])
+def test_a_base_of_another_rate_and_time_is_enough(tmp_path, every, behind, late):
+    """Joints come each ms; the base each few ms, with older stamps, and late [ms]."""
     policy, pacer = pacer_of(tmp_path)
-    firsts = []
+    targets = set()
+    for now in range(1000, 2000):
+        if (now - late) % every == 0:
+            pacer.take_base((now - late - behind) * 1_000_000, UPRIGHT)
+        pacer.take_joints(joints(now))
+        targets.add(tuple(policy.target))
+    assert len(targets) >= 1000 / max(20, late + every + behind) - 2
+
+
+def test_a_base_of_another_time_is_not_used(tmp_path):
+    _, pacer = pacer_of(tmp_path)
+    assert pacer.take_joints(joints(0)) is None
+    with refused(rb.RbdynError, "request"):
+        pacer.take_base(10_000_000_000, UPRIGHT)  # of the future, or from before a reset
+    assert pacer.take_joints(joints(1)) is None
+
+
+@pytest.mark.parametrize("base_first", [False, True])
+def test_a_reset_of_time_begins_again(tmp_path, base_first):
+    policy = policy_of(tmp_path, [{"term": "gait_phase"}, {"term": "velocity_commands"}], WEIGHTS)
+    pacer, firsts = Pacer(policy, 0.1, 5.0), []
     for _ in range(2):
-        assert pacer.take_joints(joints(0)) is None
+        if not base_first:
+            assert pacer.take_joints(joints(0)) is None
         pacer.take_base(0, UPRIGHT)
+        if base_first:
+            assert pacer.take_joints(joints(0)) is not None
         firsts.append(tuple(policy.target))
-        pacer.take_base(500_000_000, UPRIGHT)
-        pacer.take_joints(joints(500))
+        pacer.set_command(np.array([0.5, 0.0, 0.0]))
+        assert pacer.take_joints(joints(30)) is None
+        pacer.take_base(30_000_000, UPRIGHT)
+        assert policy.target[0] > firsts[0][0] + 0.4
     assert firsts[0] == firsts[1]
+
+
+def test_a_small_step_back_of_the_stamps_does_not_begin_again(tmp_path):
+    policy, pacer = pacer_of(tmp_path)
+    pacer.take_base(30_000_000, UPRIGHT)
+    pacer.take_joints(joints(30))
+    before = tuple(policy.target)
+    assert pacer.take_joints(joints(29)) is not None
+    assert tuple(policy.target) == before
 
 
 def test_a_velocity_command_expires(tmp_path):
     policy = policy_of(tmp_path, [{"term": "velocity_commands"}], np.eye(2, 3))
     pacer = Pacer(policy, 0.1, 0.5)
     seen = []
-    for now in range(0, 1000, 100):
+    for now in range(0, 1000, 50):
         if now == 200:
-            pacer.order(np.array([0.3, 0.1, 0.0]))
-        pacer.take_base(now * 1_000_000, UPRIGHT)
+            pacer.set_command(np.array([0.3, 0.1, 0.0]))  # after the state at 150 ms
         pacer.take_joints(joints(now))
+        pacer.take_base(now * 1_000_000, UPRIGHT)
         seen.append(policy.target[0])
-    np.testing.assert_allclose(seen, [0, 0, *[0.3] * 5, 0, 0, 0], atol=1e-7)
+    np.testing.assert_allclose(seen, [*[0] * 4, *[0.3] * 10, *[0] * 6], atol=1e-7)
 
 
 # robots
@@ -204,3 +247,43 @@ def test_a_policy_needs_its_joints_and_a_floating_base(tmp_path):
         rb.PolicyJoints(rb.load_urdf(robots.find("panda.urdf")), policy)
     with refused(rb.ModelError, "no-floating-base"):
         rb.PolicyJoints(rb.load_urdf(robots.find("go2.urdf"), strict=False), policy)
+
+
+def test_zero_is_commanded_also_where_the_range_excludes_it(tmp_path):
+    policy = policy_of(
+        tmp_path, [{"term": "velocity_commands"}], np.eye(2, 3), command={"forward": [0.3, 1]}
+    )
+    for given, seen in ((0.0, 0.0), (0.1, 0.3), (2.0, 1.0)):
+        target = policy.act([0, 0], [0, 0], UPRIGHT, [given, 0, 0])
+        np.testing.assert_allclose(target[0], seen, atol=1e-7)
+
+
+def test_a_refused_action_leaves_the_policy_as_it_was(tmp_path):
+    terms = [{"term": "joint_pos_rel", "history": 2}, {"term": "gait_phase"}]
+    weights = np.hstack([np.zeros((2, 2)), 1e38 * np.eye(2), np.eye(2)])
+    runs = []
+    for bad in (False, True):
+        policy = policy_of(tmp_path, terms, weights)
+        act = lambda q, p=policy: p.act([q, 0], [0, 0], UPRIGHT, [0, 0, 0])  # noqa: E731
+        act(1e-38)
+        act(3e-38)
+        if bad:
+            with refused(rb.RbdynError, "not-finite"):
+                act(1e6)
+        runs.append([tuple(act(2e-38)), tuple(act(0.0))])
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        BaseState(np.array([2.0, 0, 0, 0]), np.zeros(3), np.zeros(3)),
+        BaseState(np.array([1.0, 0, 0, np.nan]), np.zeros(3), np.zeros(3)),
+        BaseState(np.array([1.0, 0, 0, 0]), np.array([np.inf, 0, 0]), np.zeros(3)),
+        BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(2)),
+    ],
+)
+def test_a_state_of_the_base_is_checked(tmp_path, base):
+    policy = policy_of(tmp_path, [{"term": "base_ang_vel"}], np.eye(2, 3))
+    with refused(rb.ParameterError, "bad-argument"):
+        policy.act([0, 0], [0, 0], base, [0, 0, 0])

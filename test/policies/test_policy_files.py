@@ -128,7 +128,12 @@ def test_an_export_of_isaac_lab(tmp_path):
     ("before", "after", "code"),
     [
         ("joint_ids_map: [1, 0]", "joint_ids_map: [1, 1]", "bad-order"),
-        ("joint_ids_map: [1, 0]", "joint_ids_map: [0]", "joint-names"),
+        ("joint_ids_map: [1, 0]", "joint_ids_map: [0]", "bad-value"),
+        ("joint_ids_map: [1, 0]", "joint_ids_map: [1.7, 0.2]", ["bad-value"] * 2),
+        ("joint_ids_map: [1, 0]", "joint_ids_map: [1, 2]", "bad-order"),
+        ("default_joint_pos: [0.2, -0.1]", "default_joint_pos: [0.2]", "bad-value"),
+        ("step_dt: 0.02", "step_dt: 0.02\nstep_dt: 0.01", "duplicate-key"),
+        ("scale: [0.2, 0.2, 0.2]", "scale: [0.2, 0.2]", "bad-value"),
         ("  base_ang_vel:", "  height_scan:", "unknown-term"),
         ("JointPositionAction", "JointVelocityAction", ["unknown-key", "missing-key"]),
         (
@@ -139,7 +144,7 @@ def test_an_export_of_isaac_lab(tmp_path):
         ("step_dt", "step", "missing-key"),
         ("step_dt: 0.02", "step_dt: 0", "bad-value"),
         ("step_dt: 0.02", "step_dt: fast", "bad-value"),
-        ("stiffness: [10.0, 20.0]", "stiffness: [10.0]", "bad-value"),
+        ("stiffness: [10.0, 20.0]", "stiffness: [10.0]", "joint-names"),
         ("observations:\n", "observations: none\nothers:\n", "bad-value"),
         ("  base_ang_vel:\n    params: {}", "  base_ang_vel:\n    params: 3", "bad-value"),
         ("    history_length: 5", "    history_length: 1.5", "bad-value"),
@@ -151,6 +156,16 @@ def test_an_export_of_isaac_lab_that_cannot_be_used(tmp_path, before, after, cod
     path.write_text(ISAAC_LAB.replace(before, after))
     with refused(rb.DescriptionError, code):
         read_policy(path, joints=["first", "second"])
+
+
+def test_an_export_with_places_that_have_no_joint(tmp_path):
+    path = tmp_path / "deploy.yaml"
+    text = ISAAC_LAB.replace("joint_ids_map: [1, 0]", "joint_ids_map: [2, 0]")
+    text = text.replace("stiffness: [10.0, 20.0]", "stiffness: [10.0, 0.0, 20.0]")
+    path.write_text(text.replace("damping: [1.0, 2.0]", "damping: [1.0, 0.0, 2.0]"))
+    spec = read_policy(path, joints=["first", "", "third"])
+    assert spec.joints == ("third", "first")
+    np.testing.assert_array_equal(spec.damping, [2, 1])
 
 
 LEGGED_GYM = {
@@ -187,6 +202,9 @@ def test_a_configuration_of_legged_gym(tmp_path, size, terms):
     assert [term.name for term in spec.terms] == terms
     assert sum(map(spec.size, spec.terms)) == size
     assert spec.rate == 50.0
+    path.write_text(json.dumps(LEGGED_GYM | {"num_obs": size, "dof_vel_scale": 0.0}))
+    spec = read_policy(path, network=tmp_path / "motion.onnx", joints=networks.GO2)
+    assert next(x for x in spec.terms if x.name == "joint_vel_rel").scale == (0.0,)
 
 
 def test_a_configuration_of_legged_gym_that_cannot_be_used(tmp_path):

@@ -35,12 +35,21 @@ def _saved(path, nodes, inputs, outputs, weights, metadata):
     return path
 
 
-def linear(path, weights, bias, metadata=None):
-    """Write a network that returns weights x + bias, (n, k) and (n); return its path."""
+def linear(path, weights, bias, metadata=None, batch=1):
+    """Write a network that returns weights x + bias, (n, k) and (n); return its path.
+
+    Args:
+        path: of the file.
+        weights, bias: of the network.
+        metadata: texts by name.
+        batch: declared size of the batch.
+    """
     n, k = np.shape(weights)
     node = onnx.helper.make_node("Gemm", ["obs", "W", "b"], ["actions"], transB=1)
     given = {"W": weights, "b": bias}
-    return _saved(path, [node], {"obs": [1, k]}, {"actions": [1, n]}, given, metadata or {})
+    return _saved(
+        path, [node], {"obs": [batch, k]}, {"actions": [batch, n]}, given, metadata or {}
+    )
 
 
 def adding_up(path, size):

@@ -7,6 +7,8 @@ import importlib
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.parameter import Parameter
+from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
@@ -23,10 +26,13 @@ from rbdyn_ros.policies.policy import BaseState, load_policy
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.qos_reports import for_subscription
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
 
 #: Interval at which the node looks whether anything comes [s].
 POLL = 1.0
+#: States that wait for the node.
+DEPTH = 1000
 #: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
 #: it was sent longer ago than this: it may still be on its way [s].
 LOST = 0.5
@@ -47,7 +53,8 @@ class PolicyNode(process.ManagedNode):
         self._pacer: Pacer | None = None
         self._lock = threading.Lock()
         self._active = self._reported = False
-        self._answered, self._seen = 0, 0
+        self._seen = Counter[str]()  # messages and answers since the last poll
+        self._stamp = -1  # of the newest joint state
         self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
 
     def declare(self) -> SimpleNamespace:
@@ -82,16 +89,23 @@ class PolicyNode(process.ManagedNode):
         self._command = kind(name=list(self._spec.joints), mode=[kind.IMPEDANCE] * count)
         self._command.stiffness = self._spec.stiffness.tolist()
         self._command.damping = self._spec.damping.tolist()
-        subscribe = self._messages.subscribe
-        subscribe(self, JointState, "joint_states", self._take_joints, depth=1000)
+        self._subscribe(JointState, "joint_states", self._take_joints)
         if self.values.base == "imu":
-            subscribe(self, Imu, "imu", self._take_imu, depth=1000)
+            self._subscribe(Imu, "imu", self._take_imu)
         else:
-            subscribe(self, Odometry, "odom", self._take_odometry, depth=1000)
+            self._subscribe(Odometry, "odom", self._take_odometry)
         if self.values.enable_stamped_cmd_vel:
-            subscribe(self, TwistStamped, "cmd_vel", lambda message: self._order(message.twist))
+            self._subscribe(TwistStamped, "cmd_vel", lambda said: self._set_command(said.twist))
         else:
-            subscribe(self, Twist, "cmd_vel", self._order)
+            self._subscribe(Twist, "cmd_vel", self._set_command)
+
+    def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], object]) -> None:
+        qos = reliable(DEPTH)
+        if self.values.states_reliability == "best_effort":
+            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        receive = self._messages.receiver(topic, take)
+        events = for_subscription(self, topic)
+        self.create_subscription(kind, topic, receive, qos, event_callbacks=events)
 
     def activate(self) -> None:
         """Begin to answer states."""
@@ -117,14 +131,22 @@ class PolicyNode(process.ManagedNode):
 
     def poll(self) -> None:
         """Say once what is missing while nothing is answered."""
-        answered, self._answered = self._answered, 0
-        if answered or not self._active:
+        seen, self._seen = self._seen, Counter()
+        if seen["answers"] or not self._active:
             self._reported = False
         elif not self._reported:
             self._reported = True
-            text = "no joint_states come" if not self._seen else f"no {self.values.base} comes"
-            self.get_logger().warning(f"nothing is commanded: {text}")
-        self._seen = 0
+            self.get_logger().warning(f"nothing is commanded: {self._reason(seen)}")
+
+    def _reason(self, seen: Counter[str]) -> str:
+        """Return why nothing was answered in the last interval."""
+        for topic in ("joint_states", self.values.base):
+            if not seen[topic]:
+                return f"no message on {topic} was accepted"
+        if seen["joint_states"] > 2 * seen["stamps"]:
+            return "the stamps of joint_states stand still"
+        limit = f"{self.values.timeout:g} s"
+        return f"the stamps of joint_states and {self.values.base} are further apart than {limit}"
 
     def end(self) -> None:
         """Stop answering."""
@@ -133,17 +155,22 @@ class PolicyNode(process.ManagedNode):
     # topics
 
     def _take_joints(self, message: JointState) -> None:
-        self._seen += 1
         places = {name: k for k, name in enumerate(message.name)}
+        if len(places) != len(message.name):
+            raise refusal("it names a joint twice")
         if missing := [name for name in self._spec.joints if name not in places]:
             raise refusal(f"it has no joint {listing(missing)}, which the policy moves")
         chosen = [places[name] for name in self._spec.joints]
         if not len(message.name) == len(message.position) == len(message.velocity):
             raise refusal("it does not have one position and one velocity for each name")
         position = np.array(message.position)[chosen]
-        state = JointsState(
-            nanoseconds(message.header.stamp), position, np.array(message.velocity)[chosen]
-        )
+        velocity = np.array(message.velocity)[chosen]
+        if not (np.isfinite(position).all() and np.isfinite(velocity).all()):
+            raise refusal("a position or velocity is not finite")
+        state = JointsState(nanoseconds(message.header.stamp), position, velocity)
+        self._seen["joint_states"] += 1
+        self._seen["stamps"] += state.stamp != self._stamp
+        self._stamp = state.stamp
         with self._lock:
             if self._active and self._pacer is not None:
                 self._answer(self._pacer.take_joints(state))
@@ -153,8 +180,9 @@ class PolicyNode(process.ManagedNode):
         self._take_base(message, at, twist.angular, twist.linear)
 
     def _take_imu(self, message: Imu) -> None:
-        if message.orientation_covariance[0] == -1.0:  # as sensor_msgs/Imu says
-            raise refusal("this IMU has no orientation, which a policy needs")
+        covariances = message.orientation_covariance, message.angular_velocity_covariance
+        if -1.0 in (each[0] for each in covariances):  # as sensor_msgs/Imu says
+            raise refusal("this IMU lacks orientation or angular velocity; a policy needs both")
         self._take_base(message, message.orientation, message.angular_velocity, None)
 
     def _take_base(self, message: Any, turn: Any, angular: Any, linear: Any) -> None:
@@ -165,17 +193,18 @@ class PolicyNode(process.ManagedNode):
         if not (np.isfinite([norm, *rate, *speed]).all() and abs(norm - 1.0) < 1e-3):
             raise refusal("its numbers are not finite, or its quaternion is not of length 1")
         stamp = nanoseconds(message.header.stamp)
+        self._seen[self.values.base] += 1
         with self._lock:
             if self._active and self._pacer is not None:
                 self._answer(self._pacer.take_base(stamp, BaseState(quat / norm, rate, speed)))
 
-    def _order(self, twist: Twist) -> None:
+    def _set_command(self, twist: Twist) -> None:
         wanted = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
         if not np.isfinite(wanted).all():
             raise refusal("a velocity is not finite")
         with self._lock:
             if self._pacer is not None:
-                self._pacer.order(wanted)
+                self._pacer.set_command(wanted)
 
     def _answer(self, state: JointsState | None) -> None:
         """Command the latest targets as the answer to a state."""
@@ -185,7 +214,7 @@ class PolicyNode(process.ManagedNode):
         if state.stamp == self._last and now < self._sent + LOST:
             return
         self._last, self._sent = state.stamp, now
-        self._answered += 1
+        self._seen["answers"] += 1
         self._command.position = self._policy.target.tolist()
         stamp = self._command.header.stamp
         stamp.sec, stamp.nanosec = divmod(state.stamp, 1_000_000_000)

@@ -29,7 +29,7 @@ PARAMETERS = (
         Parameter(
             "timeout",
             0.1,
-            "without a state of the base for this time nothing is commanded",
+            "no command is sent if joint_states and the base are further apart than this",
             "s",
             0.001,
             10.0,
@@ -37,10 +37,16 @@ PARAMETERS = (
         Parameter(
             "command_timeout",
             0.5,
-            "a velocity command counts for this time of the states; then the robot stands",
+            "a velocity command counts for this time of the states; then the policy gets zero",
             "s",
             0.01,
             1e6,
+        ),
+        Parameter(
+            "states_reliability",
+            "reliable",
+            "reliability of the subscriptions; best_effort accepts best-effort publishers too",
+            choices=("reliable", "best_effort"),
         ),
         Parameter("enable_stamped_cmd_vel", False, "cmd_vel is a TwistStamped, as in newer Nav2"),
     ),

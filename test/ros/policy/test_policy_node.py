@@ -110,7 +110,7 @@ def test_nothing_is_commanded_without_a_policy_or_a_base(walk, policy_node, tmp_
     walk()  # in real time
     commands = peer.collect(JointCommand, "joint_commands_by_mode")
     node = policy_node(networks.trot(tmp_path), "-p", "base:=imu")
-    node.wait_for("nothing is commanded: no imu comes")
+    node.wait_for("nothing is commanded: no message on imu was accepted")
     assert not commands
     node.end_well()
 
