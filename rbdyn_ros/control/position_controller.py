@@ -8,6 +8,7 @@ the arm stays where it is.
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
+from rbdyn_ros.control.arming import position_start_up
 from rbdyn_ros.control.arming.effort_check import FASTEST
 from rbdyn_ros.control.arming.position_start_up import PositionTest
-from rbdyn_ros.control.arming.start_up import slides, test_ways
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.control.blind.endings import PAUSE
@@ -132,9 +133,8 @@ class PositionController(Controller):
     def _begin_test(self) -> None:
         """Begin the start-up test."""
         self._begin()
-        limits, qpos = self.gate.limits, self.gate.measured.qpos
-        ways = test_ways(limits, qpos, slides(self.arm, limits))
-        self._test = PositionTest(limits, qpos[self._dofs], ways)
+        ways, place = self._test_ways(), self.gate.measured.qpos[self._dofs]
+        self._test = PositionTest(self.gate.limits, place, ways)
 
     def _tried(self, _dt: float) -> Array | None:
         """Return the positions of the start-up test, or of the mode once the arm has passed it."""
@@ -299,4 +299,7 @@ class PositionController(Controller):
         for k in range(1, 4):
             self.on_state(self.names, *rows, k * step, k * step)
             self.mode, self.armed = mode, True
+        with contextlib.suppress(RbdynError):
+            self._test_ways()
+        position_start_up.rehearse()
         self.on_watch(NANOSECONDS)

@@ -188,6 +188,16 @@ class PositionTest:
         return self._reply
 
 
+def rehearse() -> None:
+    """Call the compiled functions of the test once, with a made-up reply."""
+    reply = Reply()
+    for k in range(3):
+        x = 0.01 * k
+        _remember.call(reply.handle, 0.0, x, x, 0.0, 1.0, x, x)
+    _fit.call(reply.handle, replies.VELOCITY)
+    _within.call(reply.handle, *TRUE_SPEED)
+
+
 def _quintic(s: float) -> float:
     return s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
 
