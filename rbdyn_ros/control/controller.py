@@ -96,7 +96,7 @@ class Controller(ControlLoop):
             self._check_no_fault()
             if mode == self.mode:
                 return
-            if self.armed:
+            if self.armed or self.testing:
                 self._check_gains(mode)
             self.mode = mode
             self._rest_here()

@@ -195,6 +195,8 @@ class ControlLoop:
             wanted = test.advance(
                 seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
             )
+            if test.done:
+                self._check_gains(self.mode)  # states may come at another rate by now
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -210,6 +212,10 @@ class ControlLoop:
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""
+        raise NotImplementedError
+
+    def _check_gains(self, mode: str) -> None:
+        """Raise RbdynError if a mode does not suit the states."""
         raise NotImplementedError
 
     @property

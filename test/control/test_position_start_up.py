@@ -183,3 +183,22 @@ def test_states_that_stop_end_the_test_of_a_position_arm(onset):
 def test_the_test_of_a_position_arm_can_be_switched_off():
     arm = PositionedArm().armed()
     assert arm.controller.armed
+
+
+def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
+    arm = Servoed().armed()
+    assert arm.controller.testing
+    with refused(RbdynError, "mode"):
+        arm.controller.set_mode("admittance")  # admittance.frame is empty
+    assert arm.controller.mode == "tracking"
+    assert arm.tried() == ""
+
+
+def test_a_mode_is_checked_again_when_the_test_is_over():
+    arm = Servoed(admittance_frame="tool0")
+    arm.armed()
+    arm.controller.set_mode("admittance")
+    arm.feels = False  # the sensor is silent from now on
+    found = arm.tried()
+    assert "wrench" in found
+    assert not arm.controller.armed

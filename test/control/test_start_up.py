@@ -338,6 +338,16 @@ def test_requests_during_the_test():
     assert loop.tried() == ""
 
 
+def test_gains_that_would_shake_are_refused_during_the_test():
+    loop = Tried(mode="hold", impedance_stiffness=100.0, impedance_damping=30.0, period=0.004)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.2)
+    assert loop.controller.testing
+    with refused(RbdynError, "gains"):
+        loop.controller.set_mode("impedance")
+    assert loop.controller.mode == "hold"
+
+
 def test_a_joint_between_near_limits_is_refused():
     m = model()
     m = m.replaced(jnt_range=np.where(np.arange(6)[:, None] == 5, [[0.395, 0.405]], m.jnt_range))
