@@ -20,6 +20,7 @@ from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry
 from rbdyn_ros.control.base.state_kernels import SHORTEST
 from rbdyn_ros.control.blind.blind_arm import BlindArm
+from rbdyn_ros.control.blind.endings import PAUSE
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 from rbdyn_ros.control.motion.tracking import PathTracker
@@ -94,6 +95,7 @@ class ControlLoop:
                 wrong_text = self.gate.measured.take_others(names, position)
                 self.ignored = wrong_text or self.ignored
                 return None
+            self._notice_pause(arrival)
             dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
             if dt == 0.0 and wrong is None:
                 return None
@@ -119,6 +121,21 @@ class ControlLoop:
                 return self._bridge(arrival, dt)
             self._blind.end_coasting()
             return None if self.mode == "idle" else self._sent(self._answer(dt))
+
+    def _notice_pause(self, now: int) -> None:
+        """Trip if this state comes too late after the one before, and nobody noticed meanwhile."""
+        if not (self.armed or self.testing) or self.gate.measured.arrival is None:
+            return
+        wrong = self.gate.watch(now)
+        if wrong is not None:
+            self._trip(wrong)
+            self._judge_pause(now)
+
+    def _judge_pause(self, now: int) -> None:
+        """Stay silent after a pause of the process: the arm may be somewhere else."""
+        seen, overdue = self.gate.measured, self.gate.overdue(now)
+        if overdue > self.settings.blind_time + PAUSE:
+            self._blind.stop(now, seen.time, seen.qpos, seen.qvel, overdue)
 
     def _look(self, arrival: int) -> Fault | None:
         """Compare the motion with the efforts sent, and remember it; return a fault or None."""

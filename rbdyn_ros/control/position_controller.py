@@ -271,13 +271,17 @@ class PositionController(Controller):
         """Return the next positions without a valid state."""
         if not self.armed or self.gate.fault is None:
             return None
-        overdue = self.gate.overdue(now)
-        if not self._is_blind and overdue > self.settings.blind_time + PAUSE:
-            self._silent = True  # after a pause of the process the arm may be somewhere else
+        self._judge_pause(now)
         passed = min(max((now - self._answered) / NANOSECONDS, SHORTEST), LONGEST)
         cycle = passed if self._is_blind else self.period
         self._answered, self._is_blind = now, True
         return self._sent(self._braked(self._advanced(passed, cycle)))
+
+    def _judge_pause(self, now: int) -> None:
+        """Stay silent after a pause of the process: the arm may be somewhere else."""
+        longest = self.gate.settings.state_timeout + self.settings.blind_time + PAUSE
+        if (now - self._answered) / NANOSECONDS > longest:
+            self._silent = True
 
     def _braked(self, step: float) -> Array | None:
         """Return the next positions of an arm that comes to rest; None: it rests."""
