@@ -223,6 +223,15 @@ class ControlLoop:
         self._begin_armed()
         return self._sent(self._answer(dt))
 
+    def _watch_test(self, now: int) -> None:
+        """End the start-up test if an effort of it acts for too long; simulated arms may wait."""
+        if self._test is None or self.gate.settings.simulated:
+            return
+        try:
+            self._test.check_age(self.gate.age(now))
+        except RbdynError as error:
+            self._end_test(str(error))
+
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
@@ -316,6 +325,7 @@ class ControlLoop:
         with self._lock:
             if not self.armed and not self.testing:
                 return None
+            self._watch_test(now)
             wrong = self.gate.watch(now)
             if wrong is not None:
                 self._trip(wrong)

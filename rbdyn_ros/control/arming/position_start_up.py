@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of an arm that takes positions: it feels out each joint before arming.
+"""The start-up test of an arm that takes positions: it tests each joint before arming.
 
 First the arm is sent the positions that it reports: it must stay. Then each joint in turn is sent
 a few mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit
 those sent, and reported velocities must fit the reported positions. No reply changes what is sent.
 After a refusal nothing is sent, so the arm's own controller keeps it within those few mrad.
 
-What a position means to the arm shows only when it acts. If the arm takes other units or zeros
+Wrong units show only once the arm moves. If the arm takes other units or zeros
 than it reports, the first position moves it at the speed of its own controller; the test says so.
 """
 
@@ -99,6 +99,9 @@ class PositionTest:
         wanted[self._k] += self._sent() if self._k >= 0 else 0.0
         return wanted
 
+    def check_age(self, _age: float) -> None:
+        """Accept every age of the newest state [s]: without states the arm stays."""
+
     def _way(self) -> float:
         return ATTEMPTS[self._attempt] * float(self._ways[self._k])
 
@@ -172,7 +175,7 @@ class PositionTest:
             text = f"joint '{name}' is reported to move against the position sent"
             raise _refused(f"{text}. Check the sign of its encoder", name)
         if fit.unlike > UNLIKE:
-            text = f"joint '{name}' moved, but not as it was sent"
+            text = f"joint '{name}' moved, but its motion does not match the positions sent"
             raise _refused(f"{text}. Check its encoder, and what else moves the arm", name)
         if fit.delay > SLOWEST:
             text = f"joint '{name}' answered {1e3 * fit.delay:.0f} ms after its position"

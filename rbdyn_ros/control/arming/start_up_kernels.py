@@ -288,7 +288,7 @@ def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
         if s.k < 0 and not abs(off) <= STILL:
             return refuse(s, DRIFTS, i, off, 0.0)
         if i == s.k and not abs(off) <= FAR:
-            return refuse(s, LEFT, i, off, s.ways[i])
+            return refuse(s, LEFT, i, off, s.way)
         if i != s.k and not abs(off) <= OTHERS:
             found = check_order(s)
             if found == 0 and has_moved(s):

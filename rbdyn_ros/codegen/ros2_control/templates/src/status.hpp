@@ -33,8 +33,8 @@ inline const FaultKind & kind_of(const Verdict & fault)
   return *found;
 }
 
-/// Code, joint, numbers, cause and remedy of a fault.
-inline std::string sentence(const Verdict & fault)
+/// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
+inline std::string sentence(const Verdict & fault, bool latched = true)
 {
   const FaultKind & kind = kind_of(fault);
   std::ostringstream text;
@@ -53,7 +53,7 @@ inline std::string sentence(const Verdict & fault)
     text << "joint '" << name_of(fault.joint) << "': " << fault.value << ", allowed is "
          << fault.bound;
   }
-  text << " (" << kind.cause << "). " << kind.remedy << ", then clear_fault";
+  text << " (" << kind.cause << "). " << kind.remedy << (latched ? ", then clear_fault" : "");
   return text.str();
 }
 
@@ -126,7 +126,7 @@ inline std::string sentence(const Reason & reason)
       text << start_up_text(reason);
       break;
     case Refusal::stopped:
-      text << "the start-up test was stopped: " << sentence(reason.fault);
+      text << "the start-up test was stopped: " << sentence(reason.fault, false);
       break;
   }
   return text.str();
