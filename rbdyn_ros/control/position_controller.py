@@ -3,7 +3,7 @@
 
 States pass the same checks as those of an arm that takes efforts. After a fault the positions
 sent come to rest within 0.4 s, whether states arrive or not; then nothing is sent any more, and
-the arm stays where it is.
+the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
 
 from __future__ import annotations
