@@ -4,8 +4,8 @@
 First the arm is sent the positions that it reports: it must stay. Then each joint in turn is sent
 a few mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit
 those sent, and reported velocities must fit the reported positions. No reply changes what is sent.
-After a refusal nothing is sent, and the arm's own controller keeps it where it is: the driven joint
-within FAR of its rest, all others within AWAY, as they are reported.
+After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
+positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
 
 Wrong units show only once the arm moves. If the arm takes other units or zeros
 than it reports, the first position moves it at the speed of its own controller; the test says so.

@@ -168,8 +168,8 @@ def stop_blindly(
 
     `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
     [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
-    somewhere else, in the care of its driver. The last state and its `time` [ns] count when the arm becomes blind,
-    unless it coasts.
+    somewhere else, in the care of its driver. The last state and its `time` [ns] count when the
+    arm becomes blind, unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0
