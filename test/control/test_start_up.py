@@ -129,7 +129,7 @@ ERRORS = {
         for k in (0, 1, 5)
         for ratio in (0.1, 0.3, 0.5, 2.0, 5.0)
     },
-    "wrists": (exchanged(4, 5), "order of the joints"),
+    "wrists": (exchanged(4, 5), "while 'wrist_2_joint' was driven. Check the order of the joints"),
     **{f"delay_{ms}": (lambda ms=ms: hidden(1e-3 * ms), "answered") for ms in (20, 30, 50, 100)},
     "filter_50": (lambda: slow(0.05), "velocity"),
     "filter_100": (lambda: slow(0.1), "velocity"),

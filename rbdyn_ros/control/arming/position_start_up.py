@@ -7,8 +7,8 @@ those sent, and reported velocities must fit the reported positions. No reply ch
 After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
 positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
 
-Wrong units show only once the arm moves. If the arm takes other units or zeros
-than it reports, the first position moves it at the speed of its own controller; the test says so.
+Wrong units show only once the arm moves. If the arm takes other units or zeros than it reports,
+the first position moves it at the speed of its own controller; the test says so.
 """
 
 from __future__ import annotations

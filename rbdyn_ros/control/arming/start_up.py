@@ -27,7 +27,7 @@ TEXTS = {
     "by {bound}. Check its gear ratio and the units of efforts",
     kernels.DRIFTS: "joint '{joint}' moves by {value} under the efforts that hold the arm by the "
     "model. Check gravity, mounting, payload and tool, robot_compensates_gravity, and drift",
-    kernels.OTHER: "joint '{joint}' moved by {value} while another joint was driven. Check the "
+    kernels.OTHER: "joint '{joint}' moved by {value} while '{driven}' was driven. Check the "
     "order of the joints",
     kernels.HELD: "joint '{joint}' moved by {value} only, under an effort of {bound} beyond "
     "gravity. Check brakes, its encoder and gear ratio, and give its friction",
@@ -164,7 +164,9 @@ class StartUpTest:
 
     def _refused(self, found: int, joint: int, value: float, bound: float) -> RbdynError:
         name = "" if found == kernels.APART else self._names[joint]  # it concerns all joints
-        text = TEXTS[found].format(joint=name, value=f"{value:.3g}", bound=f"{bound:.3g}")
+        driven = self._names[int(bound)] if found == kernels.OTHER else ""
+        numbers = {"value": f"{value:.3g}", "bound": f"{bound:.3g}"}
+        text = TEXTS[found].format(joint=name, driven=driven, **numbers)
         return refusal(f"the start-up test found: {text}", "start-up", name)
 
 

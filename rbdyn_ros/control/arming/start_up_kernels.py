@@ -114,7 +114,7 @@ class StartUp(Record):
         # what is found
         Field("joint", (), "number of the joint", "int"),
         Field("value", (), "what was seen"),
-        Field("bound", (), "what belongs to it"),
+        Field("bound", (), "what belongs to it; for OTHER the number of the driven joint"),
     )
 
 
@@ -321,7 +321,7 @@ def check_order(s: StartUp) -> int:
     slid = abs(s.ways[s.k] / s.ways[other])
     if is_coupled(s) or has_moved(s) or s.most[other] * slid < MOVED * abs(s.way):
         return 0
-    return refuse(s, OTHER, other, s.most[other], 0.0)
+    return refuse(s, OTHER, other, s.most[other], float(s.k))
 
 
 @kernel

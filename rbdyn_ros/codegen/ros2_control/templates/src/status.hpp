@@ -64,8 +64,11 @@ inline std::string start_up_text(const Reason & reason)
   std::array<char, 32> value{}, bound{};
   (void)std::snprintf(value.data(), value.size(), "%.3g", reason.value);
   (void)std::snprintf(bound.data(), bound.size(), "%.3g", reason.bound);
-  const std::array<std::array<std::string, 2>, 3> places{
-    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()}}};
+  const bool swapped = reason.found == static_cast<std::size_t>(start_up_kernels::OTHER);
+  const std::size_t driven = swapped ? static_cast<std::size_t>(reason.bound) : 0;
+  const std::array<std::array<std::string, 2>, 4> places{
+    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()},
+     {"{driven}", name_of(driven)}}};
   for (const auto & [place, with] : places) {
     if (const std::size_t at = text.find(place); at != std::string::npos) {
       text.replace(at, place.size(), with);
