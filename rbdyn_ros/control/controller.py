@@ -19,8 +19,9 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
 from rbdyn_ros.control.arming.effort_check import check_holdable, holdable
 from rbdyn_ros.control.arming.start_up import StartUpTest, slides, test_ways
+from rbdyn_ros.control.arming.start_up_kernels import FARTHEST
 from rbdyn_ros.control.base.faults import Fault
-from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.control.laws.cartesian import CartesianImpedance
 from rbdyn_ros.control.laws.mode_laws import frame_law
 from rbdyn_ros.control.loop import ControlLoop
@@ -95,7 +96,7 @@ class Controller(ControlLoop):
             self._check_no_fault()
             if mode == self.mode:
                 return
-            if self.armed:
+            if self.armed or self.testing:
                 self._check_gains(mode)
             self.mode = mode
             self._rest_here()
@@ -180,16 +181,25 @@ class Controller(ControlLoop):
     def _begin_test(self) -> None:
         """Begin the start-up test."""
         self._begin()
-        settings, limits, qpos = self.settings, self.gate.limits, self.gate.measured.qpos
-        self._test = StartUpTest(
+        self._test = self._made_test(self._test_ways())
+
+    def _test_ways(self) -> Array:
+        """Return the displacements (n,) of a start-up test here; raises as test_ways."""
+        limits = self.gate.limits
+        return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
+
+    def _made_test(self, ways: Array) -> StartUpTest:
+        """Return a start-up test with displacements (n,) that begins here."""
+        settings = self.settings
+        return StartUpTest(
             self.arm,
-            limits,
-            qpos,
+            self.gate.limits,
+            self.gate.measured.qpos,
             self._effort_check.holding(),
             LONGEST if math.isnan(self.period) else self.period,
             settings.start_up_tolerance,
             not settings.arm_without_effort,
-            test_ways(limits, qpos, slides(self.arm, limits)),
+            ways,
         )
 
     def _remember_start(self) -> None:
@@ -439,9 +449,7 @@ class Controller(ControlLoop):
         self.mode, self.armed = mode, True
         for k in range(1, 4):
             self.on_state(self.names, *rows, k * step, k * step)
-        with ignored:
-            self._begin_test()
-        self._test = None
+        self._rehearse_test()
         with ignored:
             self._check_gains(mode)
         self._rest_here()
@@ -455,6 +463,15 @@ class Controller(ControlLoop):
         self.on_watch(NANOSECONDS)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
         self._blind.doubt(Fault("frozen", "a rehearsal", blind=True), dropped=False)
+
+    def _rehearse_test(self) -> None:
+        """Call the functions of the start-up test once, whether there is room for it or not."""
+        with contextlib.suppress(RbdynError):
+            self._test_ways()
+        gate, seen = self.gate, self.gate.measured
+        self._begin()
+        test = self._made_test(np.full(len(self.names), FARTHEST))
+        test.advance(seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, SHORTEST)
 
     # observation
 

@@ -20,6 +20,7 @@ from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry
 from rbdyn_ros.control.base.state_kernels import SHORTEST
 from rbdyn_ros.control.blind.blind_arm import BlindArm
+from rbdyn_ros.control.blind.endings import PAUSE
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 from rbdyn_ros.control.motion.tracking import PathTracker
@@ -94,6 +95,7 @@ class ControlLoop:
                 wrong_text = self.gate.measured.take_others(names, position)
                 self.ignored = wrong_text or self.ignored
                 return None
+            self._notice_pause(arrival)
             dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
             if dt == 0.0 and wrong is None:
                 return None
@@ -119,6 +121,21 @@ class ControlLoop:
                 return self._bridge(arrival, dt)
             self._blind.end_coasting()
             return None if self.mode == "idle" else self._sent(self._answer(dt))
+
+    def _notice_pause(self, now: int) -> None:
+        """Trip if this state comes too late after the one before, and nobody noticed meanwhile."""
+        if not (self.armed or self.testing) or self.gate.measured.arrival is None:
+            return
+        wrong = self.gate.watch(now)
+        if wrong is not None:
+            self._trip(wrong)
+            self._judge_pause(now)
+
+    def _judge_pause(self, now: int) -> None:
+        """Stay silent after a pause of the process: the arm may be somewhere else."""
+        seen, overdue = self.gate.measured, self.gate.overdue(now)
+        if overdue > self.settings.blind_time + PAUSE:
+            self._blind.stop(now, seen.time, seen.qpos, seen.qvel, overdue)
 
     def _look(self, arrival: int) -> Fault | None:
         """Compare the motion with the efforts sent, and remember it; return a fault or None."""
@@ -195,6 +212,8 @@ class ControlLoop:
             wanted = test.advance(
                 seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
             )
+            if test.done:
+                self._check_gains(self.mode)  # states may come at another rate by now
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -204,12 +223,25 @@ class ControlLoop:
         self._begin_armed()
         return self._sent(self._answer(dt))
 
+    def _watch_test(self, now: int) -> None:
+        """End the start-up test if an effort of it acts for too long; simulated arms may wait."""
+        if self._test is None or self.gate.settings.simulated:
+            return
+        try:
+            self._test.check_age(self.gate.age(now))
+        except RbdynError as error:
+            self._end_test(str(error))
+
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""
+        raise NotImplementedError
+
+    def _check_gains(self, mode: str) -> None:
+        """Raise RbdynError if a mode does not suit the states."""
         raise NotImplementedError
 
     @property
@@ -293,6 +325,7 @@ class ControlLoop:
         with self._lock:
             if not self.armed and not self.testing:
                 return None
+            self._watch_test(now)
             wrong = self.gate.watch(now)
             if wrong is not None:
                 self._trip(wrong)

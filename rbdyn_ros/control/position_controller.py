@@ -3,11 +3,12 @@
 
 States pass the same checks as those of an arm that takes efforts. After a fault the positions
 sent come to rest within 0.4 s, whether states arrive or not; then nothing is sent any more, and
-the arm stays where it is.
+the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
+from rbdyn_ros.control.arming import position_start_up
 from rbdyn_ros.control.arming.effort_check import FASTEST
 from rbdyn_ros.control.arming.position_start_up import PositionTest
-from rbdyn_ros.control.arming.start_up import slides, test_ways
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.control.blind.endings import PAUSE
@@ -132,9 +133,8 @@ class PositionController(Controller):
     def _begin_test(self) -> None:
         """Begin the start-up test."""
         self._begin()
-        limits, qpos = self.gate.limits, self.gate.measured.qpos
-        ways = test_ways(limits, qpos, slides(self.arm, limits))
-        self._test = PositionTest(limits, qpos[self._dofs], ways)
+        ways, place = self._test_ways(), self.gate.measured.qpos[self._dofs]
+        self._test = PositionTest(self.gate.limits, place, ways)
 
     def _tried(self, _dt: float) -> Array | None:
         """Return the positions of the start-up test, or of the mode once the arm has passed it."""
@@ -144,6 +144,8 @@ class PositionController(Controller):
         step = self._advanced(step, self.period)
         try:
             wanted = test.advance(seen.qpos[self._dofs], seen.qvel[self._dofs], step)
+            if test.done:
+                self._check_gains(self.mode)  # the sensor may be silent by now
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -269,13 +271,17 @@ class PositionController(Controller):
         """Return the next positions without a valid state."""
         if not self.armed or self.gate.fault is None:
             return None
-        overdue = self.gate.overdue(now)
-        if not self._is_blind and overdue > self.settings.blind_time + PAUSE:
-            self._silent = True  # after a pause of the process the arm may be somewhere else
+        self._judge_pause(now)
         passed = min(max((now - self._answered) / NANOSECONDS, SHORTEST), LONGEST)
         cycle = passed if self._is_blind else self.period
         self._answered, self._is_blind = now, True
         return self._sent(self._braked(self._advanced(passed, cycle)))
+
+    def _judge_pause(self, now: int) -> None:
+        """Stay silent after a pause of the process: the arm may be somewhere else."""
+        longest = self.gate.settings.state_timeout + self.settings.blind_time + PAUSE
+        if (now - self._answered) / NANOSECONDS > longest:
+            self._silent = True
 
     def _braked(self, step: float) -> Array | None:
         """Return the next positions of an arm that comes to rest; None: it rests."""
@@ -299,4 +305,7 @@ class PositionController(Controller):
         for k in range(1, 4):
             self.on_state(self.names, *rows, k * step, k * step)
             self.mode, self.armed = mode, True
+        with contextlib.suppress(RbdynError):
+            self._test_ways()
+        position_start_up.rehearse()
         self.on_watch(NANOSECONDS)

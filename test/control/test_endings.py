@@ -178,6 +178,18 @@ def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
     assert loop.answer is None
 
 
+@pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
+def test_a_state_that_is_the_first_call_after_minutes_is_not_answered(mode):
+    loop = armed(mode=mode)
+    loop.run(0.05)
+    loop.now += 300_000 * MS
+    loop.d.qpos += 0.2
+    for k in range(50):
+        assert loop.send(stamp=loop.now + k * MS, arrival=loop.now + k * MS) is None
+    assert loop.controller.fault.code == "age"
+    assert "not called in time" in loop.controller.status()
+
+
 def test_a_short_pause_of_the_calls_is_braked_blindly():
     loop = armed()
     loop.now += 200 * MS

@@ -18,8 +18,8 @@ class TriedCode(Tried, GeneratedArm):
     """An arm behind a generated controller; arguments as Tried."""
 
 
-#: The number of a refusal: a fault stopped the test.
-STOPPED = 13
+#: Numbers of refusals: the start-up test found something, or a fault stopped it.
+REFUSED, STOPPED = 12, 13
 ROWS = ("sign_0", "sign_5", "ratio_0_0.3", "ratio_5_2.0", "wrists", "delay_20", "filter_50")
 ROWS += ("velocity_sign", "effort_milli", "drift")
 
@@ -63,15 +63,30 @@ def test_states_that_cannot_be_read_end_the_test_of_generated_code():
     loop.run(0.3)
     assert loop.controller.testing
     code = loop.controller._own
-    for _ in range(100):
+    for _ in range(31):
         code.update(loop.d.qpos, loop.d.qvel, 0.001, readable=False)
-    assert code.phase == "silent"
-    assert code.event() == STOPPED
+    assert code.phase == "testing"
+    for _ in range(3):
+        code.update(loop.d.qpos, loop.d.qvel, 0.001, readable=False)
+    assert code.phase == "silent"  # an effort of the test acts for 30 ms and two periods at most
+    assert code.event() == REFUSED
+    assert "ms apart" in code.sentence
     assert code.fault[0] == ""
     loop.controller.disarm()
     loop.d.qvel[:] = 0.0
     loop.run(0.1)
     assert loop.tried() == ""  # it may be started again
+
+
+def test_a_fault_that_stops_the_test_of_generated_code_is_not_latched():
+    loop = TriedCode(UR5)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.3)
+    code = loop.controller._own
+    code.update(np.full(6, np.nan), loop.d.qvel, 0.001)
+    assert code.event() == STOPPED
+    assert "the start-up test was stopped: fault finite" in code.sentence
+    assert "clear_fault" not in code.sentence
 
 
 def test_generated_code_needs_room_to_move_each_joint():
@@ -81,12 +96,13 @@ def test_generated_code_needs_room_to_move_each_joint():
     loop.run(0.3)
     with pytest.raises(RbdynError):
         loop.controller.try_arm(loop.now)
+    assert "needs 0.017 of room" in loop.controller._own.sentence  # as Python says
 
 
 def test_the_sentences_of_the_start_up_test_are_those_of_python():
     text = package_of(model(UR5)).files()["src/tables.hpp"]
     for sentence in TEXTS.values():
-        assert sentence.replace("'", "") in text.replace("'", "")
+        assert sentence.replace("'", "").replace("%", "\\045") in text.replace("'", "")
 
 
 def test_generated_code_that_was_not_called_for_minutes_sends_nothing():
@@ -99,3 +115,17 @@ def test_generated_code_that_was_not_called_for_minutes_sends_nothing():
     assert code.update(*given, readable=False, waited=300.0) == SILENT
     assert code.update(*given, readable=False) == SILENT
     assert code.phase == "silent"
+
+
+@pytest.mark.parametrize("mode", ["gravity", "hold"])
+def test_generated_code_sends_nothing_after_minutes_though_a_state_can_be_read(mode):
+    loop = GeneratedArm(model(UR5), mode=mode)
+    loop.run(0.05)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.1)
+    code, q = loop.controller._own, loop.d.qpos + 0.2
+    assert code.update(q, np.zeros(6), 0.001, waited=300.0) == SILENT
+    for _ in range(100):
+        assert code.update(q, np.zeros(6), 0.001) == SILENT
+    assert code.phase == "silent"
+    assert code.fault == ("age", True)

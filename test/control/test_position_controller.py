@@ -206,7 +206,7 @@ def test_wrenches_from_outside_are_checked():
 
 
 @pytest.mark.parametrize("mode", ["tracking", "admittance"])
-@pytest.mark.parametrize("pause", [0.02, 0.06, 0.078])
+@pytest.mark.parametrize("pause", [0.02, 0.06, 0.075])
 def test_after_a_pause_of_the_states_the_positions_go_on_within_the_limits(mode, pause):
     """The driver reaches the next position within its own cycle."""
     arm = PositionedArm(mode, **LAW).armed()
@@ -236,6 +236,32 @@ def test_a_position_controller_that_was_not_called_for_minutes_sends_nothing():
     assert sent == [None] * 50
     assert arm.controller.fault.code == "age"
     assert "silent" in arm.controller.status()
+
+
+@pytest.mark.parametrize("before", ["tracking", "blind"])
+def test_a_position_controller_sends_nothing_if_a_state_is_the_first_call_after_minutes(before):
+    """Somebody has moved the arm meanwhile; it does not jump back."""
+    arm = PositionedArm().armed()
+    arm.run(0.1)
+    if before == "blind":
+        arm.now += 10**8
+        assert arm.controller.on_watch(arm.now) is not None
+    arm.now += 300 * 10**9
+    arm.d.qpos += 0.5
+    for _ in range(50):
+        arm.tick()
+        assert arm.answer is None
+    assert arm.controller.fault.code == "age"
+    assert "silent" in arm.controller.status()
+
+
+def test_a_pause_of_minutes_ends_the_start_up_test_though_a_state_is_the_first_call():
+    arm = PositionedArm(start_up_test=True).armed()
+    arm.run(0.3)
+    arm.now += 300 * 10**9
+    arm.tick()
+    assert "start-up test was stopped" in arm.controller.failed_test
+    assert not arm.controller.sending
 
 
 def test_a_wrench_of_another_time_is_missing():

@@ -83,6 +83,28 @@ def scaled(loop, joint, factor):
     return {"velocity": v}
 
 
+def late_velocities(delay):
+    """Return a lie: velocities are late."""
+    seen = []
+
+    def report(loop):
+        seen.append(loop.d.qvel.copy())
+        return {"velocity": seen[max(0, len(seen) - 1 - round(delay / loop.h))]}
+
+    return report
+
+
+def creeping(speed):
+    """Return servos of which the fourth creeps away."""
+    calls = []
+
+    def take(q):
+        calls.append(0)
+        return q + speed * 0.004 * len(calls) * (np.arange(6) == 3)
+
+    return take
+
+
 def braked(start):
     """Return servos of which the third stays where it was."""
     return lambda q: np.where(np.arange(6) == 2, start, q)
@@ -96,6 +118,11 @@ ERRORS = {
     },
     "exchanged": ({"reports": exchanged}, "order"),
     "delay": ({"delay": 0.12}, "ms after"),
+    **{
+        f"ratio_{r}_lag": ({"reports": relative(1, r), "lag": 0.1}, "ratio")
+        for r in (0.6, 1.5, 1.7)
+    },
+    "velocity_late": ({"reports": late_velocities(0.14)}, "ms late"),
     "velocity_zero": ({"reports": lambda loop: scaled(loop, 3, 0.0)}, "velocities"),
     "velocity_sign": ({"reports": lambda loop: scaled(loop, 3, -1.0)}, "velocities"),
     "velocity_degrees": ({"reports": lambda loop: scaled(loop, 3, 57.3)}, "velocit"),
@@ -127,6 +154,15 @@ def test_positions_that_mean_something_else_are_found_by_the_first_ones(error):
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
     assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # of up to 2.2 rad, by servos that go on
+
+
+@pytest.mark.parametrize("speed", [0.002, 0.01, -0.01])
+def test_a_joint_that_creeps_away_is_stopped_near_its_rest(speed):
+    arm = Servoed(takes=creeping(speed))
+    found = arm.tried()
+    assert "zeros" in found
+    assert "wrist_1_joint" in found
+    assert np.abs(arm.d.qpos - arm.start)[3] < 0.0081
 
 
 def test_a_brake_is_found():
@@ -183,3 +219,22 @@ def test_states_that_stop_end_the_test_of_a_position_arm(onset):
 def test_the_test_of_a_position_arm_can_be_switched_off():
     arm = PositionedArm().armed()
     assert arm.controller.armed
+
+
+def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
+    arm = Servoed().armed()
+    assert arm.controller.testing
+    with refused(RbdynError, "mode"):
+        arm.controller.set_mode("admittance")  # admittance.frame is empty
+    assert arm.controller.mode == "tracking"
+    assert arm.tried() == ""
+
+
+def test_a_mode_is_checked_again_when_the_test_is_over():
+    arm = Servoed(admittance_frame="tool0")
+    arm.armed()
+    arm.controller.set_mode("admittance")
+    arm.feels = False  # the sensor is silent from now on
+    found = arm.tried()
+    assert "wrench" in found
+    assert not arm.controller.armed

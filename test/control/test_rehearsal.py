@@ -3,8 +3,10 @@
 
 import pytest
 from closed_loop import ClosedLoop, model
+from positioned_arm import PositionedArm
 
 from rbdyn_ros.control.arm.settings import EFFORT_MODES
+from rbdyn_ros.control.arming import position_start_up, start_up
 from rbdyn_ros.control.base import state_kernels
 from rbdyn_ros.control.blind import blind_arm
 from rbdyn_ros.control.states import gate_kernels
@@ -14,12 +16,37 @@ from rbdyn_ros.engine.compiler.jit import DISABLED
 MODULES = (gate_kernels, state_kernels, blind_arm)
 
 
-@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
-@pytest.mark.parametrize("mode", EFFORT_MODES[1:])
-def test_a_lie_meets_compiled_kernels(mode):
-    entries = [each for part in MODULES for each in vars(part).values() if isinstance(each, Entry)]
+pytestmark = pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+
+
+def waiting_after(rehearse, modules):
+    """Return the kernels of modules that a rehearsal leaves uncompiled."""
+    entries = [each for part in modules for each in vars(part).values() if isinstance(each, Entry)]
+    assert entries
     for entry in entries:
         entry.call = entry._compile_and_call
-    ClosedLoop(model(), mode=mode).controller.rehearse(mode)
+    rehearse()
     waiting = [each for each in entries if each.call == each._compile_and_call]
-    assert not [each.kernel.py_func.__name__ for each in waiting]
+    return [each.kernel.py_func.__name__ for each in waiting]
+
+
+@pytest.mark.parametrize("mode", EFFORT_MODES[1:])
+def test_a_lie_meets_compiled_kernels(mode):
+    controller = ClosedLoop(model(), mode=mode).controller
+    assert waiting_after(lambda: controller.rehearse(mode), MODULES) == []
+
+
+@pytest.mark.parametrize("limits", ["usual", "narrow"])
+def test_the_start_up_test_meets_compiled_kernels(limits):
+    """Also where the joints of the rehearsal have no room for it."""
+    m = model()
+    m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
+    controller = ClosedLoop(m).controller
+    assert waiting_after(lambda: controller.rehearse("gravity"), [start_up]) == []
+
+
+def test_the_start_up_test_of_positions_meets_compiled_kernels():
+    modules = start_up, position_start_up
+    controller = PositionedArm().controller
+    waiting = waiting_after(lambda: controller.rehearse("tracking"), modules)
+    assert waiting == ["begin", "advance"]  # of the test with efforts

@@ -129,7 +129,7 @@ ERRORS = {
         for k in (0, 1, 5)
         for ratio in (0.1, 0.3, 0.5, 2.0, 5.0)
     },
-    "wrists": (exchanged(4, 5), "order of the joints"),
+    "wrists": (exchanged(4, 5), "while 'wrist_2_joint' was driven. Check the order of the joints"),
     **{f"delay_{ms}": (lambda ms=ms: hidden(1e-3 * ms), "answered") for ms in (20, 30, 50, 100)},
     "filter_50": (lambda: slow(0.05), "velocity"),
     "filter_100": (lambda: slow(0.1), "velocity"),
@@ -315,6 +315,43 @@ def test_states_that_stop_end_the_test(onset):
     assert loop.far < MOVED
 
 
+def test_no_effort_of_the_test_acts_much_longer_than_30_ms():
+    """on_watch is called every 10 ms."""
+    loop = Tried()
+    loop.controller.try_arm(loop.now)
+    loop.run(0.2)
+    assert loop.controller.testing
+    loop.publish = False
+    loop.run(0.03)
+    assert loop.controller.testing
+    loop.run(0.015)
+    assert not loop.controller.testing
+    assert "ms apart" in loop.controller.failed_test
+
+
+def test_a_joint_that_goes_too_far_is_refused_with_the_way_of_its_pulse():
+    loop = Tried(lie=relative(0, 10.0))
+    found = loop.tried()  # the second pulse has 0.8 of the largest displacement
+    assert "from where it rested, under a pulse that moves it by -0.012." in found
+
+
+def test_a_simulated_arm_may_wait_for_its_states():
+    loop = Tried(gate={"simulated": True})
+    loop.controller.try_arm(loop.now)
+    loop.run(0.2)
+    loop.publish = False
+    loop.run(0.06)
+    assert loop.controller.testing
+
+
+def test_states_far_apart_concern_no_joint():
+    loop = Tried()
+    loop.controller.try_arm(loop.now)
+    loop.run(0.2)
+    with refused(RbdynError, "start-up", ""):
+        loop.controller._test.check_age(0.05)
+
+
 def test_requests_during_the_test():
     """It can be disarmed at any time; nothing else is taken."""
     loop = Tried(mode="hold")
@@ -336,6 +373,16 @@ def test_requests_during_the_test():
     with refused(RbdynError, "not-armed"):
         c.check_tested()
     assert loop.tried() == ""
+
+
+def test_gains_that_would_shake_are_refused_during_the_test():
+    loop = Tried(mode="hold", impedance_stiffness=100.0, impedance_damping=30.0, period=0.004)
+    loop.controller.try_arm(loop.now)
+    loop.run(0.2)
+    assert loop.controller.testing
+    with refused(RbdynError, "gains"):
+        loop.controller.set_mode("impedance")
+    assert loop.controller.mode == "hold"
 
 
 def test_a_joint_between_near_limits_is_refused():

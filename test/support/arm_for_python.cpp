@@ -164,11 +164,14 @@ Arm * arm_new(const double * s)
   return new Arm(settings);
 }
 
-int arm_start(Arm * arm, const double * q, const double * v, const double * effort, int mode)
+int arm_start(
+  Arm * arm, const double * q, const double * v, const double * effort, int mode, char * out)
 {
   Joints measured{};
   take(measured, effort);
-  return int(arm->start(state_of(q, v), measured, Mode(mode)).refusal);
+  const Reason reason = arm->start(state_of(q, v), measured, Mode(mode));
+  out[sentence(reason).copy(out, 999)] = 0;
+  return int(reason.refusal);
 }
 
 /// steady: steady clock [s]; felt: measured efforts; effort: in and out.

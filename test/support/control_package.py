@@ -144,8 +144,12 @@ class CppArm:
         self.code.call("arm_delete", self.own)
 
     def start(self, qpos, qvel, effort, mode):
-        """Return the number of the refusal, 0 for none."""
-        return self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode))
+        """Return the number of the refusal, 0 for none; the attribute `sentence` has its text."""
+        out = ctypes.create_string_buffer(1000)
+        at = ctypes.cast(out, ctypes.c_void_p)
+        number = self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode), at)
+        self.sentence = out.value.decode()
+        return number
 
     def update(self, qpos, qvel, period, reference=None, readable=True, effort=None, waited=None):
         """Return EFFORTS, KEEP or SILENT; the attribute `effort` has the efforts.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of an arm that takes efforts: it feels out each joint before arming.
+"""The start-up test of an arm that takes efforts: it tests each joint before arming.
 
 Some errors show in no number of an arm at rest: the sign of an unloaded joint, a gear ratio, two
 equal joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds them by small
@@ -17,7 +17,7 @@ from rbdyn_ros.control.arming.start_up_kernels import StartUp
 from rbdyn_ros.control.arming.start_up_reply import Reply
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.dynamics.entry import Entry, handles
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 
 #: What is found, and what to check. The generated controller has this table, too.
@@ -27,19 +27,19 @@ TEXTS = {
     "by {bound}. Check its gear ratio and the units of efforts",
     kernels.DRIFTS: "joint '{joint}' moves by {value} under the efforts that hold the arm by the "
     "model. Check gravity, mounting, payload and tool, robot_compensates_gravity, and drift",
-    kernels.OTHER: "another joint was driven, but joint '{joint}' moved by {value}. Check the "
+    kernels.OTHER: "joint '{joint}' moved by {value} while '{driven}' was driven. Check the "
     "order of the joints",
     kernels.HELD: "joint '{joint}' moved by {value} only, under an effort of {bound} beyond "
     "gravity. Check brakes, its encoder and gear ratio, and give its friction",
     kernels.SIGN: "joint '{joint}' moved against its effort. Check the sign of its encoder and of "
     "its efforts",
-    kernels.STRANGE: "joint '{joint}' moved, but not as its effort asks. Check its encoder, and "
-    "what else moves the arm",
+    kernels.STRANGE: "joint '{joint}' moved, but its motion does not match its effort. Check its "
+    "encoder, and what else moves the arm",
     kernels.SHARE: "joint '{joint}' answered with {value} of the acceleration of the model; "
     "start_up_tolerance allows a factor of {bound}. Check its gear ratio, the units, and the "
     "inertia of its rotor",
-    kernels.SLOW: "joint '{joint}' answered {value} ms after its effort; latency_limit allows "
-    "{bound} ms. Check the delay of the driver and its filters",
+    kernels.SLOW: "joint '{joint}' answered {value} ms after its effort; {bound} ms are allowed, "
+    "90 % of latency_limit. Check the delay of the driver and its filters",
     kernels.SPEED: "joint '{joint}' reported {value} of its velocity, {bound} ms late. Check the "
     "sign, unit and filter of velocities",
     kernels.EFFORT: "joint '{joint}' measured {value} of the effort sent. Check the sign and unit "
@@ -150,11 +150,24 @@ class StartUpTest:
         found = _advance.call(*self._at, *given)
         if found:
             s = self._s
-            name = self._names[s.joint]
-            numbers = {"value": f"{s.value:.3g}", "bound": f"{s.bound:.3g}"}
-            text = TEXTS[found].format(joint=name, **numbers)
-            raise refusal(f"the start-up test found: {text}", "start-up", name)
+            raise self._refused(found, s.joint, s.value, s.bound)
         return self._wanted
+
+    def check_age(self, age: float) -> None:
+        """Raise RbdynError if the effort sent last has acted for too long.
+
+        Args:
+            age: of the newest state [s].
+        """
+        if age > kernels.LATE + 2.0 * self._s.period:
+            raise self._refused(kernels.APART, 0, 1e3 * age, 0.0)
+
+    def _refused(self, found: int, joint: int, value: float, bound: float) -> RbdynError:
+        name = "" if found == kernels.APART else self._names[joint]  # it concerns all joints
+        driven = self._names[int(bound)] if found == kernels.OTHER else ""
+        numbers = {"value": f"{value:.3g}", "bound": f"{bound:.3g}"}
+        text = TEXTS[found].format(joint=name, driven=driven, **numbers)
+        return refusal(f"the start-up test found: {text}", "start-up", name)
 
 
 def slides(arm: Arm, limits: Limits) -> Array:

@@ -114,7 +114,7 @@ class StartUp(Record):
         # what is found
         Field("joint", (), "number of the joint", "int"),
         Field("value", (), "what was seen"),
-        Field("bound", (), "what belongs to it"),
+        Field("bound", (), "what belongs to it; for OTHER the number of the driven joint"),
     )
 
 
@@ -288,7 +288,7 @@ def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
         if s.k < 0 and not abs(off) <= STILL:
             return refuse(s, DRIFTS, i, off, 0.0)
         if i == s.k and not abs(off) <= FAR:
-            return refuse(s, LEFT, i, off, s.ways[i])
+            return refuse(s, LEFT, i, off, s.way)
         if i != s.k and not abs(off) <= OTHERS:
             found = check_order(s)
             if found == 0 and has_moved(s):
@@ -321,7 +321,7 @@ def check_order(s: StartUp) -> int:
     slid = abs(s.ways[s.k] / s.ways[other])
     if is_coupled(s) or has_moved(s) or s.most[other] * slid < MOVED * abs(s.way):
         return 0
-    return refuse(s, OTHER, other, s.most[other], 0.0)
+    return refuse(s, OTHER, other, s.most[other], float(s.k))
 
 
 @kernel

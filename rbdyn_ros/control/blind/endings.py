@@ -167,9 +167,9 @@ def stop_blindly(
     """Write the efforts of an arm without states to believe; return False to stay silent.
 
     `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
-    [s]: if it is blind_time already, as after a pause of the process, the arm is somewhere else,
-    in the care of its driver. The last state and its `time` [ns] count when the arm becomes blind,
-    unless it coasts.
+    [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
+    somewhere else, in the care of its driver. The last state and its `time` [ns] count when the
+    arm becomes blind, unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0

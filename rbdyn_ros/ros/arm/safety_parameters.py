@@ -43,7 +43,7 @@ SAFETY = (
             "start_up_test",
             True,
             "before the arm is armed, move each joint by some mrad and compare the motion with "
-            "the model, or with the positions sent; takes 1 to 10 s",
+            "the model, or with the positions sent; takes 1 to 20 s",
         ),
         Parameter(
             "start_up_tolerance",

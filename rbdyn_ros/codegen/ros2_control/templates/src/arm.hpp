@@ -281,7 +281,8 @@ private:
       limits.lower, limits.upper, SLIDES, PLACE, state.q, trial_.ways);
     if (tight >= 0 && settings_.start_up_test) {
       const auto joint = static_cast<std::size_t>(tight);
-      why = {Refusal::room, joint, state.q[PLACE[joint]], std::abs(trial_.ways[joint]), 0, {}};
+      const double needed = std::abs(trial_.ways[joint]) + start_up_kernels::CLEAR;
+      why = {Refusal::room, joint, state.q[PLACE[joint]], needed, 0, {}};
     }
     return why.refusal == Refusal::none;
   }
@@ -408,7 +409,17 @@ private:
     const double age = seconds(seen_, now_);
     const bool late = age > settings_.gate.state_timeout;
     const Verdict old{Fault::age, true, false, 0, age, settings_.gate.state_timeout};
+    if (age - settings_.gate.state_timeout > settings_.blind_time + endings::PAUSE) {
+      trip(old);  // the updates paused: the arm may be somewhere else, so no state is answered
+      lost_ = true;
+      return answer_blindly();
+    }
     if (!input.readable || time_ == accepted_) {  // there is no new state
+      if (is_testing() && age > start_up_kernels::LATE + 2.0 * settings_.period) {
+        const auto apart = static_cast<std::size_t>(start_up_kernels::APART);
+        refuse({Refusal::start_up, 0, 1e3 * age, 0.0, apart, {}});
+        return Answer::silent;
+      }
       if (late) {
         trip(old);
         lost_ = true;

@@ -33,8 +33,8 @@ inline const FaultKind & kind_of(const Verdict & fault)
   return *found;
 }
 
-/// Code, joint, numbers, cause and remedy of a fault.
-inline std::string sentence(const Verdict & fault)
+/// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
+inline std::string sentence(const Verdict & fault, bool latched = true)
 {
   const FaultKind & kind = kind_of(fault);
   std::ostringstream text;
@@ -53,7 +53,7 @@ inline std::string sentence(const Verdict & fault)
     text << "joint '" << name_of(fault.joint) << "': " << fault.value << ", allowed is "
          << fault.bound;
   }
-  text << " (" << kind.cause << "). " << kind.remedy << ", then clear_fault";
+  text << " (" << kind.cause << "). " << kind.remedy << (latched ? ", then clear_fault" : "");
   return text.str();
 }
 
@@ -64,8 +64,11 @@ inline std::string start_up_text(const Reason & reason)
   std::array<char, 32> value{}, bound{};
   (void)std::snprintf(value.data(), value.size(), "%.3g", reason.value);
   (void)std::snprintf(bound.data(), bound.size(), "%.3g", reason.bound);
-  const std::array<std::array<std::string, 2>, 3> places{
-    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()}}};
+  const bool swapped = reason.found == static_cast<std::size_t>(start_up_kernels::OTHER);
+  const std::size_t driven = swapped ? static_cast<std::size_t>(reason.bound) : 0;
+  const std::array<std::array<std::string, 2>, 4> places{
+    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()},
+     {"{driven}", name_of(driven)}}};
   for (const auto & [place, with] : places) {
     if (const std::size_t at = text.find(place); at != std::string::npos) {
       text.replace(at, place.size(), with);
@@ -126,7 +129,7 @@ inline std::string sentence(const Reason & reason)
       text << start_up_text(reason);
       break;
     case Refusal::stopped:
-      text << "the start-up test was stopped: " << sentence(reason.fault);
+      text << "the start-up test was stopped: " << sentence(reason.fault, false);
       break;
   }
   return text.str();
