@@ -87,6 +87,19 @@ def test_friction_stops_a_joint_and_does_not_turn_it_around(side, integrator):
     assert side * d.qpos[0] == pytest.approx(stop, abs=0.2 * 1e-3)
 
 
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_friction_that_stops_a_joint_in_one_step_takes_its_momentum_exactly(integrator):
+    m = wheel(friction=1e5, integrator=integrator)
+    for speed in np.linspace(0.1, 9.0, 50):
+        d = rb.make_data(m)
+        d.qvel = speed
+        rb.step(m, d)
+        assert d.qvel[0] == 0.0
+        force = -INERTIA * speed / m.opt.timestep
+        # five roundings of a product that is 1e5 times the force
+        assert d.qfrc_passive[0] == pytest.approx(force, rel=5e-11)
+
+
 @pytest.mark.parametrize("timestep", [1e-4, 1e-3, 1e-2])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("speed", [0.1, 20.0])
