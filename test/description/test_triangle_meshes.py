@@ -53,6 +53,16 @@ def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, 
     assert m.geom_type.tolist() == [kind]
 
 
+@pytest.mark.parametrize("second", [(0.5, 1.0, 0.1), (0.5, 0.5, 0.1)])
+def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(folder, second):
+    """They count twice in the volume, which is then that of the hull, or more."""
+    boxes = [trimesh.creation.box(size) for size in ((1.0, 0.5, 0.1), second)]
+    both = trimesh.util.concatenate(boxes)
+    assert both.volume >= both.convex_hull.volume
+    both.export(folder / "cross.obj")
+    assert world(folder, "<uri>cross.obj</uri>").geom_type.tolist() == [TRIANGLES]
+
+
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
 def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]

@@ -26,7 +26,13 @@ from rbdyn_ros.description.meshes.files import (
     package_for,
     read_bytes,
 )
-from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, hull_moments, reduced
+from rbdyn_ros.description.meshes.hulls import (
+    NoHullError,
+    hull_corners,
+    hull_moments,
+    is_on_hull,
+    reduced,
+)
 from rbdyn_ros.description.meshes.moments import Moments, closed_moments
 from rbdyn_ros.description.meshes.polygons import triangulated
 from rbdyn_ros.description.meshes.textures import Materials
@@ -128,7 +134,8 @@ class Meshes:
             faces = faces[:, ::-1]
         with contextlib.suppress(UnusableMeshError, NoHullError):  # it is open, or flat
             volume = closed_moments(grown, faces)[0]
-            if hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME):
+            is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
+            if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
                 return self.points(name, scale, only)
             if np.linalg.det(grown[faces] - grown.mean(axis=0)).sum() < 0.0:
                 faces = faces[:, ::-1]
