@@ -102,6 +102,21 @@ def test_an_sdf_geom_of_an_mjcf(folder):
     assert m.body_mass[1] == pytest.approx(of_mujoco.body_mass[1], rel=1e-9)
 
 
+@pytest.mark.parametrize("scale", ["1 1 2", "1 1 -2"])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_the_front_of_a_mesh_with_vertices_in_the_mjcf_is_its_outside(folder, scale, turned):
+    vertex, face = (
+        " ".join(map(str, table.ravel())) for table in (RING.vertices, RING.faces[:, ::turned])
+    )
+    (folder / "w.xml").write_text(
+        f"""<mujoco><asset><mesh name="ring" vertex="{vertex}" face="{face}" scale="{scale}"/>
+        </asset><worldbody><geom type="sdf" mesh="ring"/></worldbody></mujoco>"""
+    )
+    m = rb.load(folder / "w.xml", contact=True)
+    assert m.geom_type.tolist() == [TRIANGLES]
+    assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-9)
+
+
 @pytest.mark.parametrize("suffix", [".sdf", ".xml"])
 def test_a_triangle_mesh_is_written_and_read(folder, suffix):
     m = world(folder, "<uri>ring.stl</uri>")
