@@ -9,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
+from rbdyn_ros.description.sdf_files.collisions import SolidReader
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.triangle_meshes import triangles_of
 
@@ -66,6 +67,15 @@ def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(fold
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
 def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
+
+
+def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypatch):
+    """The reader makes hulls for models that move; here it makes triangles for all."""
+    read = SolidReader._of_mesh
+    monkeypatch.setattr(SolidReader, "_of_mesh", lambda self, *args: read(self, *args[:2], True))
+    with refused(rb.DescriptionError, "moving-plane", "collision 'post/l'") as caught:
+        world(folder, "<uri>ring.stl</uri>", static="false")
+    assert "its triangle mesh would move" in str(caught.value)
 
 
 @pytest.mark.parametrize("mesh", ["ring", "inwards"])
