@@ -9,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
+from rbdyn_ros.description.sdf_files.collisions import SolidReader
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.triangle_meshes import triangles_of
 
@@ -53,9 +54,28 @@ def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, 
     assert m.geom_type.tolist() == [kind]
 
 
+@pytest.mark.parametrize("second", [(0.5, 1.0, 0.1), (0.5, 0.5, 0.1)])
+def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(folder, second):
+    """They count twice in the volume, which is then that of the hull, or more."""
+    boxes = [trimesh.creation.box(size) for size in ((1.0, 0.5, 0.1), second)]
+    both = trimesh.util.concatenate(boxes)
+    assert both.volume >= both.convex_hull.volume
+    both.export(folder / "cross.obj")
+    assert world(folder, "<uri>cross.obj</uri>").geom_type.tolist() == [TRIANGLES]
+
+
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
 def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
+
+
+def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypatch):
+    """The reader makes hulls for models that move; here it makes triangles for all."""
+    read = SolidReader._of_mesh
+    monkeypatch.setattr(SolidReader, "_of_mesh", lambda self, *args: read(self, *args[:2], True))
+    with refused(rb.DescriptionError, "moving-plane", "collision 'post/l'") as caught:
+        world(folder, "<uri>ring.stl</uri>", static="false")
+    assert "its triangle mesh would move" in str(caught.value)
 
 
 @pytest.mark.parametrize("mesh", ["ring", "inwards"])
@@ -90,6 +110,21 @@ def test_an_sdf_geom_of_an_mjcf(folder):
     assert "an sdf on a body that moves" in str([x.message for x in m.findings])
     of_mujoco = mujoco.MjModel.from_xml_path(str(path))
     assert m.body_mass[1] == pytest.approx(of_mujoco.body_mass[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["1 1 2", "1 1 -2"])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_the_front_of_a_mesh_with_vertices_in_the_mjcf_is_its_outside(folder, scale, turned):
+    vertex, face = (
+        " ".join(map(str, table.ravel())) for table in (RING.vertices, RING.faces[:, ::turned])
+    )
+    (folder / "w.xml").write_text(
+        f"""<mujoco><asset><mesh name="ring" vertex="{vertex}" face="{face}" scale="{scale}"/>
+        </asset><worldbody><geom type="sdf" mesh="ring"/></worldbody></mujoco>"""
+    )
+    m = rb.load(folder / "w.xml", contact=True)
+    assert m.geom_type.tolist() == [TRIANGLES]
+    assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-9)
 
 
 @pytest.mark.parametrize("suffix", [".sdf", ".xml"])

@@ -96,6 +96,84 @@ def test_a_ball_has_the_signed_distance_of_its_centre():
     assert inside > 20
 
 
+def prism(outline, cap):
+    """Return a mesh 2 m long: an outline (n, 2) in x and z, anticlockwise, and its triangles."""
+    n = len(outline)
+    ends = [[(x, y, z) for x, z in outline] for y in (-1.0, 1.0)]
+    side = [
+        t for a in range(n) for b in ((a + 1) % n,) for t in ((a, n + a, b), (b, n + a, n + b))
+    ]
+    far = [(n + c, n + b, n + a) for a, b, c in cap]
+    mesh = trimesh.Trimesh(np.concatenate(ends), [*cap, *far, *side], process=False)
+    assert mesh.is_volume
+    return mesh
+
+
+#: A block with a groove of 23 degrees in its top, and a wedge with an edge of 20 degrees.
+GROOVE = [(-1, -1), (1, -1), (1, 0), (0.1, 0), (0, -0.5), (-0.1, 0), (-1, 0)]
+GROOVED = prism(GROOVE, [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6)])
+WEDGE = prism([(0, 0), (1, -np.tan(np.pi / 18)), (1, np.tan(np.pi / 18))], [(0, 1, 2)])
+#: A cube with a hollow that has a sharp tip, and the body that would fill the hollow. One of the
+#: three sides at the tip has four triangles, which count by their angles.
+ROW = [(0.02, 0, -0.4), (-0.01, 0.025, -0.4), (-0.04, 0.05, -0.4), (-0.07, 0.075, -0.4),
+       (-0.1, 0.1, -0.4)]  # fmt: skip
+SPIKE = trimesh.Trimesh(
+    [(0, 0, 0.4), (-0.1, -0.1, -0.4), *ROW],
+    [(0, 6, 1), (0, 1, 2), *((0, k, k + 1) for k in range(2, 6)),
+     *((1, k + 1, k) for k in range(2, 6))],
+)  # fmt: skip
+HOLLOW = trimesh.util.concatenate([
+    trimesh.creation.box((1.0, 1.0, 1.0)), trimesh.Trimesh(SPIKE.vertices, SPIKE.faces[:, ::-1])
+])  # fmt: skip
+
+
+def in_grooved(x):
+    return np.abs(x).max() < 1.0 and x[2] < 0.0 and abs(x[0]) > 0.1 * (1.0 + x[2] / 0.5)
+
+
+def in_wedge(x):
+    return x[0] < 1.0 and abs(x[2]) < x[0] * np.tan(np.pi / 18)
+
+
+def in_spike(x):
+    return ((x - SPIKE.triangles[:, 0]) * SPIKE.face_normals).sum(axis=1).max() < 0.0
+
+
+def in_hollow(x):
+    return np.abs(x).max() < 0.5 and not in_spike(x)
+
+
+#: Each with its sharp edge or corner, the size of a box around it, and what is inside.
+SHARP = {
+    "groove": (GROOVED, (0, 0, -0.5), (0.3, 0.3, 0.3), in_grooved),
+    "wedge": (WEDGE, (0, 0, 0), (0.3, 0.3, 0.1), in_wedge),
+    "spike": (SPIKE, (0, 0, 0.4), (0.04, 0.04, 0.4), in_spike),
+    "hollow": (HOLLOW, (0, 0, 0.4), (0.04, 0.04, 0.4), in_hollow),
+}
+
+
+@pytest.mark.parametrize("name", SHARP)
+def test_a_sharp_edge_or_corner_has_its_inside(name):
+    """Several triangles are as near as the nearest one; the side by the planes of the faces."""
+    mesh, edge, size, is_inside = SHARP[name]
+    m = world_of(mesh, rb.Sphere(0.0001))
+    assert m.trimesh_closed.tolist() == [1]
+    rng, inside, shared = np.random.default_rng(4), 0, 0
+    for _ in range(200):
+        x = edge + rng.uniform(-0.5, 0.5, 3) * size
+        nearest = trimesh.triangles.closest_point(mesh.triangles, np.tile(x, (len(mesh.faces), 1)))
+        gaps = np.linalg.norm(nearest - x, axis=1)
+        if gaps.min() < 0.0002:
+            continue  # it overlaps a triangle
+        d = touching.placed(m, AT + TURN.apply(x))
+        sign = -1.0 if is_inside(x) else 1.0
+        found = rb.distance(m, d, 0, "ground").distance
+        assert found == pytest.approx(sign * (gaps.min() - 0.0001), abs=1e-9)
+        inside, shared = inside + (sign < 0.0), shared + ((gaps < gaps.min() + 1e-9).sum() > 1)
+    assert inside > 5
+    assert shared > 40
+
+
 def test_a_ball_on_the_ground_overlaps_by_its_depth():
     plate = trimesh.Trimesh(
         [(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], [(0, 1, 2), (0, 2, 3)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.parts.geometries import Points
 
 #: Maximum number of corners of a hull.
@@ -19,12 +19,17 @@ MOST_CORNERS = 100
 FIRST = 26
 #: Relative thickness below which points are in a plane, or on a line.
 FLAT = 1e-9
+#: Depth, as a part of the size of a mesh, by which a triangle may be below its hull.
+SUNK = 1e-5
 #: Cosine of the angle below which two triangles of a hull are one face: meshes are rounded.
 ONE_FACE = 1.0 - 1e-6
 
 
 #: Corners of an ellipsoid: rings from pole to pole, and corners of each.
 RINGS, ON_RING = 7, 12
+
+_NEAR = 8  # triangles of a hull that are asked first: one of them mostly is above
+_AT_ONCE = 2_000_000  # distances from planes that are in memory together
 
 
 class NoHullError(Exception):
@@ -92,6 +97,26 @@ def hull_moments(points: Array) -> tuple[float, Array, Array]:
     moments += np.einsum("n,ni,nj->ij", volumes, sums, sums)
     second: Array = moments / 20.0 - volume * np.outer(centre, centre)
     return volume, middle + centre, second
+
+
+def is_on_hull(vertices: Array, faces: Ints) -> bool:
+    """Return whether the middles of all triangles are on the convex hull of the vertices (n, 3).
+
+    Raises:
+        NoHullError: the vertices are in a plane, or too extreme.
+    """
+    seen = _in_own_axes(vertices)
+    if seen.shape[1] < 3:
+        raise NoHullError
+    hull, middles = _hull(seen), seen[faces].mean(axis=1)
+    planes, least = hull.equations, -SUNK * float(np.ptp(vertices, axis=0).max())
+    tree = importlib.import_module("scipy.spatial").cKDTree(seen[hull.simplices].mean(axis=1))
+    _, near = tree.query(middles, min(_NEAR, len(planes)))
+    height = np.einsum("nki,ni->nk", planes[near, :3], middles) + planes[near, 3]
+    left = middles[height.max(axis=1) <= least]
+    rows = max(1, _AT_ONCE // len(planes))
+    parts = (left[k : k + rows] for k in range(0, len(left), rows))
+    return all((part @ planes[:, :3].T + planes[:, 3]).max(axis=1).min() > least for part in parts)
 
 
 def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:

@@ -26,8 +26,14 @@ from rbdyn_ros.description.meshes.files import (
     package_for,
     read_bytes,
 )
-from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, hull_moments, reduced
-from rbdyn_ros.description.meshes.moments import Moments, closed_moments
+from rbdyn_ros.description.meshes.hulls import (
+    NoHullError,
+    hull_corners,
+    hull_moments,
+    is_on_hull,
+    reduced,
+)
+from rbdyn_ros.description.meshes.moments import Moments, closed_moments, is_closed
 from rbdyn_ros.description.meshes.polygons import triangulated
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
@@ -124,14 +130,12 @@ class Meshes:
             message = f"has {len(faces)} triangles; allowed are 1 to {MOST_TRIANGLES}"
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
-        if np.prod(scale) < 0.0:
-            faces = faces[:, ::-1]
+        faces = outwards(grown, faces, scale)
         with contextlib.suppress(UnusableMeshError, NoHullError):  # it is open, or flat
             volume = closed_moments(grown, faces)[0]
-            if hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME):
+            is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
+            if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
                 return self.points(name, scale, only)
-            if np.linalg.det(grown[faces] - grown.mean(axis=0)).sum() < 0.0:
-                faces = faces[:, ::-1]
         return TriangleMesh(grown, faces)
 
     def moments(self, name: str, scale: Vec3, only: Only = WHOLE) -> Moments:
@@ -271,6 +275,20 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
         message = f"has corners more than {FARTHEST:g} m away; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)
     return grown
+
+
+def outwards(grown: Array, faces: Ints, scale: Vec3) -> Ints:
+    """Return the triangles (k, 3) of a scaled mesh: those of a closed mesh look outwards.
+
+    Args:
+        grown: (n, 3), its vertices, as `scaled` returns them.
+        faces: the triangles before it was scaled.
+        scale: a negative factor mirrors.
+    """
+    if np.prod(scale) < 0.0:
+        faces = faces[:, ::-1]
+    volume = np.linalg.det(grown[faces] - grown.mean(axis=0)).sum()
+    return faces[:, ::-1] if volume < 0.0 and is_closed(grown, faces) else faces
 
 
 @dataclass(frozen=True, slots=True, eq=False)

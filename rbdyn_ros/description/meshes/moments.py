@@ -58,13 +58,13 @@ def closed_moments(vertices: Array, faces: Ints) -> Moments:
     Raises:
         UnusableMeshError: it is not closed, or encloses no volume.
     """
-    if not _is_closed(vertices, faces):
+    if not is_closed(vertices, faces):
         raise UnusableMeshError("open-mesh", "is open, or some of its faces look inwards")
     signed = np.linalg.det(vertices[faces] - vertices.mean(axis=0)).sum()
     return moments(vertices, faces if signed > 0.0 else faces[:, ::-1], "exact")
 
 
-def _is_closed(vertices: Array, faces: Ints) -> bool:
+def is_closed(vertices: Array, faces: Ints) -> bool:
     """Return whether each edge of a triangle is, in the other direction, one of another."""
     size = float(np.ptp(vertices, axis=0).max())
     if not len(faces) or size == 0.0:

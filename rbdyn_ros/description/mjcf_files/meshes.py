@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError
-from rbdyn_ros.description.meshes.meshes import Meshes, joined, read_parts
+from rbdyn_ros.description.meshes.meshes import Meshes, joined, outwards, read_parts
 from rbdyn_ros.description.meshes.moments import moments
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
@@ -147,7 +147,8 @@ class MeshShapes:
     def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
         """Return the triangles of a mesh in the axes of its file; none after an error."""
         if not asset.file:
-            return (TriangleMesh(asset.vertices * np.array(asset.scale), asset.faces),)
+            grown = asset.vertices * np.array(asset.scale)
+            return (TriangleMesh(grown, outwards(grown, asset.faces, asset.scale)),)
         audit = geom.document.audit
         found = self._convex.read_concave(asset.file, asset.scale, geom.owner, geom.line, audit)
         return () if found is None else (found,)

@@ -31,6 +31,9 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
+#: What messages call the shapes that never move.
+_STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SdfGroup:
@@ -269,8 +272,7 @@ class Grouping:
     def _geometries(self, solids: list[LinkSolid]) -> Iterator[Geometry]:
         for solid in solids:
             if isinstance(solid.shape, Plane | HeightField | TriangleMesh):
-                what = "plane" if isinstance(solid.shape, Plane) else "height field"
-                text = f"its {what} would move; only static models have one"
+                text = f"its {_STILL[type(solid.shape)]} would move; only static models have one"
                 owner = f"collision '{solid.name}'"
                 self._audit.repair("moving-plane", owner, solid.line, text, LEFT_OUT)
                 continue

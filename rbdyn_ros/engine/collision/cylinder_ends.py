@@ -9,7 +9,7 @@ from __future__ import annotations
 from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, dot3, scaled3, sub3
 from rbdyn_ros.engine.collision.kinds import CYLINDER
 from rbdyn_ros.engine.collision.simplex import WEIGHT, weighted
-from rbdyn_ros.engine.collision.support import farthest
+from rbdyn_ros.engine.collision.support import farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Cosine of the angle to an axis at which an end may be nearest.
@@ -30,7 +30,7 @@ def at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
         if found:
             _write(F, pairs, add3(y, scaled3(up, height)), y, i, j)
             return 1, up, height
-    if m.geom_type[b] == CYLINDER and abs(along) > END_COSINE:
+    if kind_of(m, b) == CYLINDER and abs(along) > END_COSINE:
         up = scaled3(axis, 1.0 if along > 0.0 else -1.0)
         w, x, _y, i, j = farthest(m, a, b, R, t, up, 0, 0)
         height, level = dot3(w, up), dot3(x, up)
