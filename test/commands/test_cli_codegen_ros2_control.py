@@ -125,7 +125,7 @@ def test_names_of_a_robot_cannot_break_the_files(tmp_path):
     assert name == 'j"); \\ ?? @{dofs} é'
     assert set(config) == {"controller_manager", "true", "trajectory_controller"}
     assert (
-        r'NAMES{"j\042); \134 \077\077 \100\173dofs\175 \303\251"}'
+        r'NAMES{"j\042); \134 \077\077 \100{dofs} \303\251"}'
         in (folder / "src/robot.hpp").read_text()
     )
 

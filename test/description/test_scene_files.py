@@ -136,7 +136,7 @@ ERRORS = {
     "robot: missing.urdf": ("no-such-file", 2),
     "robot: {xyz: [0, 0, 0]}": ("missing-key", 2),
     "robot: scene.yaml": ("not-a-mechanism", 2),
-    f"robot: {{file: {ARM}, box: ur}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, box: kuka}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, box: franka@127.0.0}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, box: [franka]}}": ("bad-value", 2),
     "robots: {'': {file: a.urdf}}": ("missing-name", 2),

@@ -39,9 +39,13 @@ def m():
     pebble = rb.Geometry("pebble", "marble", rb.Points(tuple(map(tuple, ball))))
     excluded = (Exclusion("pebble", "sole"),)
     hills = rb.Obstacle("hills", rb.HeightField([[0.0, 0.1, 0.0], [0.0, 0.0, 0.1]], (1.0, 1.0)))
+    corners = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    faces = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
+    rock = rb.Obstacle("rock", rb.TriangleMesh(corners, faces))
+    far = (replace(x, origin=rb.pose((0.0, 0.0, -50.0))) for x in (hills, rock))
     more = {
         "geometries": (*system.geometries, pebble),
-        "obstacles": (*system.obstacles, replace(hills, origin=rb.pose((0.0, 0.0, -50.0)))),
+        "obstacles": (*system.obstacles, *far),
     }
     robots = (system.base,)
     built = rb.build(replace(system, exclusions=excluded, robots=robots, **more))
@@ -204,6 +208,7 @@ def test_every_stored_index_has_a_range():
     checked = [*itertools.chain(*listed), *audit_arrays.TYPES, "jnt_mimic", "jnt_class"]
     checked += ["geom_type", "geom_frameid", "geom_robotid", "actuator_delay"]
     checked += [*audit_geoms.MASKS, *audit_geoms.FIELD_COUNTS]
+    checked += ["trimesh_vertnum", "trimesh_facenum", "trimesh_face"]
     assert sorted(checked) == sorted(INTS)
 
 

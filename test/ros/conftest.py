@@ -321,6 +321,21 @@ def control(request, tmp_path, domain):
 
 
 @pytest.fixture
+def policy_node(tmp_path, domain):
+    """Start policy nodes: policy_node(path, *arguments); they end with the test."""
+    started = []
+
+    def start(path, *arguments):
+        words = ("--ros-args", "-p", f"policy:={path}", *arguments)
+        started.append(Simulator(tmp_path, domain, *words, entry="policy"))
+        return started[-1]
+
+    yield start
+    for node in started:
+        node.kill()
+
+
+@pytest.fixture
 def command(domain):
     """Start commanders: command(joints, end, *options); they end with the test."""
     started = []

@@ -115,6 +115,14 @@ WATCHED = {
         "ros/arm/test_follow_action.py",
         "test_feedback_and_success",
     ),
+    "ros2 action send_goal --feedback /simulator/gripper_cmd": (
+        "ros/simulator/test_gripper_node.py",
+        "test_a_goal_in_free_space_is_reached",
+    ),
+    "ros2 topic pub -r 10 /cmd_vel": (
+        "ros/policy/test_policy_node.py",
+        "test_a_robot_walks_in_lock_step_as_in_python",
+    ),
     "ros2 action send_goal --feedback /simulator/simulate_steps": (
         "ros/simulator/test_standard_node.py",
         "test_states_steps_and_the_end",

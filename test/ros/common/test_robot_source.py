@@ -47,7 +47,7 @@ def test_words_that_are_no_arguments(found, words):
 
 
 def test_arguments_of_something_else_than_a_xacro_file(found):
-    with refused(DescriptionError, "xacro-args", found="prefix"):
+    with refused(DescriptionError, "raw-xacro"):
         found(".urdf", xacro_args=["prefix:=left_"])
     with refused(ParameterError, "xacro-args", element="xacro_args"):
         found(urdf="", robot_description=ARM, xacro_args=["prefix:=left_"])

@@ -31,23 +31,6 @@ def walk(simulate, tmp_path):
     return start
 
 
-@pytest.fixture
-def policy_node(tmp_path, domain):
-    """Start policy nodes: policy_node(path, *arguments); they end with the test."""
-    from conftest import Simulator
-
-    started = []
-
-    def start(path, *arguments):
-        words = ("--ros-args", "-p", f"policy:={path}", *arguments)
-        started.append(Simulator(tmp_path, domain, *words, entry="policy"))
-        return started[-1]
-
-    yield start
-    for node in started:
-        node.kill()
-
-
 def in_python(policy, first):
     """Return the motion from a first state without ROS, by time in timesteps."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
