@@ -96,7 +96,16 @@ def seeds() -> list[bytes]:
     )
     found += [greet + piece(DASHBOARD, lines) + piece(9), piece(SCRIPT, rows) + piece(9) * 4]
     found += [greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (5, 6)]
+    found += [piece(RTDE, packet(b"V", b"\0\2") + one) for one in LARGE]
     return [*found, greet + piece(RTDE, command(11)) + piece(MOVES, bytes(range(1, 13)))]
+
+
+#: Recipes whose answer, or whose package, is larger than a packet may be.
+LARGE = (
+    packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
+    packet(b"I", b"a," * 7000),
+    packet(b"O", struct.pack(">d", 500.0) + b"target_q," * 1500) + packet(b"S", b""),
+)
 
 
 def fuzz_ur_box(data: bytes) -> None:

@@ -140,10 +140,10 @@ class UrBox(ControlBox):
         """Return the packets of a cycle; a client that does not read gets none."""
         texts, self.robot.messages = self.robot.messages, []
         found = []
-        for peer in self._rtde.peers:
+        for peer in [*self._rtde.peers]:
             for text in texts:
                 peer.session.tell(text)
-            if not peer.busy and (data := peer.session.report()):
+            if not peer.busy and (data := self._rtde.told(peer, RtdeSession.report)):
                 found.append((peer, data))
         return found
 

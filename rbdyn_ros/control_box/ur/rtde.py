@@ -25,6 +25,8 @@ MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
 #: Recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
+#: Largest packet [bytes]: its size has two bytes.
+LARGEST = 2**16 - 1
 #: Levels of text messages.
 LEVEL_WARNING = 2
 
@@ -45,10 +47,17 @@ class Recipe:
 
     @staticmethod
     def of(names: list[str], types: list[str]) -> Recipe:
-        """Return the recipe of variables with known types."""
+        """Return the recipe of variables with known types.
+
+        Raises:
+            ValueError: a package of it is larger than a packet may be.
+        """
         letters = "".join(TYPES[kind][0] for kind in types)
         counts = tuple(TYPES[kind][1] for kind in types)
-        return Recipe(tuple(names), struct.Struct(f">{letters}"), counts)
+        layout = struct.Struct(f">{letters}")
+        if _HEADER.size + 1 + layout.size > LARGEST:
+            raise ValueError(f"a package of {layout.size} bytes does not fit in one of {LARGEST}")
+        return Recipe(tuple(names), layout, counts)
 
     def pack(self, robot: UrRobot) -> bytes:
         """Return the variables of a robot."""
@@ -260,7 +269,13 @@ class RtdeSession:
 
 
 def packet(command: bytes, body: bytes) -> bytes:
-    """Return a packet."""
+    """Return a packet.
+
+    Raises:
+        ValueError: it is larger than LARGEST.
+    """
+    if _HEADER.size + len(body) > LARGEST:
+        raise ValueError(f"an answer of {len(body)} bytes does not fit in a packet of {LARGEST}")
     return _HEADER.pack(_HEADER.size + len(body), command[0]) + body
 
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a client says, a box of Universal Robots goes on, and its torques stay finite."""
+
+import select
+import socket
+import struct
+
+import pytest
+from support.robots import find
+from test_ur_servers import Bench, ask, outputs, packet
+
+from rbdyn_ros.control_box.sockets import Hub
+
+
+@pytest.fixture(scope="module")
+def text():
+    return find("ur5_robot.urdf").read_text()
+
+
+@pytest.fixture
+def bench(text):
+    return Bench(text)
+
+
+# RTDE
+
+
+@pytest.mark.parametrize("letter", ["O", "I"])
+def test_an_answer_larger_than_a_packet_ends_the_connection(bench, letter):
+    client = bench.client()
+    body = struct.pack(">d", 500.0) + b"a," * 7000  # NOT_FOUND has more letters than its name
+    with pytest.raises(ValueError, match="does not fit in a packet of 65535"):
+        client.request(packet("V", b"\0\2") + packet(letter, body))
+
+
+@pytest.mark.parametrize(("count", "right"), [(1365, True), (1366, False)])
+def test_a_recipe_larger_than_a_packet_is_refused(bench, count, right):
+    client = bench.client()
+    ask(client, "V", b"\0\2")
+    asked = packet("O", outputs(*["target_q"] * count))
+    if not right:
+        with pytest.raises(ValueError, match="a package of 65568 bytes does not fit"):
+            client.request(asked)
+        return
+    client.request(asked + packet("S"))
+    client.answers()
+    assert len(client.report()) == 4 + 48 * count  # at most 65535
+
+
+FAILURES = {"request": ZeroDivisionError("a request"), "report": struct.error("a report")}
+
+
+class Failing:
+    """A session that fails as no session should."""
+
+    is_full = False
+
+    def request(self, _data):
+        raise FAILURES["request"]
+
+    def report(self):
+        raise FAILURES["report"]
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("fails", ["request", "report"])
+def test_any_failure_of_a_session_ends_its_connection_only(fails):
+    said = []
+    hub = Hub(Failing, "RTDE", "127.0.0.1", 0, said.append)
+    client = socket.create_connection(hub.sockets[0].getsockname())
+    try:
+        select.select(hub.sockets, [], [], 10.0)
+        hub.receive()
+        (peer,) = hub.peers
+        if fails == "request":
+            hub.pass_on(peer, b"x")
+        else:
+            assert hub.told(peer, Failing.report) == b""
+        assert not hub.connected
+        assert peer.session.closed
+        assert f"its session failed: {FAILURES[fails]!r}" in said[-1]
+    finally:
+        client.close()
+        hub.close()
