@@ -7,9 +7,13 @@ import struct
 
 import pytest
 from support.robots import find
-from test_ur_servers import Bench, ask, outputs, packet
+from test_ur_servers import CONTROL, Bench, ask, outputs, packet
 
 from rbdyn_ros.control_box.sockets import Hub
+from rbdyn_ros.control_box.ur.commands import COMMANDS
+from rbdyn_ros.control_box.ur.moves import Profile
+from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.statements import CALLS
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +88,46 @@ def test_any_failure_of_a_session_ends_its_connection_only(fails):
     finally:
         client.close()
         hub.close()
+
+
+# programs
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("write_output_integer_register(0, 3000000000)", "does not hold 3e+09"),
+        ("movej([0,-1.5,-1.5,-1.5,1.5,0.1], a=999, v=1e-323)", "allowed are 1e-06 to 1000"),
+        ("movel(p[0.4,0.1,0.4,0,3,0], a=1e-323)", "allowed are 1e-06 to 1000"),
+    ],
+)
+def test_a_number_out_of_range_ends_the_program_only(bench, line, reason):
+    start_program(bench.robot, line)
+    bench.until_rest()
+    assert bench.robot.program is None
+    assert reason in bench.said[-1]
+
+
+@pytest.mark.parametrize("offset", [1, 23, 25, 60, 10**30])
+def test_registers_begin_at_0_or_24(bench, offset):
+    start_program(bench.robot, CONTROL.format(offset=f"{offset}\n", path=""))
+    assert bench.robot.program is None
+    assert f"its registers begin at {offset}; allowed are 0 and 24" in bench.said[-1]
+
+
+@pytest.mark.parametrize("program", ["sync()", CONTROL.format(offset=0, path="")])
+def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError("of the program")
+
+    monkeypatch.setitem(CALLS, "sync", fail)
+    monkeypatch.setitem(COMMANDS, 1, ("movej", fail))
+    start_program(bench.robot, program)
+    bench.robot.signals.in_int[0] = 1
+    bench.cycle(2)
+    assert bench.robot.program is None
+    assert "ends: ZeroDivisionError('of the program')" in bench.said[-1]
+
+
+def test_the_smallest_way_takes_no_time():
+    assert Profile(5e-324, 1.0, 999.0).duration == 0.0

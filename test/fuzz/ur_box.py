@@ -96,6 +96,7 @@ def seeds() -> list[bytes]:
     )
     found += [greet + piece(DASHBOARD, lines) + piece(9), piece(SCRIPT, rows) + piece(9) * 4]
     found += [greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (5, 6)]
+    found += [piece(SCRIPT, row) + piece(9) * 3 for row in EXTREME]
     found += [piece(RTDE, packet(b"V", b"\0\2") + one) for one in LARGE]
     return [*found, greet + piece(RTDE, command(11)) + piece(MOVES, bytes(range(1, 13)))]
 
@@ -105,6 +106,12 @@ LARGE = (
     packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
     packet(b"I", b"a," * 7000),
     packet(b"O", struct.pack(">d", 500.0) + b"target_q," * 1500) + packet(b"S", b""),
+)
+#: Numbers that once ended the box.
+EXTREME = (
+    b"write_output_integer_register(0, 3000000000)\n",
+    b"movej([0,-1.5,-1.5,-1.5,1.5,0.1], a=999, v=1e-323)\n",
+    SCRIPT_TEXT.replace("\n0\n", "\n60\n").encode(),
 )
 
 

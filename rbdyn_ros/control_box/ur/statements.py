@@ -16,8 +16,10 @@ from rbdyn_ros.errors import ParameterError
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
-#: Largest speeds and accelerations that make sense; larger ones are refused.
-MOST = 1e3
+#: Speeds and accelerations that make sense; others are refused.
+LEAST, MOST = 1e-6, 1e3
+#: Numbers of an integer register.
+INT32 = range(-(2**31), 2**31)
 #: The heaviest payload [kg], and how far it and the tool may be from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
 
@@ -26,7 +28,7 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
     """Return movej to joints (6,).
 
     Raises:
-        ValueError: speed or acceleration is not positive, or a joint is beyond its limit.
+        ValueError: speed or acceleration makes no sense, or a joint is beyond its limit.
     """
     _check_speed(v, a)
     arm = robot.arm
@@ -41,7 +43,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
     """Return movel to a pose (4, 4).
 
     Raises:
-        ValueError: speed or acceleration is not positive, or no joints have this pose.
+        ValueError: speed or acceleration makes no sense, or no joints have this pose.
     """
     _check_speed(v, a)
     joints(robot, goal)
@@ -62,8 +64,10 @@ def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
 
 
 def _check_speed(v: float, a: float) -> None:
-    if not (0.0 < v < MOST and 0.0 < a < MOST):
-        raise ValueError(f"a speed of {v:g} and an acceleration of {a:g} are not both positive")
+    if not (LEAST <= v <= MOST and LEAST <= a <= MOST):
+        raise ValueError(
+            f"a speed of {v:g} and an acceleration of {a:g}; allowed are {LEAST:g} to {MOST:g}"
+        )
 
 
 def set_tool(robot: UrRobot, pose: Array) -> None:
@@ -99,7 +103,7 @@ def stop(a: float, of_tool: bool) -> Move:
     """Return stopj or stopl.
 
     Raises:
-        ValueError: the deceleration is not positive.
+        ValueError: the deceleration makes no sense.
     """
     _check_speed(1.0, a)
     return StopMove(a, of_tool)
@@ -134,7 +138,10 @@ def _set_bit(shift: int) -> Callable[[UrRobot, Call], None]:
 
 
 def _write_int(r: UrRobot, c: Call) -> None:
-    r.signals.out_int[int(c.number("address", 0, 0.0)) % 48] = int(c.number("value", 1, 0.0))
+    value = int(c.number("value", 1, 0.0))
+    if value not in INT32:
+        raise ValueError(f"an integer register does not hold {value:g}; it has 32 bits")
+    r.signals.out_int[int(c.number("address", 0, 0.0)) % 48] = value
 
 
 def _write_double(r: UrRobot, c: Call) -> None:
@@ -233,10 +240,15 @@ class StatementRow:
             self._next += 1
             try:
                 robot.motion = CALLS[call.name](robot, call)
-            except ValueError as error:
-                robot.say(f"program {self.name} ends: {error}")
+            except Exception as error:  # noqa: BLE001 - no program ends the box
+                robot.say(f"program {self.name} ends: {reason(error)}")
                 return True
         return False
+
+
+def reason(error: Exception) -> str:
+    """Return why a program ends: a refusal in its words, and any other failure with its kind."""
+    return str(error) if isinstance(error, ValueError) else repr(error)
 
 
 def _summed(line: str) -> str:
