@@ -5,12 +5,16 @@ import select
 import socket
 import struct
 
+import numpy as np
 import pytest
 from support.robots import find
 from test_ur_servers import CONTROL, Bench, ask, outputs, packet
 
 from rbdyn_ros.control_box.sockets import Hub
+from rbdyn_ros.control_box.ur.arm import READY
 from rbdyn_ros.control_box.ur.commands import COMMANDS
+from rbdyn_ros.control_box.ur.compliance import ClientTorque
+from rbdyn_ros.control_box.ur.modes import SafetyMode
 from rbdyn_ros.control_box.ur.moves import Profile
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.statements import CALLS
@@ -106,6 +110,61 @@ def test_a_number_out_of_range_ends_the_program_only(bench, line, reason):
     bench.until_rest()
     assert bench.robot.program is None
     assert reason in bench.said[-1]
+
+
+@pytest.mark.parametrize(
+    "pose",
+    ["nan,0,0,0,0,0", "0,0,0,nan,0,0", "0,0,0,1e200,0,0", "0,0,0,0,0,inf", "0,0,0,0,1001,0"],
+)
+@pytest.mark.parametrize("call", ["set_tcp", "movel", "movej"])
+def test_a_pose_that_is_none_is_refused(bench, call, pose):
+    start_program(bench.robot, f"{call}(p[{pose}])")
+    bench.until_rest()
+    assert bench.robot.F_T.tolist() == np.eye(4).tolist()
+    assert bench.robot.safety == SafetyMode.NORMAL
+    assert "finite" in bench.said[-1] or "is not a pose" in bench.said[-1]
+
+
+def commanded(bench, number, *numbers, integer=0):
+    """Let a control script act out a command with numbers."""
+    start_program(bench.robot, CONTROL.format(offset=0, path=""))
+    bench.cycle()
+    signals = bench.robot.signals
+    signals.in_double[: len(numbers)], signals.in_int[:2] = numbers, (number, integer)
+    signals.written[0] += 1
+    bench.cycle()
+
+
+@pytest.mark.parametrize("gravity", [(1e308, 1e308, 1e308), (1e5, 0.0, 0.0), (0.0, 0.0, 30.1)])
+def test_no_planet_has_such_a_gravity(bench, gravity):
+    before = bench.robot.arm.gravity
+    commanded(bench, 59, *gravity)
+    assert bench.robot.program is None
+    assert "allowed are 30 an axis" in bench.said[-1]
+    assert (bench.robot.arm.gravity == before).all()
+
+
+@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # tool, freedrive, force mode, moves
+def test_a_turn_without_an_end_is_refused(bench, number):
+    commanded(bench, number, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0, 0.5, 0.5)
+    assert "is not a pose" in bench.said[-1]
+    bench.until_rest()
+    assert np.isfinite(bench.robot.tau).all()
+    assert bench.robot.safety == SafetyMode.NORMAL
+
+
+def test_a_torque_that_is_not_finite_is_a_protective_stop(bench):
+    robot, motion = bench.robot, ClientTorque()
+    motion.take(np.full(6, np.nan), 2e-3)
+    robot.begin(motion)
+    torques = robot.act()
+    assert robot.safety == SafetyMode.PROTECTIVE_STOP
+    assert "a torque is not finite" in bench.said[-1]
+    q, dq = robot.sensing.at.q, robot.sensing.at.dq
+    assert (torques.at(q, dq) == robot.sensing.gravity).all()
+    assert (robot.tau == robot.sensing.gravity).all()
+    bench.until_rest()
+    assert robot.joints.x == pytest.approx(READY)
 
 
 @pytest.mark.parametrize("offset", [1, 23, 25, 60, 10**30])

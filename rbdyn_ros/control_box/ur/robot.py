@@ -314,6 +314,17 @@ class UrRobot:
         if self.program is not None and not self.paused and self.program.step(self):
             self.program = None
         self._move()
+        s, torques = self.sensing.at, self._torques()
+        self.tau = torques.at(s.q, s.dq)
+        if not np.isfinite(self.tau).all():
+            self.protective_stop("a torque is not finite")
+            self._hold()
+            self.brake()
+            torques = Torques.of(self.sensing.gravity)
+            self.tau = torques.effort
+        return torques
+
+    def _torques(self) -> Torques:
         s = self.sensing.at
         if isinstance(self.motion, Freedrive | ClientTorque):
             self.joints.begin(s.q)
@@ -321,9 +332,7 @@ class UrRobot:
         else:
             j = self.joints
             torques = joint_impedance(s, STIFF**2 * np.diag(s.M), j.x, j.v, j.a)
-        torques = replace(torques, effort=torques.effort + self.sensing.gravity)
-        self.tau = torques.at(s.q, s.dq)
-        return torques
+        return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _move(self) -> None:
         """Move the desired joints by a tick, within the limits."""

@@ -94,7 +94,7 @@ class Call:
         return float(found)
 
     def six(self, name: str, at: int = 0) -> Array:
-        """Return an argument of six numbers.
+        """Return an argument of six finite numbers.
 
         Raises:
             ValueError: it has another form.
@@ -102,6 +102,8 @@ class Call:
         found = self.named.get(name, self.values[at] if at < len(self.values) else None)
         if not isinstance(found, np.ndarray) or found.shape != (6,):
             raise ValueError(f"{name} of {self.name} is not a list of six numbers")
+        if not np.isfinite(found).all():
+            raise ValueError(f"{name} of {self.name} has a number that is not finite")
         return found
 
 
