@@ -8,14 +8,15 @@ import struct
 import numpy as np
 import pytest
 from support.robots import find
-from test_ur_servers import CONTROL, Bench, ask, outputs, packet
+from test_ur_servers import CONTROL, DT, Bench, ask, outputs, packet
 
+from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sockets import Hub
 from rbdyn_ros.control_box.ur.arm import READY
 from rbdyn_ros.control_box.ur.commands import COMMANDS
 from rbdyn_ros.control_box.ur.compliance import ClientTorque
 from rbdyn_ros.control_box.ur.modes import SafetyMode
-from rbdyn_ros.control_box.ur.moves import Profile
+from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.statements import CALLS
 
@@ -190,3 +191,23 @@ def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
 
 def test_the_smallest_way_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
+
+
+# motions
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_no_joint_passes_its_limit_when_a_faster_one_brakes(bench, side):
+    robot = bench.robot
+    q, v = np.array(READY), side * np.array([3.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    limit = (robot.arm.upper if side > 0.0 else robot.arm.lower)[3]
+    q[3] = limit - 0.5 * side
+    robot.joints, robot.motion = Stream(q, v, DT), SpeedJoints()
+    robot.motion.take(v, 100.0, 0.0)
+    most = -np.inf
+    for _ in range(1000):
+        robot.act()
+        most = max(most, side * (robot.joints.x[3] - limit))
+    assert "joint 3 is beyond its limit" in bench.said[0]
+    # it stops within what it goes in a cycle
+    assert -2.0 * DT < most <= 1e-9

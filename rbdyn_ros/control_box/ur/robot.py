@@ -351,7 +351,8 @@ class UrRobot:
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
-        rest = now.x + now.v * np.abs(now.v) / (2.0 * BRAKES)
+        # all joints brake together, in the time that the fastest one needs
+        rest = now.x + now.v * np.abs(now.v).max() / (2.0 * BRAKES)
         inside = (rest >= arm.lower) | (now.v > 0.0)
         inside &= (rest <= arm.upper) | (now.v < 0.0)
         slow = np.abs(now.v) <= arm.velocity * (1.0 + TOLERANCE)
