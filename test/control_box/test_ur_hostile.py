@@ -14,8 +14,8 @@ from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sockets import Hub
 from rbdyn_ros.control_box.ur.arm import READY
 from rbdyn_ros.control_box.ur.commands import COMMANDS
-from rbdyn_ros.control_box.ur.compliance import ClientTorque
-from rbdyn_ros.control_box.ur.modes import SafetyMode
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
+from rbdyn_ros.control_box.ur.modes import RobotMode, SafetyMode
 from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.statements import CALLS
@@ -211,3 +211,33 @@ def test_no_joint_passes_its_limit_when_a_faster_one_brakes(bench, side):
     assert "joint 3 is beyond its limit" in bench.said[0]
     # it stops within what it goes in a cycle
     assert -2.0 * DT < most <= 1e-9
+
+
+@pytest.mark.parametrize("ends", ["power off", "protective stop"])
+def test_the_end_of_power_ends_guiding(bench, ends):
+    robot = bench.robot
+    assert robot.guide(True)
+    if ends == "power off":
+        robot.power(RobotMode.POWER_OFF)
+    else:
+        robot.protective_stop("a test")
+    assert not robot.teaches
+    assert not isinstance(robot.motion, Freedrive)
+    bench.until_rest()
+    assert robot.motion is None
+    robot.clock += 5.1
+    robot.unlock()
+    robot.power(RobotMode.IDLE)
+    robot.power(RobotMode.RUNNING)
+    assert robot.guide(True)
+    assert isinstance(robot.motion, Freedrive)
+
+
+def test_no_program_starts_while_somebody_guides_the_arm(bench):
+    assert bench.robot.guide(True)
+    start_program(bench.robot, f"movej({list(READY)})")
+    assert bench.robot.program is None
+    assert "somebody guides the arm" in bench.said[-1]
+    assert bench.robot.guide(False)
+    start_program(bench.robot, f"movej({list(READY)})")
+    assert bench.robot.program is not None

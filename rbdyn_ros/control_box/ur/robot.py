@@ -133,6 +133,9 @@ class UrRobot:
                 f"safety {self.safety.name}"
             )
             return
+        if self.teaches:
+            self.say(f"program {program.name} does not start: somebody guides the arm by hand")
+            return
         self.stop_program()
         self.program, self.paused = program, False
 
@@ -166,7 +169,7 @@ class UrRobot:
             return
         self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s")
         self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
-        self.program = None
+        self.program, self.teaches = None, False
         self.brake()
 
     def unlock(self) -> bool:
@@ -183,7 +186,8 @@ class UrRobot:
     def power(self, mode: RobotMode) -> None:
         """Switch the power, or release the brakes."""
         if mode != RobotMode.RUNNING:
-            self.stop_program()
+            self.program, self.teaches = None, False
+            self.brake()
         elif self.mode < RobotMode.IDLE or self.safety != SafetyMode.NORMAL:
             return  # the brakes hold
         self.mode = mode
