@@ -8,16 +8,17 @@ import struct
 import numpy as np
 import pytest
 from support.robots import find
-from test_ur_servers import CONTROL, DT, Bench, ask, outputs, packet
+from test_ur_servers import CONTROL, DT, Bench, ask, measured, outputs, packet
 
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sockets import Hub
 from rbdyn_ros.control_box.ur.arm import READY
 from rbdyn_ros.control_box.ur.commands import COMMANDS
-from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
 from rbdyn_ros.control_box.ur.modes import RobotMode, SafetyMode
 from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.robot import STIFF
 from rbdyn_ros.control_box.ur.statements import CALLS
 
 
@@ -241,3 +242,53 @@ def test_no_program_starts_while_somebody_guides_the_arm(bench):
     assert bench.robot.guide(False)
     start_program(bench.robot, f"movej({list(READY)})")
     assert bench.robot.program is not None
+
+
+def test_a_pause_holds_the_arm_in_direct_torque(bench):
+    commanded(bench, 66, 40.0)
+    gravity = bench.robot.sensing.gravity
+    assert bench.robot.tau - gravity == pytest.approx([40.0, 0, 0, 0, 0, 0], abs=1e-9)
+    bench.robot.paused = True
+    moved = np.add(READY, [2e-3, 0, 0, 0, 0, 0])
+    bench.robot.observe(measured(moved))
+    torques = bench.robot.act()
+    s = bench.robot.sensing.at
+    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # back to where the pause began
+    found = torques.at(s.q, s.dq) - bench.robot.sensing.gravity
+    assert found == pytest.approx([spring, 0, 0, 0, 0, 0], rel=1e-9, abs=1e-9)
+    bench.robot.observe(measured(np.add(READY, [0.11, 0, 0, 0, 0, 0])))
+    assert "joint 0 is 0.11 rad from where it should be" in bench.said[-1]
+
+
+def test_a_pause_lets_force_mode_rest(bench):
+    robot = bench.robot
+    wanted = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
+    start_program(robot, CONTROL.format(offset=0, path=""))
+    robot.force = ForceMode(np.eye(3), wanted != 0.0, wanted, np.full(6, 0.2))
+    bench.cycle(200)
+    assert np.abs(robot.joints.v).max() > 1e-2
+    robot.paused = True
+    bench.cycle(600)  # 20 time constants
+    x = robot.joints.x.copy()
+    bench.cycle(100)
+    assert robot.joints.x == pytest.approx(x, abs=1e-8)
+    assert robot.rests
+    robot.paused = False
+    bench.cycle(200)
+    assert np.abs(robot.joints.v).max() > 1e-2
+
+
+def test_the_pause_of_a_program_that_ended_holds_nothing(bench):
+    commanded(bench, 66, 40.0)
+    bench.robot.paused = True
+    bench.cycle(2)
+    bench.robot.stop_program()
+    bench.until_rest()
+    assert bench.robot.guide(True)
+    bench.robot.act()
+    s = bench.robot.sensing
+    assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)  # no spring
+    bench.robot.observe(measured(np.add(READY, [0.2, 0, 0, 0, 0, 0])))
+    assert bench.robot.safety == SafetyMode.NORMAL
+    bench.robot.act()
+    assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)

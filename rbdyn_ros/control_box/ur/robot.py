@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.ur.arm import UrArm
-from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
 from rbdyn_ros.control_box.ur.contact import ToolPast
 from rbdyn_ros.control_box.ur.modes import (
     LOCKED,
@@ -124,6 +124,11 @@ class UrRobot:
         if self.program is None:
             return RuntimeState.STOPPED
         return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
+
+    @property
+    def _stands(self) -> bool:
+        """Whether a program is paused."""
+        return self.runtime == RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
         """Start a program; the one that runs ends."""
@@ -258,8 +263,8 @@ class UrRobot:
 
     @property
     def _holds(self) -> bool:
-        if self.paused:
-            return self.scale == 0.0 and self.force is None
+        if self._stands:
+            return self.scale == 0.0
         works = self.program is not None and self.program.has_work(self)
         return self.motion is None and self.force is None and not works
 
@@ -300,10 +305,16 @@ class UrRobot:
         if force > MOST_FORCE:
             return f"a force of {force:.0f} N acts on the tool; allowed are {MOST_FORCE:g} N"
         away = np.abs(self.joints.x - at.q)
-        if (self.motion is None or self.motion.stiff) and (away > MOST_DEVIATION).any():
+        if self._gives is None and (away > MOST_DEVIATION).any():
             joint = int(np.argmax(away))
             return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
         return ""
+
+    @property
+    def _gives(self) -> Giving | None:
+        """The motion that computes torques itself; in a pause the arm is held."""
+        motion = None if self._stands else self.motion
+        return motion if isinstance(motion, Freedrive | ClientTorque) else None
 
     @property
     def course(self) -> Course:
@@ -313,7 +324,7 @@ class UrRobot:
     def act(self) -> Torques:
         """Return the torques of the joints until the next tick, with gravity."""
         step = RAMP * self.dt
-        goal = 0.0 if self.paused else self.signals.slider
+        goal = 0.0 if self._stands else self.signals.slider
         self.scale += float(np.clip(goal - self.scale, -step, step))
         if self.program is not None and not self.paused and self.program.step(self):
             self.program = None
@@ -330,9 +341,9 @@ class UrRobot:
 
     def _torques(self) -> Torques:
         s = self.sensing.at
-        if isinstance(self.motion, Freedrive | ClientTorque):
+        if (motion := self._gives) is not None:
             self.joints.begin(s.q)
-            torques = Torques.of(self.motion.torque(s))
+            torques = Torques.of(motion.torque(s))
         else:
             j = self.joints
             torques = joint_impedance(s, STIFF**2 * np.diag(s.M), j.x, j.v, j.a)
@@ -341,13 +352,14 @@ class UrRobot:
     def _move(self) -> None:
         """Move the desired joints by a tick, within the limits."""
         course, x, v = self.course, self.joints.x, self.joints.v
-        if self.motion is None:
+        held = self._stands and self.motion is not None and not self.motion.stiff
+        if self.motion is None or held:
             self.joints.begin(x)
         elif self.motion.step(course):
             self.motion = None
         if self.force is not None:
-            self.force.apply(course, x, self.sensing)
-        if self.motion is None or self.motion.stiff:
+            self.force.apply(course, x, self.sensing, self._stands)
+        if self._gives is None:
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
