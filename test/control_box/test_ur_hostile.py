@@ -19,6 +19,7 @@ from rbdyn_ros.control_box.ur.modes import RobotMode, SafetyMode
 from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.robot import STIFF
+from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM, ProgramCutter
 from rbdyn_ros.control_box.ur.statements import CALLS
 
 
@@ -192,6 +193,20 @@ def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
 
 def test_the_smallest_way_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
+
+
+def test_a_program_of_blank_lines_has_an_end():
+    cutter = ProgramCutter()
+    assert cutter.take(b"def endless():\n") == []
+    assert cutter.take(b"\n" * (LARGEST_PROGRAM - 15)) == []
+    with pytest.raises(ValueError, match="more than 1048576 bytes"):
+        cutter.take(b"\n")
+    cutter = ProgramCutter()
+    for _ in range(3):  # blank lines outside of programs are none, and those inside are not kept
+        assert cutter.take(b"\n" * LARGEST_PROGRAM) == []
+        assert cutter.take(b"def short():\n\n  \n  sync()\nend\n") == [
+            "def short():\n  sync()\nend"
+        ]
 
 
 # motions

@@ -36,7 +36,7 @@ class ProgramCutter:
     def __init__(self) -> None:
         self._pending = b""
         self._lines: list[str] = []
-        self._depth = 0
+        self._size = self._depth = 0
 
     def take(self, data: bytes) -> list[str]:
         """Return the complete programs so far.
@@ -48,14 +48,14 @@ class ProgramCutter:
         found = []
         for line in lines:
             text = line.decode(errors="replace")
-            self._count(_bare(text))
-            if not (self._lines or text.strip()):
-                continue
-            self._lines.append(text)
+            self._size += len(line) + 1
+            if text.strip():
+                self._count(_bare(text))
+                self._lines.append(text)
             if self._depth <= 0:
-                found.append("\n".join(self._lines))
-                self._lines, self._depth = [], 0
-        if len(self._pending) + sum(map(len, self._lines)) > LARGEST_PROGRAM:
+                found += ["\n".join(self._lines)] if self._lines else []
+                self._lines, self._size, self._depth = [], 0, 0
+        if len(self._pending) + self._size > LARGEST_PROGRAM:
             raise ValueError(f"a program has more than {LARGEST_PROGRAM} bytes")
         return found
 
