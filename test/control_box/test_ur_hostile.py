@@ -209,6 +209,41 @@ def test_a_program_of_blank_lines_has_an_end():
         ]
 
 
+def test_calls_without_a_motion_take_turns(bench):
+    lines = [f"write_output_integer_register({k}, {k})" for k in range(45)]
+    start_program(bench.robot, "\n".join(["def row():", *lines, "end"]))
+    seen = []
+    for _ in range(3):
+        bench.robot.act()
+        seen.append(int(bench.robot.signals.out_int.max()))
+    assert seen == [19, 39, 44]
+    assert bench.robot.program is None
+
+
+def test_calls_of_a_path_take_turns(bench):
+    path = "".join(f"        write_output_integer_register({k}, {k})\n" for k in range(3, 48))
+    start_program(bench.robot, CONTROL.format(offset=0, path=path))
+    bench.cycle()
+    bench.robot.signals.in_int[0] = 45
+    bench.robot.signals.written[0] += 1
+    seen = []
+    for _ in range(4):
+        bench.robot.act()
+        out = bench.robot.signals.out_int
+        seen.append((int(out[3:].max()), int(out[0])))
+    assert seen[:2] == [(22, 1), (42, 1)]
+    assert seen[2] == (47, 2)  # done
+
+
+@pytest.mark.parametrize("form", ["row", "path"])
+def test_a_program_has_a_most_of_calls(bench, form):
+    lines = "    sync()\n" * 10_001
+    row = f"def long():\n{lines}end" if form == "row" else CONTROL.format(offset=0, path=lines)
+    start_program(bench.robot, row)
+    assert bench.robot.program is None
+    assert "lines; allowed are 10000 at most" in bench.said[-1]
+
+
 # motions
 
 

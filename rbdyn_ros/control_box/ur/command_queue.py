@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control_box.ur.moves import Move
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call
 from rbdyn_ros.control_box.ur.statements import line_move, stop
 
 #: Answers in output register 0.
@@ -97,12 +97,16 @@ class CommandQueue:
         if self._current is not None and r.motion is self._current:
             return
         self._current = None
-        while self._queue:
+        for _ in range(CALLS_PER_CYCLE):
+            if not self._queue:
+                break
             motion = self._queue.popleft()(r)
             if motion is not None:
                 r.begin(motion)
                 self._current = motion
                 return
+        if self._queue:
+            return
         if self._asynchronous:
             self.progress(r, -1)
             self._asynchronous = False

@@ -13,7 +13,7 @@ import re
 from rbdyn_ros.control_box.ur.command_queue import DONE, READY, CommandQueue
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STOP_SCRIPT, STREAMED
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_call
+from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_calls
 from rbdyn_ros.control_box.ur.statements import CALLS, reason
 
 #: First registers that ur_rtde may use.
@@ -58,7 +58,7 @@ class ControlScript(CommandQueue):
         first = int(offset[1])
         if first not in OFFSETS:
             raise ValueError(f"its registers begin at {first}; allowed are 0 and 24")
-        calls = [read_call(line) for line in function_in(lines, "exec_move_path") or []]
+        calls = read_calls(function_in(lines, "exec_move_path") or [])
         calls = [call for call in calls if call.name != "textmsg"]
         for call in calls:
             if call.name not in (*CALLS, "signal_async_progress"):

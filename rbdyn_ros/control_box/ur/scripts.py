@@ -19,6 +19,8 @@ from rbdyn_ros.arrays import Array
 
 #: Largest program [bytes].
 LARGEST_PROGRAM = 2**20
+#: Calls of a program, and how many without a motion are acted out in a cycle.
+MOST_CALLS, CALLS_PER_CYCLE = 10_000, 20
 _OPENS = re.compile(r"\s*(def|sec|thread|while|if|for)\b.*:\s*$")
 _DEFINES = re.compile(r"\s*(?:def|sec)\s+(\w+)\s*\(\s*\)\s*:\s*$")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
@@ -127,6 +129,17 @@ def read_call(line: str) -> Call:
             values.append(_value(piece))
     first = pieces[0].strip() if pieces else ""
     return Call(match[1], tuple(values), named, re.match(r"(\w+\s*=\s*)?p\[", first) is not None)
+
+
+def read_calls(lines: list[str]) -> list[Call]:
+    """Read lines with a call each.
+
+    Raises:
+        ValueError: a line is something else, or there are more than MOST_CALLS.
+    """
+    if len(lines) > MOST_CALLS:
+        raise ValueError(f"it has {len(lines)} lines; allowed are {MOST_CALLS} at most")
+    return [read_call(line) for line in lines]
 
 
 def _split(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
 from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, StopMove
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call, body_of, read_call
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
 from rbdyn_ros.errors import ParameterError
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
@@ -215,7 +215,7 @@ class StatementRow:
         name, lines = body_of(program)
         if not lines:
             raise ValueError("it has no lines")
-        calls = [read_call(_summed(line)) for line in lines]
+        calls = read_calls([_summed(line) for line in lines])
         for call in calls:
             if call.name not in CALLS:
                 raise ValueError(f"the box does not act out {call.name}")
@@ -233,7 +233,9 @@ class StatementRow:
 
     def step(self, robot: UrRobot) -> bool:
         """Go on for a tick; return whether the program is over."""
-        while robot.motion is None:
+        for _ in range(CALLS_PER_CYCLE):
+            if robot.motion is not None:
+                return False
             if self._next == len(self._calls):
                 return True
             call = self._calls[self._next]
