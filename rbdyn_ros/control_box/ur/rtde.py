@@ -91,6 +91,10 @@ class Owners:
         """Let a client write an input; return whether no other one does."""
         return self._by_name.setdefault(name, client) is client
 
+    def has(self, name: str) -> bool:
+        """Whether a client writes an input."""
+        return name in self._by_name
+
     def leave(self, client: object) -> None:
         """Forget a client."""
         self._by_name = {k: one for k, one in self._by_name.items() if one is not client}
