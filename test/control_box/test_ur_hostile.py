@@ -15,10 +15,11 @@ from rbdyn_ros.control_box.sockets import Hub
 from rbdyn_ros.control_box.ur.arm import READY
 from rbdyn_ros.control_box.ur.commands import COMMANDS
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
+from rbdyn_ros.control_box.ur.dashboard import DashboardSession
 from rbdyn_ros.control_box.ur.modes import RobotMode, SafetyMode
 from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
-from rbdyn_ros.control_box.ur.robot import STIFF
+from rbdyn_ros.control_box.ur.robot import MOST_MESSAGES, SENTENCES, STIFF
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM, ProgramCutter
 from rbdyn_ros.control_box.ur.statements import CALLS
 
@@ -342,3 +343,60 @@ def test_the_pause_of_a_program_that_ended_holds_nothing(bench):
     assert bench.robot.safety == SafetyMode.NORMAL
     bench.robot.act()
     assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)
+
+
+# what a client leaves behind
+
+
+def test_a_reboot_restores_gravity_and_payload(bench):
+    robot = bench.robot
+    gravity, load = robot.arm.gravity, robot.arm.load
+    effort = robot.sensing.gravity
+    commanded(bench, 59, 0.0, 0.0, 1.62)
+    commanded(bench, 17, 2.0, 0.0, 0.0, 0.1)
+    assert robot.arm.gravity.tolist() == [0.0, 0.0, -1.62]
+    robot.reboot()
+    assert robot.arm.gravity.tolist() == gravity.tolist()
+    assert robot.arm.load is load
+    robot.observe(measured())
+    assert robot.sensing.gravity == pytest.approx(effort, rel=1e-12)
+    commanded(bench, 59, 0.0, 0.0, 1.62)
+    robot.restart()  # the simulated arm was reset
+    assert robot.arm.gravity.tolist() == gravity.tolist()
+
+
+def test_a_refused_recipe_keeps_no_input(bench):
+    one, two = bench.client(), bench.client()
+    for client in (one, two):
+        ask(client, "V", b"\0\2")
+    assert ask(one, "I", b"input_int_register_0,nothing") == b"\0INT32,NOT_FOUND"
+    assert ask(two, "I", b"input_int_register_0") == b"\1INT32"
+    assert ask(one, "I", b"input_int_register_1,input_int_register_0") == b"\0INT32,IN_USE"
+    assert ask(two, "I", b"input_int_register_1") == b"\2INT32"
+
+
+def test_a_flood_of_sentences_is_cut(bench):
+    for _ in range(1000):
+        start_program(bench.robot, "x")
+    assert len(bench.said) == SENTENCES + 1
+    assert "the log leaves out the others" in bench.said[-1]
+    assert len(bench.robot.messages) == MOST_MESSAGES
+    bench.robot.protective_stop("a test")
+    assert "protective stop: a test" in bench.said[-1]  # whatever was said before
+    bench.robot.clock += 1.0
+    start_program(bench.robot, "x")
+    assert len(bench.said) == SENTENCES + 3
+
+
+@pytest.mark.parametrize("way", ["popup", "addToLog", "message", "textmsg"])
+def test_words_of_a_client_stay_on_their_line(bench, way):
+    words = "a\x1b[2J\rERROR all is lost"
+    if way == "message":
+        bench.client().request(packet("M", b"\0" + words.encode()))
+    elif way == "textmsg":
+        start_program(bench.robot, f'textmsg("{words.replace(chr(13), "")}")')
+        bench.cycle()
+    else:
+        DashboardSession(bench.robot, bench.said.append).request(f"{way} {words}\n".encode())
+    assert bench.said[-1].isprintable()
+    assert "\\x1b[2J" in bench.said[-1]

@@ -71,6 +71,12 @@ class UrArm(BoxedJoints):
         urdf = urdf_alone(self.model.lower(), joints, links, flange, first)
         gravity = quat_to_mat(m.frame_quat[m.frame_id(base)]).T @ m.opt.gravity
         self.build(urdf, gravity, self.tool)
+        self._first_gravity = self.gravity
+
+    def restore_gravity(self) -> None:
+        """Compute with the gravity of the robot file again, not with that of a client."""
+        if (self.gravity != self._first_gravity).any():
+            self.build(self.urdf, self._first_gravity, self.load)
 
     def set_gravity(self, gravity: Array) -> None:
         """Compute with another gravity (3,) in O from now on [m/s^2].

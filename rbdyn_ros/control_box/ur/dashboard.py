@@ -98,6 +98,8 @@ class DashboardSession:
         if len(self._pending) > LONGEST:
             raise ValueError(f"a line has more than {LONGEST} bytes")
         for line in lines:
+            if self._quits:
+                break
             self._answers += f"{self._answer(line.decode(errors='replace').strip())}\n".encode()
 
     def _answer(self, line: str) -> str:
@@ -175,9 +177,9 @@ class DashboardSession:
         return "Restarting safety"
 
     def _pop_up(self, text: str) -> str:
-        self._log(f"popup: {text}")
+        self._log(f"popup: {quote(text)}")
         return "showing popup"
 
     def _add_to_log(self, text: str) -> str:
-        self._log(f"log of the controller: {text}")
+        self._log(f"log of the controller: {quote(text)}")
         return "Added log message"

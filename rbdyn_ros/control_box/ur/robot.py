@@ -42,6 +42,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
+#: Sentences that wait for clients; and how many are logged in a second, so that none floods.
+MOST_MESSAGES, SENTENCES = 100, 20
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
 
@@ -110,11 +112,22 @@ class UrRobot:
         self._stopped_at = 0.0
         self.past = ToolPast(max(1, round(STEP / dt)))
         self.messages: list[str] = []
+        self._second, self._sentences = -1, 0
 
-    def say(self, text: str) -> None:
-        """Log a sentence, and send it to clients."""
-        self._log(text)
-        self.messages.append(text)
+    def say(self, text: str, always: bool = False) -> None:
+        """Log a sentence, and send it to clients; a flood of them is cut, if not `always`."""
+        second = int(self.clock)
+        if second != self._second:
+            self._second, self._sentences = second, 0
+        self._sentences += 1
+        if always or self._sentences <= SENTENCES:
+            self._log(text)
+        elif self._sentences == SENTENCES + 1:
+            self._log(
+                f"more than {SENTENCES} sentences in a second; the log leaves out the others"
+            )
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text)
 
     # programs
 
@@ -172,7 +185,7 @@ class UrRobot:
         """StopMove because of a limit: the program ends."""
         if self.safety != SafetyMode.NORMAL:
             return
-        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s")
+        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s", True)
         self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
         self.program, self.teaches = None, False
         self.brake()
@@ -225,6 +238,7 @@ class UrRobot:
         self.mode = self.mode if stopped else RobotMode.RUNNING
         self.brake()
         self.signals, self.F_T = Signals(), np.eye(4)
+        self.arm.restore_gravity()
         self.arm.carry(self.arm.tool)
         self.sensing.forget()
 
@@ -233,6 +247,7 @@ class UrRobot:
         self.program, self.motion, self.force, self.teaches = None, None, None, False
         if self.safety == SafetyMode.PROTECTIVE_STOP:
             self.safety = SafetyMode.NORMAL
+        self.arm.restore_gravity()
         self.sensing.forget()
         self._begun, self._rested = False, 0
 

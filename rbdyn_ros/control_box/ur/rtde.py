@@ -18,6 +18,7 @@ import numpy as np
 from rbdyn_ros.control_box.ur.modes import VERSION
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.variables import INPUTS, OUTPUTS, TYPES, apply_inputs
+from rbdyn_ros.errors import quote
 
 RTDE_PORT = 30004
 #: Most packets per second, and those of version 1 of the protocol.
@@ -87,9 +88,13 @@ class Owners:
     def __init__(self) -> None:
         self._by_name: dict[str, object] = {}
 
-    def take(self, name: str, client: object) -> bool:
-        """Let a client write an input; return whether no other one does."""
-        return self._by_name.setdefault(name, client) is client
+    def may(self, name: str, client: object) -> bool:
+        """Return whether no other client writes an input."""
+        return self._by_name.get(name, client) is client
+
+    def take(self, names: list[str], client: object) -> None:
+        """Let a client write inputs."""
+        self._by_name |= dict.fromkeys(names, client)
 
     def has(self, name: str) -> bool:
         """Whether a client writes an input."""
@@ -199,7 +204,7 @@ class RtdeSession:
 
     def _take_message(self, body: bytes) -> None:
         text = body[1 : 1 + body[0]] if body and self._version == 2 else body[1:]
-        self._log(f"a client says: {text.decode(errors='replace')}")
+        self._log(f"a client says: {quote(text.decode(errors='replace'))}")
 
     def _set_outputs(self, body: bytes) -> None:
         often = VERSION_1_OFTEN
@@ -221,12 +226,13 @@ class RtdeSession:
         names = _names(body)
         types = [INPUTS[name].type if name in INPUTS else "NOT_FOUND" for name in names]
         for k, name in enumerate(names):
-            if name in INPUTS and not self._owners.take(name, self):
+            if name in INPUTS and not self._owners.may(name, self):
                 types[k] = "IN_USE"
         known = all(kind in TYPES for kind in types) and bool(names)
         right = known and len(self._inputs) < MOST_RECIPES
         if right:
             self._inputs.append(Recipe.of(names, types))
+            self._owners.take(names, self)
         self._answer(b"I", bytes([len(self._inputs) if right else 0]) + ",".join(types).encode())
 
     def _start(self, _: bytes) -> None:

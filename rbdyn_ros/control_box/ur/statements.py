@@ -12,7 +12,7 @@ from rbdyn_ros.control_box.ur.arm import payload, pose_from
 from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, StopMove
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
@@ -149,7 +149,7 @@ def _write_double(r: UrRobot, c: Call) -> None:
 
 
 def _say(r: UrRobot, c: Call) -> None:
-    r.say(f"a program says: {' '.join(map(str, c.values))}")
+    r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
 def _ignore(_: UrRobot, __: Call) -> None:
