@@ -130,7 +130,7 @@ class ClientLink(Generic[S]):
         """Send the answers that the client can take now.
 
         Raises:
-            Gone: it left, or leaves too many bytes unread.
+            Gone: it left, has said that it quits, or leaves too many bytes unread.
         """
         self._unsent += self.session.answers()
         try:
@@ -142,6 +142,8 @@ class ClientLink(Generic[S]):
                 raise Gone(text) from None
         except OSError as error:
             raise Gone(f"is gone: {error.strerror}") from None
+        if getattr(self.session, "quits", False) and not self._unsent:
+            raise Gone("quits")
 
 
 class End(ABC):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever a client says, a box of Universal Robots goes on, and its torques stay finite."""
 
+import functools
 import select
 import socket
 import struct
@@ -17,7 +18,7 @@ from rbdyn_ros.control_box.ur.commands import COMMANDS
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
 from rbdyn_ros.control_box.ur.dashboard import DashboardSession
 from rbdyn_ros.control_box.ur.modes import RobotMode, SafetyMode
-from rbdyn_ros.control_box.ur.moves import Profile, SpeedJoints
+from rbdyn_ros.control_box.ur.moves import JointMove, Profile, SpeedJoints
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.robot import MOST_MESSAGES, SENTENCES, STIFF
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM, ProgramCutter
@@ -133,6 +134,11 @@ def commanded(bench, number, *numbers, integer=0):
     """Let a control script act out a command with numbers."""
     start_program(bench.robot, CONTROL.format(offset=0, path=""))
     bench.cycle()
+    commands(bench, number, *numbers, integer=integer)
+
+
+def commands(bench, number, *numbers, integer=0):
+    """Let the control script that runs act out a command."""
     signals = bench.robot.signals
     signals.in_double[: len(numbers)], signals.in_int[:2] = numbers, (number, integer)
     signals.written[0] += 1
@@ -400,3 +406,39 @@ def test_words_of_a_client_stay_on_their_line(bench, way):
         DashboardSession(bench.robot, bench.said.append).request(f"{way} {words}\n".encode())
     assert bench.said[-1].isprintable()
     assert "\\x1b[2J" in bench.said[-1]
+
+
+@pytest.mark.parametrize("number", [9, 11, 66, 41, 18])  # speedj, servoj, torque, jog, teach
+def test_a_stream_takes_the_place_of_an_asynchronous_path(bench, number):
+    goals = [[x, *READY[1:]] for x in (0.5, 1.0)]
+    path = "".join(f"        movej({goal}, a=1, v=1)\n" for goal in goals)
+    start_program(bench.robot, CONTROL.format(offset=0, path=path))
+    bench.cycle()
+    commands(bench, 45, integer=1)
+    bench.cycle(100)
+    assert isinstance(bench.robot.motion, JointMove)
+    commands(bench, 0)
+    commands(bench, number, *bench.robot.joints.x, 0.5, 0.0)
+    streamed = bench.robot.motion
+    assert not isinstance(streamed, JointMove)
+    bench.cycle(20)
+    assert bench.robot.motion is streamed
+    assert bench.robot.signals.out_int[2] & 0xFFFF == 0  # the operation is over
+
+
+def test_quit_closes_the_dashboard_after_its_answer(bench):
+    said = []
+    make = functools.partial(DashboardSession, bench.robot, said.append)
+    hub = Hub(make, "dashboard", "127.0.0.1", 0, said.append)
+    client = socket.create_connection(hub.sockets[0].getsockname(), 10.0)
+    try:
+        select.select(hub.sockets, [], [], 10.0)
+        hub.receive()
+        hub.pass_on(hub.peers[0], b"quit\nrobotmode\n")
+        with client.makefile("rb") as answers:  # to the end of the connection
+            assert answers.read().splitlines()[1:] == [b"Disconnected"]
+        assert not hub.connected
+        assert said[-1] == "dashboard: the client quits"
+    finally:
+        client.close()
+        hub.close()

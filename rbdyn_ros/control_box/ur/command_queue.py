@@ -127,12 +127,23 @@ class CommandQueue:
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
         """Do steps one after the other, from rest; they take the place of those before."""
-        if self._asynchronous and (self._queue or self._current is not None):
-            self.progress(r, -1)
-        self._current, self._asynchronous = None, asynchronous
+        self._drop(r)
+        self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())
         first: list[Step] = [lambda _: stop(4.0, of_tool=False)] if moves else []
         self._queue = deque([*first, *steps])
+
+    def stream(self, r: UrRobot, motion: Move) -> None:
+        """Begin a motion that no step waits for; it takes the place of those before."""
+        self._drop(r)
+        r.begin(motion)
+
+    def _drop(self, r: UrRobot) -> None:
+        """Forget what is left to do; an asynchronous operation is over."""
+        if self._asynchronous and self.is_busy:
+            self.progress(r, -1)
+        self._queue.clear()
+        self._current, self._asynchronous = None, False
 
     def move(self, r: UrRobot, make: Step) -> None:
         self.do(r, [make], asynchronous=self.number(r, 1) == 1)
