@@ -305,7 +305,10 @@ def test_a_pause_holds_the_arm_in_direct_torque(bench):
     commanded(bench, 66, 40.0)
     gravity = bench.robot.sensing.gravity
     assert bench.robot.tau - gravity == pytest.approx([40.0, 0, 0, 0, 0, 0], abs=1e-9)
+    bench.cycle()
+    assert bench.robot.awaits
     bench.robot.paused = True
+    assert not bench.robot.awaits  # in lock-step nobody waits for a command in a pause
     moved = np.add(READY, [2e-3, 0, 0, 0, 0, 0])
     bench.robot.observe(measured(moved))
     torques = bench.robot.act()

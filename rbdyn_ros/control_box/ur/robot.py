@@ -264,7 +264,8 @@ class UrRobot:
     @property
     def awaits(self) -> bool:
         """Whether the newest command of a stream has run out, and the next may come."""
-        return self.program is not None and self.motion is not None and self.motion.waits
+        runs = self.runtime == RuntimeState.PLAYING
+        return runs and self.motion is not None and self.motion.waits
 
     @property
     def rests(self) -> bool:
