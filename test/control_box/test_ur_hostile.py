@@ -397,6 +397,11 @@ def test_a_flood_of_sentences_is_cut(bench):
     assert len(bench.said) == SENTENCES + 3
 
 
+def test_a_long_line_is_cut_in_the_log(bench):
+    start_program(bench.robot, "x" * 100_000)
+    assert len(bench.said[-1]) < 600
+
+
 @pytest.mark.parametrize("way", ["popup", "addToLog", "message", "textmsg"])
 def test_words_of_a_client_stay_on_their_line(bench, way):
     words = "a\x1b[2J\rERROR all is lost"

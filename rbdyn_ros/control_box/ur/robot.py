@@ -42,8 +42,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-#: Sentences that wait for clients; and how many are logged in a second, so that none floods.
-MOST_MESSAGES, SENTENCES = 100, 20
+#: Sentences that wait for clients; how many are logged in a second; and the longest [letters].
+MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
 
@@ -116,6 +116,7 @@ class UrRobot:
 
     def say(self, text: str, always: bool = False) -> None:
         """Log a sentence, and send it to clients; a flood of them is cut, if not `always`."""
+        text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         second = int(self.clock)
         if second != self._second:
             self._second, self._sentences = second, 0
