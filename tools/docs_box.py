@@ -69,7 +69,9 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 | arms | joints `...shoulder_pan_joint`, `...shoulder_lift_joint`, `...elbow_joint`, `...wrist_1_joint` to `...wrist_3_joint` in one chain on a fixed base; `base` and `tool0` beside them are the frames of the controller |
 | RTDE | TCP 30004, versions 1 and 2, at most 500 Hz, 8 clients; each input has one client |
 | dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; programs of the controller are not played |
-| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE |
+| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE. A program has at most 1 MiB and 10,000 calls; of calls without a motion 20 act in a cycle |
+| limits of numbers | speeds and accelerations of moves 1e-6 to 1000; turns of a pose 1000 rad; gravity 30 m/s^2 an axis; tools 2 m, payloads 50 kg; a packet 65535 bytes |
+| pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
 | states at 30001 to 30003 | absent |
 | `external_control.urscript` of ur_client_library, ur_robot_driver | absent |
 | movej, movel | trapezoids of the speed of the leading joint or the tool; blends end in a stop; a joint moves at most as fast as the slowest limit |
@@ -80,7 +82,7 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 | freedrive | gravity is compensated, with a small drag; springs hold locked axes |
 | joints | springs of 100 rad/s with the dynamics fed forward; the payload of the client counts |
 | payload | at the start, what hangs behind `tool0` in the robot file; `setPayload` replaces it |
-| protective stop | a joint that could not brake at 8 rad/s^2 before its limit, or exceeds its speed; 150 N at the tool; 0.1 rad between a joint and where it should be. The program ends; it is unlocked after 5 s |
+| protective stop | a joint that could not brake at 8 rad/s^2 before its limit, or exceeds its speed; 150 N at the tool; 0.1 rad between a joint and where it should be; a torque that is not finite, with the torque of gravity instead. The program ends; it is unlocked after 5 s |
 | emergency stop | service `~/user_stop`: the power is off after it |
 | a client that leaves | its program goes on, as the vendor's does, unless its watchdog stops it |
 | rotors | joints without a rotor inertia in the robot file get 0.1 kg m^2 (MuJoCo Menagerie) |

@@ -268,11 +268,10 @@ class ControlBox(ABC):
         self._unrest = self._unrest + 1 if self.robot.settles else 0
         if self._lockstep:
             self._meet(version)
-            stood = self._stand()
-            if self._is_outdated():
-                return  # the state was set while time stood
-            if not stood:
+            if not (self._stand() or self._is_outdated()):
                 self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
+            if self._is_outdated():
+                return  # the state was set while time stood, or the box waited
         else:
             until_next = self._period - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)

@@ -7,7 +7,7 @@ import contextlib
 import ipaddress
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from rbdyn_ros.errors import quote, refusal
@@ -64,6 +64,23 @@ class Gone(Exception):  # noqa: N818 - no error: clients come and go
     """A client has left, or must leave; the message completes `the client ...`."""
 
 
+@contextlib.contextmanager
+def parting() -> Iterator[None]:
+    """Turn any failure of a session into the end of its connection: no client ends the box.
+
+    Raises:
+        Gone: something failed inside.
+    """
+    try:
+        yield
+    except Gone:
+        raise
+    except ValueError as error:
+        raise Gone(f"is disconnected: {error}") from None
+    except Exception as error:  # noqa: BLE001 - whatever a client can bring about
+        raise Gone(f"is disconnected, its session failed: {error!r}") from None
+
+
 class ClientLink(Generic[S]):
     """The connection of a client; it never waits.
 
@@ -104,18 +121,16 @@ class ClientLink(Generic[S]):
         """Pass bytes to the session.
 
         Raises:
-            Gone: they are not of the protocol.
+            Gone: they are not of the protocol, or the session fails at them.
         """
-        try:
+        with parting():
             self.session.request(data)
-        except ValueError as error:
-            raise Gone(f"is disconnected: {error}") from None
 
     def flush(self) -> None:
         """Send the answers that the client can take now.
 
         Raises:
-            Gone: it left, or leaves too many bytes unread.
+            Gone: it left, has said that it quits, or leaves too many bytes unread.
         """
         self._unsent += self.session.answers()
         try:
@@ -127,6 +142,8 @@ class ClientLink(Generic[S]):
                 raise Gone(text) from None
         except OSError as error:
             raise Gone(f"is gone: {error.strerror}") from None
+        if getattr(self.session, "quits", False) and not self._unsent:
+            raise Gone("quits")
 
 
 class End(ABC):
@@ -332,6 +349,15 @@ class Hub(End, Generic[S]):
             self._leave(peer, str(gone))
         else:
             self._flush(peer)
+
+    def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
+        """Return what a session has to say; nothing from one that fails, and it leaves."""
+        try:
+            with parting():
+                return say(peer.session)
+        except Gone as gone:
+            self._leave(peer, str(gone))
+            return b""
 
     def flush(self) -> None:
         """Send the answers that the clients can take now."""

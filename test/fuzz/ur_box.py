@@ -75,9 +75,9 @@ def hello(names: bytes) -> bytes:
     return packet(b"V", b"\0\2") + packet(b"O", outputs) + packet(b"I", names) + packet(b"S", b"")
 
 
-def command(number: int) -> bytes:
-    """Return a command of a control script with small numbers."""
-    numbers = 0.1 * np.sin(np.arange(18.0) + number)
+def command(number: int, scale: float = 0.1) -> bytes:
+    """Return a command of a control script with numbers up to a scale."""
+    numbers = scale * np.sin(np.arange(18.0) + number)
     return packet(b"U", struct.pack(">Bii18d", 1, number, number % 2, *numbers))
 
 
@@ -96,7 +96,29 @@ def seeds() -> list[bytes]:
     )
     found += [greet + piece(DASHBOARD, lines) + piece(9), piece(SCRIPT, rows) + piece(9) * 4]
     found += [greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (5, 6)]
+    found += [
+        greet + piece(9) + piece(RTDE, command(number, 1e200)) + piece(9) * 3
+        for number in (*STREAMED, *COMMANDS)
+    ]
+    found += [piece(SCRIPT, row) + piece(9) * 3 for row in EXTREME]
+    found += [piece(RTDE, packet(b"V", b"\0\2") + one) for one in LARGE]
     return [*found, greet + piece(RTDE, command(11)) + piece(MOVES, bytes(range(1, 13)))]
+
+
+#: Recipes whose answer, or whose package, is larger than a packet may be.
+LARGE = (
+    packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
+    packet(b"I", b"a," * 7000),
+    packet(b"O", struct.pack(">d", 500.0) + b"target_q," * 1500) + packet(b"S", b""),
+)
+#: Numbers that once ended the box.
+EXTREME = (
+    b"write_output_integer_register(0, 3000000000)\n",
+    b"movej([0,-1.5,-1.5,-1.5,1.5,0.1], a=999, v=1e-323)\n",
+    b"set_tcp(p[0,0,0,nan,0,0])\nsleep(1)\n",
+    b"set_tcp(p[0,0,0,1e200,0,0])\nsleep(1)\n",
+    SCRIPT_TEXT.replace("\n0\n", "\n60\n").encode(),
+)
 
 
 def fuzz_ur_box(data: bytes) -> None:

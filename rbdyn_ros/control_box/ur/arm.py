@@ -30,6 +30,8 @@ MODELS = {
 }  # fmt: skip
 #: Starts of a search for joints in a pose.
 STARTS = 20
+#: A rotation vector turns by at most this [rad], and gravity has at most this [m/s^2].
+MOST_TURN, MOST_GRAVITY = 1e3, 30.0
 
 
 class UrArm(BoxedJoints):
@@ -69,9 +71,21 @@ class UrArm(BoxedJoints):
         urdf = urdf_alone(self.model.lower(), joints, links, flange, first)
         gravity = quat_to_mat(m.frame_quat[m.frame_id(base)]).T @ m.opt.gravity
         self.build(urdf, gravity, self.tool)
+        self._first_gravity = self.gravity
+
+    def restore_gravity(self) -> None:
+        """Compute with the gravity of the robot file again, not with that of a client."""
+        if (self.gravity != self._first_gravity).any():
+            self.build(self.urdf, self._first_gravity, self.load)
 
     def set_gravity(self, gravity: Array) -> None:
-        """Compute with another gravity (3,) in O from now on [m/s^2]."""
+        """Compute with another gravity (3,) in O from now on [m/s^2].
+
+        Raises:
+            ValueError: an axis has more than MOST_GRAVITY.
+        """
+        if not (np.abs(gravity) <= MOST_GRAVITY).all():
+            raise ValueError(f"a gravity of {gravity} m/s^2; allowed are {MOST_GRAVITY:g} an axis")
         self.build(self.urdf, gravity, self.load)
 
     def tool_pose(self, q: Array, F_T: Array) -> Array:
@@ -147,7 +161,16 @@ def pose_of(T: Array) -> Array:
 
 
 def pose_from(p: Array) -> Array:
-    """Return the pose (4, 4) of x y z and a rotation vector (6,)."""
+    """Return the pose (4, 4) of x y z and a rotation vector (6,).
+
+    Raises:
+        ValueError: a number is not finite, or it turns by more than MOST_TURN.
+    """
+    if not (np.isfinite(p).all() and (np.abs(p[3:]) <= MOST_TURN).all()):
+        raise ValueError(
+            f"{np.array(p)} is not a pose: six finite numbers, with turns of at most "
+            f"{MOST_TURN:g} rad"
+        )
     T = np.eye(4)
     T[:3, 3], T[:3, :3] = p[:3], turned(np.eye(3), np.asarray(p[3:], float))
     return T

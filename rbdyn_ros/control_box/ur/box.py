@@ -140,10 +140,10 @@ class UrBox(ControlBox):
         """Return the packets of a cycle; a client that does not read gets none."""
         texts, self.robot.messages = self.robot.messages, []
         found = []
-        for peer in self._rtde.peers:
+        for peer in [*self._rtde.peers]:
             for text in texts:
                 peer.session.tell(text)
-            if not peer.busy and (data := peer.session.report()):
+            if not peer.busy and (data := self._rtde.told(peer, RtdeSession.report)):
                 found.append((peer, data))
         return found
 
@@ -173,11 +173,22 @@ class UrBox(ControlBox):
                 self._repeat()
                 again += AGAIN
             came = self._listens() and self._serve_all(tick)
-            ended = self._ended.is_set() or not self._rtde.connected
+            ended = self._ended.is_set() or not self._rtde.connected or self._is_abandoned()
             if came or ended or time.monotonic() >= until:
                 break
         if self._lockstep and tick is not None:
             self._keep_pace(tick)
+
+    def _is_abandoned(self) -> bool:
+        """In lock-step, whether it is in vain to wait for the next command.
+
+        Somebody pressed a button or reset the arm, or the client that commands the program left.
+        """
+        if not self._lockstep:
+            return False
+        program = self.robot.program
+        left = self.robot.awaits and program is not None and not self._owners.has(program.command)
+        return left or bool(self._asked) or self._is_outdated()
 
     def _serve_all(self, tick: int | None) -> bool:
         """Serve all clients; return whether RTDE brought something.

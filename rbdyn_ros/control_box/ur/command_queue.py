@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control_box.ur.moves import Move
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call
 from rbdyn_ros.control_box.ur.statements import line_move, stop
 
 #: Answers in output register 0.
@@ -97,12 +97,16 @@ class CommandQueue:
         if self._current is not None and r.motion is self._current:
             return
         self._current = None
-        while self._queue:
+        for _ in range(CALLS_PER_CYCLE):
+            if not self._queue:
+                break
             motion = self._queue.popleft()(r)
             if motion is not None:
                 r.begin(motion)
                 self._current = motion
                 return
+        if self._queue:
+            return
         if self._asynchronous:
             self.progress(r, -1)
             self._asynchronous = False
@@ -123,12 +127,23 @@ class CommandQueue:
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
         """Do steps one after the other, from rest; they take the place of those before."""
-        if self._asynchronous and (self._queue or self._current is not None):
-            self.progress(r, -1)
-        self._current, self._asynchronous = None, asynchronous
+        self._drop(r)
+        self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())
         first: list[Step] = [lambda _: stop(4.0, of_tool=False)] if moves else []
         self._queue = deque([*first, *steps])
+
+    def stream(self, r: UrRobot, motion: Move) -> None:
+        """Begin a motion that no step waits for; it takes the place of those before."""
+        self._drop(r)
+        r.begin(motion)
+
+    def _drop(self, r: UrRobot) -> None:
+        """Forget what is left to do; an asynchronous operation is over."""
+        if self._asynchronous and self.is_busy:
+            self.progress(r, -1)
+        self._queue.clear()
+        self._current, self._asynchronous = None, False
 
     def move(self, r: UrRobot, make: Step) -> None:
         self.do(r, [make], asynchronous=self.number(r, 1) == 1)

@@ -107,7 +107,7 @@ def _servo(s: CommandQueue, r: UrRobot, q: Array) -> None:
     motion = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()
     lasts, lookahead, gain = (s.register(r, k) for k in (8, 9, 10))
     motion.take(q, lasts, float(np.clip(lookahead, *LOOKAHEADS)), float(np.clip(gain, *GAINS)))
-    r.begin(motion)
+    s.stream(r, motion)
 
 
 def _servoc(s: CommandQueue, r: UrRobot) -> None:
@@ -131,7 +131,7 @@ def _speed(s: CommandQueue, r: UrRobot, motion: SpeedJoints) -> None:
     if not a > 0.0:
         raise ValueError(f"an acceleration of {a:g} is not positive")
     motion.take(s.six(r), a, lasts)
-    r.begin(motion)
+    s.stream(r, motion)
 
 
 def _jog(s: CommandQueue, r: UrRobot) -> None:
@@ -143,7 +143,7 @@ def _jog(s: CommandQueue, r: UrRobot) -> None:
         R = pose_from(s.six(r, 8))[:3, :3]
     motion = SpeedLine()
     motion.take(np.concatenate([R @ v[:3], R @ v[3:]]), a if a > 0.0 else 0.5, 0.0)
-    r.begin(motion)
+    s.stream(r, motion)
 
 
 def _jog_stop(s: CommandQueue, r: UrRobot) -> None:
@@ -154,7 +154,7 @@ def _torque(s: CommandQueue, r: UrRobot) -> None:
     motion = r.motion if isinstance(r.motion, ClientTorque) else ClientTorque()
     most = r.arm.effort
     motion.take(np.clip(s.six(r), -most, most), STEP_TIME)
-    r.begin(motion)
+    s.stream(r, motion)
 
 
 # forces
@@ -190,15 +190,15 @@ def _set_gain(s: CommandQueue, r: UrRobot) -> None:
     s.gain = float(np.clip(s.register(r, 0), 0.0, 2.0))
 
 
-def _teach(_: CommandQueue, r: UrRobot) -> None:
-    r.begin(Freedrive())
+def _teach(s: CommandQueue, r: UrRobot) -> None:
+    s.stream(r, Freedrive())
 
 
 def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
     tool = bool((feature != 0.0).any())  # the vendor's constants: the base is the null pose
-    r.begin(Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
+    s.stream(r, Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
 
 
 def _end_freedrive(_: CommandQueue, r: UrRobot) -> None:

@@ -45,18 +45,19 @@ class ForceMode:
     gain: float = 0.5
     _speed: Array = field(default_factory=lambda: np.zeros(6))
 
-    def apply(self, c: Course, before: Array, sensing: ToolSensing) -> None:
+    def apply(self, c: Course, before: Array, sensing: ToolSensing, rests: bool = False) -> None:
         """Replace the motion of a cycle along the selected axes.
 
         Args:
             c: the desired joints after the cycle.
             before: joints at its begin (6,).
             sensing: the forces.
+            rests: whether the selected axes come to rest, in a pause.
         """
         R = np.kron(np.eye(2), self.frame)
         missing = self.wanted + R.T @ sensing.wrench  # the wrench acts on the robot
         goal = 2.0 * self.gain * MOBILITY * missing * (1.0 - self.damping)
-        goal = np.clip(goal, -self.most, self.most)
+        goal = 0.0 * goal if rests else np.clip(goal, -self.most, self.most)
         self._speed += np.where(self.selected, goal - self._speed, 0.0) * (c.dt / LAG)
         J = c.arm.tool_jacobian(before, c.F_T)
         twist = R.T @ (J @ ((c.joints.x - before) / c.dt))

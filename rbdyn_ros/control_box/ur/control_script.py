@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# SPDX-License-Identifier: Apache-2.0
 """The control script of ur_rtde: commands come by input registers, and are acted out.
 
 The script is recognised by its structure: a function `process_cmd` that compares a command with
@@ -14,8 +13,11 @@ import re
 from rbdyn_ros.control_box.ur.command_queue import DONE, READY, CommandQueue
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STOP_SCRIPT, STREAMED
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_call
-from rbdyn_ros.control_box.ur.statements import CALLS
+from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_calls
+from rbdyn_ros.control_box.ur.statements import CALLS, reason
+
+#: First registers that ur_rtde may use.
+OFFSETS = (0, 24)
 
 
 class ControlScript(CommandQueue):
@@ -43,7 +45,8 @@ class ControlScript(CommandQueue):
         """Return the program of a text, or None if it is none.
 
         Raises:
-            ValueError: its path has calls that the box does not know.
+            ValueError: its path has calls that the box does not know, or its registers another
+                offset than 0 or 24.
         """
         _, lines = body_of(program)
         text = "\n".join(lines)
@@ -52,12 +55,15 @@ class ControlScript(CommandQueue):
         asks = re.search(r"def\s+process_cmd\s*\(\s*cmd\s*\)", text)
         if offset is None or asks is None or not {1, 3, 9, 11, 255} <= numbers:
             return None
-        calls = [read_call(line) for line in function_in(lines, "exec_move_path") or []]
+        first = int(offset[1])
+        if first not in OFFSETS:
+            raise ValueError(f"its registers begin at {first}; allowed are 0 and 24")
+        calls = read_calls(function_in(lines, "exec_move_path") or [])
         calls = [call for call in calls if call.name != "textmsg"]
         for call in calls:
             if call.name not in (*CALLS, "signal_async_progress"):
                 raise ValueError(f"the box does not act out {call.name} in a path")
-        return ControlScript(int(offset[1]), calls)
+        return ControlScript(first, calls)
 
     # a tick
 
@@ -73,8 +79,8 @@ class ControlScript(CommandQueue):
         """Go on for a tick; return whether the program is over."""
         try:
             return self._step(r)
-        except ValueError as error:
-            r.say(f"the control script ends: {error}")
+        except Exception as error:  # noqa: BLE001 - no program ends the box
+            r.say(f"the control script ends: {reason(error)}")
             r.brake()
             return True
 

@@ -30,6 +30,9 @@ class DashboardSession:
     Args:
         robot: the robot.
         log: takes a sentence.
+
+    Attributes:
+        quits: whether the client said quit: its connection ends after the answer.
     """
 
     is_full = False
@@ -38,7 +41,7 @@ class DashboardSession:
         self._robot, self._log = robot, log
         self._pending, self._answers = b"", f"{_GREETING}\n".encode()
         self._loaded = ""
-        self._quits = False
+        self.quits = False
         self._words: dict[str, Callable[[str], str]] = {
             "load installation": lambda name: f"Loading installation: {name}",
             "load": self._load,
@@ -89,15 +92,15 @@ class DashboardSession:
         """Take bytes of the client.
 
         Raises:
-            ValueError: they are no lines, or the client quits.
+            ValueError: they are no lines.
         """
-        if self._quits:
-            raise ValueError("it said quit")
         self._pending += data
         *lines, self._pending = self._pending.split(b"\n")
         if len(self._pending) > LONGEST:
             raise ValueError(f"a line has more than {LONGEST} bytes")
         for line in lines:
+            if self.quits:
+                break
             self._answers += f"{self._answer(line.decode(errors='replace').strip())}\n".encode()
 
     def _answer(self, line: str) -> str:
@@ -148,7 +151,7 @@ class DashboardSession:
         return "Pausing program"
 
     def _quit(self, _: str) -> str:
-        self._quits = True
+        self.quits = True
         return "Disconnected"
 
     def _shut_down(self, _: str) -> str:
@@ -175,9 +178,9 @@ class DashboardSession:
         return "Restarting safety"
 
     def _pop_up(self, text: str) -> str:
-        self._log(f"popup: {text}")
+        self._log(f"popup: {quote(text)}")
         return "showing popup"
 
     def _add_to_log(self, text: str) -> str:
-        self._log(f"log of the controller: {text}")
+        self._log(f"log of the controller: {quote(text)}")
         return "Added log message"

@@ -102,7 +102,8 @@ class Profile:
         self._length, self._a = length, a
         self._ramp = min(v / a, math.sqrt(length / a))  # [s]
         self._v = a * self._ramp
-        self.duration = self._ramp + length / self._v if length > 0.0 else 0.0
+        # the speed of a length near the smallest number may be zero
+        self.duration = self._ramp + length / self._v if self._v > 0.0 else 0.0
 
     def at(self, t: float) -> float:
         """Return how far it is after a time [s]."""

@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.ur.arm import UrArm
-from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
 from rbdyn_ros.control_box.ur.contact import ToolPast
 from rbdyn_ros.control_box.ur.modes import (
     LOCKED,
@@ -42,6 +42,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
+#: Sentences that wait for clients; how many are logged in a second; and the longest [letters].
+MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
 
@@ -110,11 +112,23 @@ class UrRobot:
         self._stopped_at = 0.0
         self.past = ToolPast(max(1, round(STEP / dt)))
         self.messages: list[str] = []
+        self._second, self._sentences = -1, 0
 
-    def say(self, text: str) -> None:
-        """Log a sentence, and send it to clients."""
-        self._log(text)
-        self.messages.append(text)
+    def say(self, text: str, always: bool = False) -> None:
+        """Log a sentence, and send it to clients; a flood of them is cut, if not `always`."""
+        text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        second = int(self.clock)
+        if second != self._second:
+            self._second, self._sentences = second, 0
+        self._sentences += 1
+        if always or self._sentences <= SENTENCES:
+            self._log(text)
+        elif self._sentences == SENTENCES + 1:
+            self._log(
+                f"more than {SENTENCES} sentences in a second; the log leaves out the others"
+            )
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text)
 
     # programs
 
@@ -125,6 +139,11 @@ class UrRobot:
             return RuntimeState.STOPPED
         return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
 
+    @property
+    def _stands(self) -> bool:
+        """Whether a program is paused."""
+        return self.runtime == RuntimeState.PAUSED
+
     def start(self, program: ArmProgram) -> None:
         """Start a program; the one that runs ends."""
         if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
@@ -132,6 +151,9 @@ class UrRobot:
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
                 f"safety {self.safety.name}"
             )
+            return
+        if self.teaches:
+            self.say(f"program {program.name} does not start: somebody guides the arm by hand")
             return
         self.stop_program()
         self.program, self.paused = program, False
@@ -164,9 +186,9 @@ class UrRobot:
         """StopMove because of a limit: the program ends."""
         if self.safety != SafetyMode.NORMAL:
             return
-        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s")
+        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s", True)
         self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
-        self.program = None
+        self.program, self.teaches = None, False
         self.brake()
 
     def unlock(self) -> bool:
@@ -183,7 +205,8 @@ class UrRobot:
     def power(self, mode: RobotMode) -> None:
         """Switch the power, or release the brakes."""
         if mode != RobotMode.RUNNING:
-            self.stop_program()
+            self.program, self.teaches = None, False
+            self.brake()
         elif self.mode < RobotMode.IDLE or self.safety != SafetyMode.NORMAL:
             return  # the brakes hold
         self.mode = mode
@@ -216,6 +239,7 @@ class UrRobot:
         self.mode = self.mode if stopped else RobotMode.RUNNING
         self.brake()
         self.signals, self.F_T = Signals(), np.eye(4)
+        self.arm.restore_gravity()
         self.arm.carry(self.arm.tool)
         self.sensing.forget()
 
@@ -224,6 +248,7 @@ class UrRobot:
         self.program, self.motion, self.force, self.teaches = None, None, None, False
         if self.safety == SafetyMode.PROTECTIVE_STOP:
             self.safety = SafetyMode.NORMAL
+        self.arm.restore_gravity()
         self.sensing.forget()
         self._begun, self._rested = False, 0
 
@@ -240,7 +265,8 @@ class UrRobot:
     @property
     def awaits(self) -> bool:
         """Whether the newest command of a stream has run out, and the next may come."""
-        return self.program is not None and self.motion is not None and self.motion.waits
+        runs = self.runtime == RuntimeState.PLAYING
+        return runs and self.motion is not None and self.motion.waits
 
     @property
     def rests(self) -> bool:
@@ -254,8 +280,8 @@ class UrRobot:
 
     @property
     def _holds(self) -> bool:
-        if self.paused:
-            return self.scale == 0.0 and self.force is None
+        if self._stands:
+            return self.scale == 0.0
         works = self.program is not None and self.program.has_work(self)
         return self.motion is None and self.force is None and not works
 
@@ -296,10 +322,16 @@ class UrRobot:
         if force > MOST_FORCE:
             return f"a force of {force:.0f} N acts on the tool; allowed are {MOST_FORCE:g} N"
         away = np.abs(self.joints.x - at.q)
-        if (self.motion is None or self.motion.stiff) and (away > MOST_DEVIATION).any():
+        if self._gives is None and (away > MOST_DEVIATION).any():
             joint = int(np.argmax(away))
             return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
         return ""
+
+    @property
+    def _gives(self) -> Giving | None:
+        """The motion that computes torques itself; in a pause the arm is held."""
+        motion = None if self._stands else self.motion
+        return motion if isinstance(motion, Freedrive | ClientTorque) else None
 
     @property
     def course(self) -> Course:
@@ -309,32 +341,42 @@ class UrRobot:
     def act(self) -> Torques:
         """Return the torques of the joints until the next tick, with gravity."""
         step = RAMP * self.dt
-        goal = 0.0 if self.paused else self.signals.slider
+        goal = 0.0 if self._stands else self.signals.slider
         self.scale += float(np.clip(goal - self.scale, -step, step))
         if self.program is not None and not self.paused and self.program.step(self):
             self.program = None
         self._move()
+        s, torques = self.sensing.at, self._torques()
+        self.tau = torques.at(s.q, s.dq)
+        if not np.isfinite(self.tau).all():
+            self.protective_stop("a torque is not finite")
+            self._hold()
+            self.brake()
+            torques = Torques.of(self.sensing.gravity)
+            self.tau = torques.effort
+        return torques
+
+    def _torques(self) -> Torques:
         s = self.sensing.at
-        if isinstance(self.motion, Freedrive | ClientTorque):
+        if (motion := self._gives) is not None:
             self.joints.begin(s.q)
-            torques = Torques.of(self.motion.torque(s))
+            torques = Torques.of(motion.torque(s))
         else:
             j = self.joints
             torques = joint_impedance(s, STIFF**2 * np.diag(s.M), j.x, j.v, j.a)
-        torques = replace(torques, effort=torques.effort + self.sensing.gravity)
-        self.tau = torques.at(s.q, s.dq)
-        return torques
+        return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _move(self) -> None:
         """Move the desired joints by a tick, within the limits."""
         course, x, v = self.course, self.joints.x, self.joints.v
-        if self.motion is None:
+        held = self._stands and self.motion is not None and not self.motion.stiff
+        if self.motion is None or held:
             self.joints.begin(x)
         elif self.motion.step(course):
             self.motion = None
         if self.force is not None:
-            self.force.apply(course, x, self.sensing)
-        if self.motion is None or self.motion.stiff:
+            self.force.apply(course, x, self.sensing, self._stands)
+        if self._gives is None:
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
@@ -342,7 +384,8 @@ class UrRobot:
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
-        rest = now.x + now.v * np.abs(now.v) / (2.0 * BRAKES)
+        # all joints brake together, in the time that the fastest one needs
+        rest = now.x + now.v * np.abs(now.v).max() / (2.0 * BRAKES)
         inside = (rest >= arm.lower) | (now.v > 0.0)
         inside &= (rest <= arm.upper) | (now.v < 0.0)
         slow = np.abs(now.v) <= arm.velocity * (1.0 + TOLERANCE)

@@ -18,6 +18,7 @@ import numpy as np
 from rbdyn_ros.control_box.ur.modes import VERSION
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.variables import INPUTS, OUTPUTS, TYPES, apply_inputs
+from rbdyn_ros.errors import quote
 
 RTDE_PORT = 30004
 #: Most packets per second, and those of version 1 of the protocol.
@@ -25,6 +26,8 @@ MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
 #: Recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
+#: Largest packet [bytes]: its size has two bytes.
+LARGEST = 2**16 - 1
 #: Levels of text messages.
 LEVEL_WARNING = 2
 
@@ -45,10 +48,17 @@ class Recipe:
 
     @staticmethod
     def of(names: list[str], types: list[str]) -> Recipe:
-        """Return the recipe of variables with known types."""
+        """Return the recipe of variables with known types.
+
+        Raises:
+            ValueError: a package of it is larger than a packet may be.
+        """
         letters = "".join(TYPES[kind][0] for kind in types)
         counts = tuple(TYPES[kind][1] for kind in types)
-        return Recipe(tuple(names), struct.Struct(f">{letters}"), counts)
+        layout = struct.Struct(f">{letters}")
+        if _HEADER.size + 1 + layout.size > LARGEST:
+            raise ValueError(f"a package of {layout.size} bytes does not fit in one of {LARGEST}")
+        return Recipe(tuple(names), layout, counts)
 
     def pack(self, robot: UrRobot) -> bytes:
         """Return the variables of a robot."""
@@ -78,9 +88,17 @@ class Owners:
     def __init__(self) -> None:
         self._by_name: dict[str, object] = {}
 
-    def take(self, name: str, client: object) -> bool:
-        """Let a client write an input; return whether no other one does."""
-        return self._by_name.setdefault(name, client) is client
+    def may(self, name: str, client: object) -> bool:
+        """Return whether no other client writes an input."""
+        return self._by_name.get(name, client) is client
+
+    def take(self, names: list[str], client: object) -> None:
+        """Let a client write inputs."""
+        self._by_name |= dict.fromkeys(names, client)
+
+    def has(self, name: str) -> bool:
+        """Whether a client writes an input."""
+        return name in self._by_name
 
     def leave(self, client: object) -> None:
         """Forget a client."""
@@ -186,7 +204,7 @@ class RtdeSession:
 
     def _take_message(self, body: bytes) -> None:
         text = body[1 : 1 + body[0]] if body and self._version == 2 else body[1:]
-        self._log(f"a client says: {text.decode(errors='replace')}")
+        self._log(f"a client says: {quote(text.decode(errors='replace'))}")
 
     def _set_outputs(self, body: bytes) -> None:
         often = VERSION_1_OFTEN
@@ -208,12 +226,13 @@ class RtdeSession:
         names = _names(body)
         types = [INPUTS[name].type if name in INPUTS else "NOT_FOUND" for name in names]
         for k, name in enumerate(names):
-            if name in INPUTS and not self._owners.take(name, self):
+            if name in INPUTS and not self._owners.may(name, self):
                 types[k] = "IN_USE"
         known = all(kind in TYPES for kind in types) and bool(names)
         right = known and len(self._inputs) < MOST_RECIPES
         if right:
             self._inputs.append(Recipe.of(names, types))
+            self._owners.take(names, self)
         self._answer(b"I", bytes([len(self._inputs) if right else 0]) + ",".join(types).encode())
 
     def _start(self, _: bytes) -> None:
@@ -260,7 +279,13 @@ class RtdeSession:
 
 
 def packet(command: bytes, body: bytes) -> bytes:
-    """Return a packet."""
+    """Return a packet.
+
+    Raises:
+        ValueError: it is larger than LARGEST.
+    """
+    if _HEADER.size + len(body) > LARGEST:
+        raise ValueError(f"an answer of {len(body)} bytes does not fit in a packet of {LARGEST}")
     return _HEADER.pack(_HEADER.size + len(body), command[0]) + body
 
 

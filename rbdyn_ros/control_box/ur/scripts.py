@@ -19,6 +19,8 @@ from rbdyn_ros.arrays import Array
 
 #: Largest program [bytes].
 LARGEST_PROGRAM = 2**20
+#: Calls of a program, and how many without a motion are acted out in a cycle.
+MOST_CALLS, CALLS_PER_CYCLE = 10_000, 20
 _OPENS = re.compile(r"\s*(def|sec|thread|while|if|for)\b.*:\s*$")
 _DEFINES = re.compile(r"\s*(?:def|sec)\s+(\w+)\s*\(\s*\)\s*:\s*$")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
@@ -36,7 +38,7 @@ class ProgramCutter:
     def __init__(self) -> None:
         self._pending = b""
         self._lines: list[str] = []
-        self._depth = 0
+        self._size = self._depth = 0
 
     def take(self, data: bytes) -> list[str]:
         """Return the complete programs so far.
@@ -48,14 +50,14 @@ class ProgramCutter:
         found = []
         for line in lines:
             text = line.decode(errors="replace")
-            self._count(_bare(text))
-            if not (self._lines or text.strip()):
-                continue
-            self._lines.append(text)
+            self._size += len(line) + 1
+            if text.strip():
+                self._count(_bare(text))
+                self._lines.append(text)
             if self._depth <= 0:
-                found.append("\n".join(self._lines))
-                self._lines, self._depth = [], 0
-        if len(self._pending) + sum(map(len, self._lines)) > LARGEST_PROGRAM:
+                found += ["\n".join(self._lines)] if self._lines else []
+                self._lines, self._size, self._depth = [], 0, 0
+        if len(self._pending) + self._size > LARGEST_PROGRAM:
             raise ValueError(f"a program has more than {LARGEST_PROGRAM} bytes")
         return found
 
@@ -94,7 +96,7 @@ class Call:
         return float(found)
 
     def six(self, name: str, at: int = 0) -> Array:
-        """Return an argument of six numbers.
+        """Return an argument of six finite numbers.
 
         Raises:
             ValueError: it has another form.
@@ -102,6 +104,8 @@ class Call:
         found = self.named.get(name, self.values[at] if at < len(self.values) else None)
         if not isinstance(found, np.ndarray) or found.shape != (6,):
             raise ValueError(f"{name} of {self.name} is not a list of six numbers")
+        if not np.isfinite(found).all():
+            raise ValueError(f"{name} of {self.name} has a number that is not finite")
         return found
 
 
@@ -125,6 +129,17 @@ def read_call(line: str) -> Call:
             values.append(_value(piece))
     first = pieces[0].strip() if pieces else ""
     return Call(match[1], tuple(values), named, re.match(r"(\w+\s*=\s*)?p\[", first) is not None)
+
+
+def read_calls(lines: list[str]) -> list[Call]:
+    """Read lines with a call each.
+
+    Raises:
+        ValueError: a line is something else, or there are more than MOST_CALLS.
+    """
+    if len(lines) > MOST_CALLS:
+        raise ValueError(f"it has {len(lines)} lines; allowed are {MOST_CALLS} at most")
+    return [read_call(line) for line in lines]
 
 
 def _split(text: str) -> list[str]:

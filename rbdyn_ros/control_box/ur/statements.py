@@ -11,13 +11,15 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
 from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, StopMove
 from rbdyn_ros.control_box.ur.robot import UrRobot
-from rbdyn_ros.control_box.ur.scripts import Call, body_of, read_call
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
+from rbdyn_ros.errors import ParameterError, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
-#: Largest speeds and accelerations that make sense; larger ones are refused.
-MOST = 1e3
+#: Speeds and accelerations that make sense; others are refused.
+LEAST, MOST = 1e-6, 1e3
+#: Numbers of an integer register.
+INT32 = range(-(2**31), 2**31)
 #: The heaviest payload [kg], and how far it and the tool may be from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
 
@@ -26,7 +28,7 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
     """Return movej to joints (6,).
 
     Raises:
-        ValueError: speed or acceleration is not positive, or a joint is beyond its limit.
+        ValueError: speed or acceleration makes no sense, or a joint is beyond its limit.
     """
     _check_speed(v, a)
     arm = robot.arm
@@ -41,7 +43,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
     """Return movel to a pose (4, 4).
 
     Raises:
-        ValueError: speed or acceleration is not positive, or no joints have this pose.
+        ValueError: speed or acceleration makes no sense, or no joints have this pose.
     """
     _check_speed(v, a)
     joints(robot, goal)
@@ -62,8 +64,10 @@ def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
 
 
 def _check_speed(v: float, a: float) -> None:
-    if not (0.0 < v < MOST and 0.0 < a < MOST):
-        raise ValueError(f"a speed of {v:g} and an acceleration of {a:g} are not both positive")
+    if not (LEAST <= v <= MOST and LEAST <= a <= MOST):
+        raise ValueError(
+            f"a speed of {v:g} and an acceleration of {a:g}; allowed are {LEAST:g} to {MOST:g}"
+        )
 
 
 def set_tool(robot: UrRobot, pose: Array) -> None:
@@ -99,7 +103,7 @@ def stop(a: float, of_tool: bool) -> Move:
     """Return stopj or stopl.
 
     Raises:
-        ValueError: the deceleration is not positive.
+        ValueError: the deceleration makes no sense.
     """
     _check_speed(1.0, a)
     return StopMove(a, of_tool)
@@ -134,7 +138,10 @@ def _set_bit(shift: int) -> Callable[[UrRobot, Call], None]:
 
 
 def _write_int(r: UrRobot, c: Call) -> None:
-    r.signals.out_int[int(c.number("address", 0, 0.0)) % 48] = int(c.number("value", 1, 0.0))
+    value = int(c.number("value", 1, 0.0))
+    if value not in INT32:
+        raise ValueError(f"an integer register does not hold {value:g}; it has 32 bits")
+    r.signals.out_int[int(c.number("address", 0, 0.0)) % 48] = value
 
 
 def _write_double(r: UrRobot, c: Call) -> None:
@@ -142,7 +149,7 @@ def _write_double(r: UrRobot, c: Call) -> None:
 
 
 def _say(r: UrRobot, c: Call) -> None:
-    r.say(f"a program says: {' '.join(map(str, c.values))}")
+    r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
 def _ignore(_: UrRobot, __: Call) -> None:
@@ -208,7 +215,7 @@ class StatementRow:
         name, lines = body_of(program)
         if not lines:
             raise ValueError("it has no lines")
-        calls = [read_call(_summed(line)) for line in lines]
+        calls = read_calls([_summed(line) for line in lines])
         for call in calls:
             if call.name not in CALLS:
                 raise ValueError(f"the box does not act out {call.name}")
@@ -226,17 +233,24 @@ class StatementRow:
 
     def step(self, robot: UrRobot) -> bool:
         """Go on for a tick; return whether the program is over."""
-        while robot.motion is None:
+        for _ in range(CALLS_PER_CYCLE):
+            if robot.motion is not None:
+                return False
             if self._next == len(self._calls):
                 return True
             call = self._calls[self._next]
             self._next += 1
             try:
                 robot.motion = CALLS[call.name](robot, call)
-            except ValueError as error:
-                robot.say(f"program {self.name} ends: {error}")
+            except Exception as error:  # noqa: BLE001 - no program ends the box
+                robot.say(f"program {self.name} ends: {reason(error)}")
                 return True
         return False
+
+
+def reason(error: Exception) -> str:
+    """Return why a program ends: a refusal in its words, and any other failure with its kind."""
+    return str(error) if isinstance(error, ValueError) else repr(error)
 
 
 def _summed(line: str) -> str:
