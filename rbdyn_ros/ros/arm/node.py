@@ -142,7 +142,8 @@ class ArmController(process.ManagedNode):
                     "the arm; leave it out of the parameter joints."
                 )
                 raise ParameterError(Finding("grippers", text, "error", "grippers"))
-        ports = [ArmGripper(self, gripper, controller) for gripper in found]
+        now = self._topics.time.now
+        ports = [ArmGripper(self, gripper, controller, now) for gripper in found]
         self._grippers = open_grippers(self, [*ports], self.values)
 
     def _controller(self) -> TrajectoryController:

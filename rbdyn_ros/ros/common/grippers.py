@@ -212,6 +212,11 @@ class Gripper:
         strongest = self.most_effort if effort is None else min(effort, self.effort)
         return GripperGoal(position, fastest, strongest)
 
+    def staying(self, position: float) -> GripperGoal:
+        """Return the goal to stay at a measured position, or at the nearest one of the stroke."""
+        place = min(max(position, self.lower), self.upper)
+        return GripperGoal(place, self.most_velocity, self.most_effort)
+
     def goal_of(
         self,
         names: Sequence[str],

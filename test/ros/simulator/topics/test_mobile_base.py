@@ -32,7 +32,7 @@ class Stand:
             "publish_tf": False,
         }
         values = SimpleNamespace(**values)
-        orders = SimpleNamespace(command=lambda command, tick: self.commands.append(tick))
+        orders = SimpleNamespace(command=lambda _, tick: self.commands.append(tick))
         self.speeds = lambda command, _: self.commands.append(command.velocity)
         loop = SimpleNamespace(m=m, period_ns=TICK, orders=orders)
         self.base = MobileBase(node, loop, base_joints(m, values), values)
