@@ -45,6 +45,8 @@ def test_a_car_is_found_with_its_steering(axis):
     assert len(base.wheels) == 4
     assert [joint.at[0] for joint in base.steerings] == pytest.approx([WHEELBASE] * 2)
     assert [joint.sign for joint in base.steerings] == [axis, axis]
+    fixed = [wheel for wheel in base.wheels if wheel.steering < 0]
+    assert sorted(wheel.at[1] for wheel in fixed) == pytest.approx([-TRACK / 2, TRACK / 2])
 
 
 def test_rollers_say_what_a_base_is():
@@ -89,5 +91,5 @@ def test_a_robot_without_wheels_and_a_wheel_without_radius_are_refused():
     m = rb.load_urdf(TURTLEBOT3.urdf.replace("left0", "left_wheel"), floating_base=True)
     with pytest.raises(ParameterError, match="the radius of wheel 'left_wheel_joint'"):
         wheel_base(m)
-    assert wheel_base(m, names=["left_wheel_joint", "right0_joint"], radius=0.033)
-    assert TRACK > 0.0
+    base = wheel_base(m, names=["left_wheel_joint", "right0_joint"], radius=0.04)
+    assert [wheel.radius for wheel in base.wheels] == [0.04, 0.04]
