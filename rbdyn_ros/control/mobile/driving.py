@@ -23,6 +23,29 @@ STILL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class WheelFit:
+    """The motion that explains ways or speeds of wheels best.
+
+    Attributes:
+        twist: (3,) of the reference point.
+        ways: (n,) of the wheels that count, on their surfaces [m or m/s].
+        slip: (n,) what the twist does not explain of them.
+        inverse: (3, n) change of the twist per way of a wheel.
+    """
+
+    twist: Array
+    ways: Array
+    slip: Array
+    inverse: Array
+
+    def contradiction(self) -> float:
+        """Return the variance of a way by its length squared, as the wheels disagree."""
+        spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
+        length = float(self.ways @ self.ways) / len(self.ways)
+        return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TwistLimits:
     """Limits of a base, for (vx, vy, wz): infinite is no limit.
 
@@ -99,7 +122,7 @@ class WheelDrive:
             found.append(math.atan2(curvature * x, 1.0 - curvature * y))
         return np.array(found)
 
-    def twist(self, angles: Array, speeds: Array) -> tuple[Array, Array, Array]:
+    def twist(self, angles: Array, speeds: Array) -> WheelFit:
         """Return the twist of the reference point that explains wheel speeds best.
 
         Steered wheels do not count: their angles may have changed on the way.
@@ -107,23 +130,15 @@ class WheelDrive:
         Args:
             angles: of the steering joints, to the left [rad].
             speeds: of the wheels [rad/s], or angles for a way instead of a speed.
-
-        Returns:
-            the twist (3,), its covariance (3, 3) as far as the wheels contradict each other, and
-            what no twist explains of each wheel that is not steered [m/s].
         """
         radii = np.array([wheel.radius for wheel in self.base.wheels])[self._counted]
         rows = self.rows(angles)[self._counted]
         lengths, ways = radii[:, None] * rows[:, self.moves], radii * speeds[self._counted]
         inverse = np.linalg.pinv(lengths)
         found = inverse @ ways
-        slip = ways - lengths @ found
-        spare = len(ways) - lengths.shape[1]
-        noise = float(slip @ slip) / spare if spare > 0 else 0.0
-        twist, spread = np.zeros(3), np.zeros((3, 3))
-        twist[self.moves] = found
-        spread[np.ix_(self.moves, self.moves)] = inverse @ inverse.T * noise
-        return twist, spread, slip
+        twist, per_way = np.zeros(3), np.zeros((3, len(ways)))
+        twist[self.moves], per_way[self.moves] = found, inverse
+        return WheelFit(twist, ways, ways - lengths @ found, per_way)
 
     def curvature(self, angles: Array) -> float:
         """Return the curvature of the way with these steering angles: their mean [1/m]."""
