@@ -122,6 +122,15 @@ class WheelDrive:
             found.append(math.atan2(curvature * x, 1.0 - curvature * y))
         return np.array(found)
 
+    def curvatures(self) -> tuple[float, float]:
+        """Return the lowest and the highest curvature within the limits of the steering [1/m]."""
+        low, high = -math.inf, math.inf
+        for joint in self.base.steerings:
+            x, y = np.array(joint.at) - self.reference
+            ends = [_bend(x, y, angle) for angle in (joint.low, joint.high)]
+            low, high = max(low, min(ends)), min(high, max(ends))
+        return low, high
+
     def twist(self, angles: Array, speeds: Array) -> WheelFit:
         """Return the twist of the reference point that explains wheel speeds best.
 
@@ -168,3 +177,40 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
     slowest = float(needed.max())
     result: Array = target if slowest <= period else now + change * (period / slowest)
     return result
+
+
+def _bend(x: float, y: float, angle: float) -> float:
+    """Return the curvature at which a wheel has a steering angle; infinite: it never has.
+
+    Args:
+        x: of its steering joint from the reference, forward [m].
+        y: to the left [m].
+        angle: to the left [rad].
+    """
+    if math.isinf(angle):
+        return angle
+    lever = x * math.cos(angle) + y * math.sin(angle)
+    reaches = lever * x > 0.0
+    return math.sin(angle) / lever if reaches else math.copysign(math.inf, angle * x)
+
+
+def ramped_arc(
+    now: tuple[float, float], target: tuple[float, float], most: tuple[float, float], period: float
+) -> tuple[float, float]:
+    """Return speed and curvature a period later, on a straight line to the target.
+
+    A base with steered wheels reverses so without turning its wheels across. Both arrive together.
+
+    Args:
+        now: speed [m/s] and curvature [1/m].
+        target: the same.
+        most: acceleration [m/s^2], and of turning [rad/s^2].
+        period: [s].
+    """
+    (v, k), (v_end, k_end) = now, target
+    change, bend = v_end - v, k_end - k
+    # the change of v k is linear on the line, so it is largest at an end
+    turning = max(abs(change * k + v * bend), abs(change * k_end + v_end * bend))
+    needed = max(abs(change) / most[0], turning / most[1])
+    part = 1.0 if needed <= period else period / needed
+    return v + part * change, k + part * bend

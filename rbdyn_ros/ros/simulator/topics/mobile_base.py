@@ -14,7 +14,7 @@ from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.mobile.driving import WheelDrive, limited, ramped
+from rbdyn_ros.control.mobile.driving import WheelDrive, limited
 from rbdyn_ros.control.mobile.wheels import wheel_base
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.model.model import Model
@@ -167,7 +167,8 @@ class MobileBase:
             self._show(stamp_ns, state)
 
     def _seconds(self, ticks: int) -> float:
-        return ticks * self._loop.period_ns / NANOSECONDS
+        seconds: float = ticks * self._loop.period_ns / NANOSECONDS
+        return seconds
 
     def _show(self, stamp_ns: int, state: LoopState) -> None:
         """Publish odom and transforms."""
@@ -188,7 +189,8 @@ class MobileBase:
         # after a pause of this thread the base must not jump
         period = min(period, self._seconds(PATIENCE * self._ticker.every))
         wanted = self._joints.capped(limited(target, self._limits.speed))
-        self._twist = ramped(self._twist, wanted, self._limits.acceleration, period)
+        most = self._limits.acceleration
+        self._twist = self._joints.approach(self._twist, wanted, most, period)
         command = self._joints.command(self._m, self._twist)
         self._loop.orders.command(command, state.tick if self._lockstep else None)
 
