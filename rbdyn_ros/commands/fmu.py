@@ -53,7 +53,8 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
         return report_error("codegen", error, USAGE)
     except RbdynError as error:
         return report_error("codegen", error, REFUSED)
-    library = "" if built else "; there is no C compiler, so it has sources only"
+    lack = "no C compiler, or no place for a library of this machine in FMI 2.0"
+    library = "" if built else f"; there is {lack}, so it has sources only"
     print(f"wrote {path}: FMI {options.fmi}, {m.nv} torques in, {m.nq + m.nv} states out{library}")
     return DONE
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FMUs of robots: checked and simulated by fmpy, with the bits of the C and against rb.step."""
 
+import platform
 import shutil
 import zipfile
 
@@ -19,6 +20,8 @@ from fmpy.validation import validate_fmu
 
 import rbdyn_ros as rb
 from rbdyn_ros.cli import main
+from rbdyn_ros.codegen.fmu import package
+from rbdyn_ros.codegen.fmu.description import variables
 from rbdyn_ros.codegen.fmu.package import write_fmu
 from rbdyn_ros.share import bundled_robot
 
@@ -94,6 +97,7 @@ def slaves(tmp_path_factory):
         folder = tmp_path_factory.mktemp("fmu")
         path = folder / "robot.fmu"
         assert write_fmu(code_of(m, "step"), version, path)
+        assert validate_fmu(path) == []
         made.append(Slave(path, version, folder / "unpacked"))
         return made[-1]
 
@@ -160,6 +164,9 @@ def test_a_step_that_is_no_whole_number_of_timesteps_is_refused(slaves, version)
     before = slave.get("q.")
     with pytest.raises(Exception, match="DoStep"):
         slave.fmu.doStep(0.0, 1.5 * m.opt.timestep)
+    for step in (np.inf, np.nan, 1e14, -m.opt.timestep, 1.0001e7 * m.opt.timestep):
+        with pytest.raises(Exception, match="DoStep"):
+            slave.fmu.doStep(0.0, float(step))
     with pytest.raises(Exception, match="Set"):
         slave.set("tau.", [np.nan] * m.nv)
     assert slave.get("q.").tobytes() == before.tobytes()
@@ -184,6 +191,41 @@ def test_a_saved_state_goes_on_with_the_same_bits(slaves, version):
     put(saved)
     slave.fmu.doStep(0.01, 0.01)
     assert slave.get("q.").tobytes() == first.tobytes()
+
+
+def test_other_code_and_other_versions_have_other_identities(monkeypatch, tmp_path):
+    monkeypatch.setattr(package, "build", lambda *_: b"")
+
+    def identity(m, version="3.0"):
+        write_fmu(code_of(m, "step"), version, tmp_path / "arm.fmu")
+        found = fmpy.read_model_description(tmp_path / "arm.fmu").guid
+        name = next(n for n in zipfile.ZipFile(tmp_path / "arm.fmu").namelist() if "_fmu.c" in n)
+        assert found in zipfile.ZipFile(tmp_path / "arm.fmu").read(name).decode()
+        return found
+
+    m, floating, undamped = robot("arm"), robot("arm"), robot("arm")
+    floating.opt.gravity, undamped.opt.passive = (0.0, 0.0, 0.0), False
+    every = [identity(m), identity(m, "2.0"), identity(floating), identity(undamped)]
+    assert len(set(every)) == 4
+    assert identity(robot("arm")) == every[0]
+
+
+def test_a_joint_with_several_coordinates_has_an_index_from_1():
+    names = [variable.name for variable in variables(robot("anymal"))]
+    assert [name for name in names if name.startswith("q.root_joint")] == [
+        f"q.root_joint[{k}]" for k in range(1, 8)
+    ]
+    assert "v.root_joint[6]" in names
+    assert "q.LF_HAA" in names
+
+
+def test_fmi_2_has_no_library_for_arm_on_linux(monkeypatch, tmp_path):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(package.sys, "platform", "linux")
+    assert not write_fmu(code_of(robot("arm"), "step"), "2.0", tmp_path / "arm.fmu")
+    names = zipfile.ZipFile(tmp_path / "arm.fmu").namelist()
+    assert not any(name.startswith("binaries") for name in names)
+    assert package.folder_of("3.0") == "binaries/aarch64-linux"
 
 
 BAD = [

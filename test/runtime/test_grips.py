@@ -74,6 +74,26 @@ def test_a_reset_ends_it(start):
     assert states[-1].effort[0] == 0.0
 
 
+def hand():
+    """Return a cart with a finger that slides on it the same way."""
+    cart, tip = rb.shapes.box((0.1, 0.1, 0.1), mass=5.0), rb.shapes.box((0.05,) * 3, mass=0.1)
+    rail = {"limit": rb.Limit(lower=-2.0, upper=2.0, effort=200.0, velocity=2.0)}
+    system = rb.SystemBuilder("hand").body("cart", cart).body("finger", tip)
+    system = system.joint("x", "prismatic", "base", "cart", **rail)
+    return rb.build(system.joint("finger", "prismatic", "cart", "finger", **FINGER))
+
+
+@pytest.mark.parametrize("effort", [0.05, 50.0])
+def test_a_weak_grip_does_not_slow_the_arm(start, effort):
+    """The cart arrives in time, however weakly the finger on it grips."""
+    loop = start(hand(), **WALKING)
+    loop.orders.command(commanded(1, GRIP, position=-0.5, velocity=0.2, effort=effort))
+    loop.orders.command(commanded(0, POSITION, position=0.5))
+    states = walk(loop, 600)
+    assert states[-1].qpos[0] == pytest.approx(0.5, abs=5e-3)
+    assert max(abs(state.effort[1]) for state in states) <= effort
+
+
 def test_lockstep_does_not_wait_for_it(start):
     loop = start(finger(), time_mode="lockstep", lockstep_timeout=0.0)
     loop.orders.command(commanded(0, EFFORT), tick=0)

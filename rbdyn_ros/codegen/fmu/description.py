@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
@@ -56,28 +57,33 @@ def variables(m: Model) -> list[Variable]:
 
 
 def _places(m: Model, count: int, addresses: object) -> list[str]:
-    """Return a name for each entry of q or v: its joint, and a number where it has several."""
+    """Return a name for each entry of q or v: its joint, with an index where it has several."""
     owners = [""] * count
     for j, name in enumerate(unique(m.jnt_names)):
         if m.jnt_mimic[j] < 0 and m.jnt_dofnum[j] > 0:
             owners[int(addresses[j])] = name  # type: ignore[index]
-    names, last, k = [], "", 0
+    groups: list[list[str]] = []
     for owner in owners:
-        last, k = (owner, 0) if owner else (last, k + 1)
-        names.append(f"{last}.{k}" if k else last)
-    return names
+        if owner:
+            groups.append([owner])
+        else:
+            groups[-1].append(groups[-1][0])
+    return [
+        f"{name}[{k + 1}]" if len(group) > 1 else name
+        for group in groups
+        for k, name in enumerate(group)
+    ]
 
 
-def token(project: CProject, version: str) -> str:
-    """Return the identity of an FMU: the same robot and options have the same one."""
-    m = project.m
-    text = f"{m.sha256()} {shown(m.opt.timestep)} {project.prefix} {version}"
-    return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, text)}}}"
+def token(texts: Mapping[str, str], version: str) -> str:
+    """Return the identity of an FMU: the same sources, by their names, have the same one."""
+    whole = hashlib.sha256(repr((version, sorted(texts.items()))).encode()).hexdigest()
+    return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, whole)}}}"
 
 
-def description(project: CProject, version: str) -> str:
-    """Return the text of modelDescription.xml."""
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', *_head(project, version)]
+def description(project: CProject, version: str, identity: str) -> str:
+    """Return the text of modelDescription.xml; `identity` is the token of the sources."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', *_head(project, version, identity)]
     found = variables(project.m)
     lines.append("  <ModelVariables>")
     for number, variable in enumerate(found):
@@ -88,11 +94,11 @@ def description(project: CProject, version: str) -> str:
     return "\n".join([*lines, "  </ModelStructure>", "</fmiModelDescription>", ""])
 
 
-def _head(project: CProject, version: str) -> Iterator[str]:
-    identity = "guid" if version == "2.0" else "instantiationToken"
+def _head(project: CProject, version: str, identity: str) -> Iterator[str]:
+    key = "guid" if version == "2.0" else "instantiationToken"
     step = shown(project.m.opt.timestep)
     yield f'<fmiModelDescription fmiVersion="{version}" modelName={quoteattr(project.m.name)}'
-    yield f'    {identity}="{token(project, version)}" generationTool="rbdyn_ros"'
+    yield f'    {key}="{identity}" generationTool="rbdyn_ros"'
     yield '    variableNamingConvention="structured">'
     yield f'  <CoSimulation modelIdentifier="{project.prefix}"'
     yield '    canHandleVariableCommunicationStepSize="true"'

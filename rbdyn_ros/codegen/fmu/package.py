@@ -29,8 +29,8 @@ WHEN = (1980, 1, 1, 0, 0, 0)
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden")
 
 
-def sources(project: CProject, version: str) -> dict[str, str]:
-    """Return the C files of an FMU by their names.
+def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
+    """Return the C files of an FMU by their names, and its identity, which they check.
 
     Raises:
         ModelError: a constant is not finite.
@@ -38,7 +38,6 @@ def sources(project: CProject, version: str) -> dict[str, str]:
     start = [*project.m.qpos0.tolist(), *([0.0] * project.m.nv)]
     values = {
         "HEADER": project.files.header,
-        "TOKEN": token(project, version),
         "MACRO": project.macro,
         "PREFIX": project.prefix,
         "START": ", ".join(map(repr, start)),
@@ -47,19 +46,24 @@ def sources(project: CProject, version: str) -> dict[str, str]:
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     text += (TEMPLATES / f"fmi{version[0]}.c").read_text(encoding="ascii")
-    return {
+    own = f"{project.prefix}_fmu.c"
+    texts = {
         project.files.header: header(project),
         project.files.source: source(project),
-        f"{project.prefix}_fmu.c": text,
+        own: text,
     }
+    identity = token(texts, version)
+    return texts | {own: text.replace("@TOKEN@", identity)}, identity
 
 
 def folder_of(version: str) -> str:
-    """Return the folder of this machine's library in an FMU."""
+    """Return the folder of this machine's library in an FMU; empty: the standard has none."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, "")
     machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     if version == "3.0":
         return f"binaries/{machine}-{system}"
+    if machine != "x86_64" and system != "darwin":
+        return ""
     return f"binaries/{system.replace('windows', 'win')}64"
 
 
@@ -94,12 +98,15 @@ def write_fmu(project: CProject, version: str, path: Path) -> bool:
         ModelError: a constant is not finite.
         ParameterError: the compiler refuses the sources, or the file cannot be written.
     """
-    texts = sources(project, version)
-    library = build(project, texts)
+    texts, identity = sources(project, version)
+    folder = folder_of(version)
+    library = build(project, texts) if folder else b""
     suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-    parts: dict[str, bytes] = {"modelDescription.xml": description(project, version).encode()}
+    parts: dict[str, bytes] = {
+        "modelDescription.xml": description(project, version, identity).encode()
+    }
     if library:
-        parts[f"{folder_of(version)}/{project.prefix}{suffix}"] = library
+        parts[f"{folder}/{project.prefix}{suffix}"] = library
     parts |= {f"sources/{name}": text.encode() for name, text in texts.items()}
     if version == "3.0":
         parts["sources/buildDescription.xml"] = _build_description(project, texts).encode()

@@ -23,6 +23,29 @@ STILL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class WheelFit:
+    """The motion that explains ways or speeds of wheels best.
+
+    Attributes:
+        twist: (3,) of the reference point.
+        ways: (n,) of the wheels that count, on their surfaces [m or m/s].
+        slip: (n,) what the twist does not explain of them.
+        inverse: (3, n) change of the twist per way of a wheel.
+    """
+
+    twist: Array
+    ways: Array
+    slip: Array
+    inverse: Array
+
+    def contradiction(self) -> float:
+        """Return the variance of a way by its length squared, as the wheels disagree."""
+        spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
+        length = float(self.ways @ self.ways) / len(self.ways)
+        return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TwistLimits:
     """Limits of a base, for (vx, vy, wz): infinite is no limit.
 
@@ -99,7 +122,16 @@ class WheelDrive:
             found.append(math.atan2(curvature * x, 1.0 - curvature * y))
         return np.array(found)
 
-    def twist(self, angles: Array, speeds: Array) -> tuple[Array, Array, Array]:
+    def curvatures(self) -> tuple[float, float]:
+        """Return the lowest and the highest curvature within the limits of the steering [1/m]."""
+        low, high = -math.inf, math.inf
+        for joint in self.base.steerings:
+            x, y = np.array(joint.at) - self.reference
+            ends = [_bend(x, y, angle) for angle in (joint.low, joint.high)]
+            low, high = max(low, min(ends)), min(high, max(ends))
+        return low, high
+
+    def twist(self, angles: Array, speeds: Array) -> WheelFit:
         """Return the twist of the reference point that explains wheel speeds best.
 
         Steered wheels do not count: their angles may have changed on the way.
@@ -107,23 +139,15 @@ class WheelDrive:
         Args:
             angles: of the steering joints, to the left [rad].
             speeds: of the wheels [rad/s], or angles for a way instead of a speed.
-
-        Returns:
-            the twist (3,), its covariance (3, 3) as far as the wheels contradict each other, and
-            what no twist explains of each wheel that is not steered [m/s].
         """
         radii = np.array([wheel.radius for wheel in self.base.wheels])[self._counted]
         rows = self.rows(angles)[self._counted]
         lengths, ways = radii[:, None] * rows[:, self.moves], radii * speeds[self._counted]
         inverse = np.linalg.pinv(lengths)
         found = inverse @ ways
-        slip = ways - lengths @ found
-        spare = len(ways) - lengths.shape[1]
-        noise = float(slip @ slip) / spare if spare > 0 else 0.0
-        twist, spread = np.zeros(3), np.zeros((3, 3))
-        twist[self.moves] = found
-        spread[np.ix_(self.moves, self.moves)] = inverse @ inverse.T * noise
-        return twist, spread, slip
+        twist, per_way = np.zeros(3), np.zeros((3, len(ways)))
+        twist[self.moves], per_way[self.moves] = found, inverse
+        return WheelFit(twist, ways, ways - lengths @ found, per_way)
 
     def curvature(self, angles: Array) -> float:
         """Return the curvature of the way with these steering angles: their mean [1/m]."""
@@ -153,3 +177,40 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
     slowest = float(needed.max())
     result: Array = target if slowest <= period else now + change * (period / slowest)
     return result
+
+
+def _bend(x: float, y: float, angle: float) -> float:
+    """Return the curvature at which a wheel has a steering angle; infinite: it never has.
+
+    Args:
+        x: of its steering joint from the reference, forward [m].
+        y: to the left [m].
+        angle: to the left [rad].
+    """
+    if math.isinf(angle):
+        return angle
+    lever = x * math.cos(angle) + y * math.sin(angle)
+    reaches = lever * x > 0.0
+    return math.sin(angle) / lever if reaches else math.copysign(math.inf, angle * x)
+
+
+def ramped_arc(
+    now: tuple[float, float], target: tuple[float, float], most: tuple[float, float], period: float
+) -> tuple[float, float]:
+    """Return speed and curvature a period later, on a straight line to the target.
+
+    A base with steered wheels reverses so without turning its wheels across. Both arrive together.
+
+    Args:
+        now: speed [m/s] and curvature [1/m].
+        target: the same.
+        most: acceleration [m/s^2], and of turning [rad/s^2].
+        period: [s].
+    """
+    (v, k), (v_end, k_end) = now, target
+    change, bend = v_end - v, k_end - k
+    # the change of v k is linear on the line, so it is largest at an end
+    turning = max(abs(change * k + v * bend), abs(change * k_end + v_end * bend))
+    needed = max(abs(change) / most[0], turning / most[1])
+    part = 1.0 if needed <= period else period / needed
+    return v + part * change, k + part * bend

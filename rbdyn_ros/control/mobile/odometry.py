@@ -10,8 +10,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.mobile.driving import WheelDrive
 
-#: Turns below this are straight [rad].
-STRAIGHT = 1e-9
+#: Turns below this have the first terms of their series [rad].
+SMALL = 1e-4
 #: Variance of a base that has not moved [m^2, rad^2].
 LEAST = 1e-12
 
@@ -21,7 +21,10 @@ class WheelOdometry:
 
     Args:
         drive: of the base.
-        slip: standard deviation of a way by its length, where wheels do not contradict each other.
+        slip: standard deviation of a wheel's way after a metre [m], where wheels do not contradict
+            each other. Errors of different metres are independent, so that the variance grows
+            with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
+            Autonomous Mobile Robots, 2004, section 5.2.4).
 
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].
@@ -52,13 +55,15 @@ class WheelOdometry:
         if self._last is None or period <= 0.0:
             self._last = positions.copy()
             return
-        way, spread, _ = self._drive.twist(angles, positions - self._last)
+        fit = self._drive.twist(angles, positions - self._last)
         self._last = positions.copy()
-        spread = spread + np.diag((self._slip * way) ** 2)
-        jacobian = self._advance(way)
-        self.pose_covariance = self.pose_covariance + jacobian @ spread @ jacobian.T
-        self.twist = self._of_base(way) / period
-        self.twist_covariance = spread / period**2 + np.eye(3) * LEAST
+        share = self._slip**2 + fit.contradiction()
+        along = fit.inverse * np.abs(fit.ways)
+        by_pose, by_way = self._advance(fit.twist)
+        spread = by_way @ (share * along @ fit.inverse.T) @ by_way.T
+        self.pose_covariance = by_pose @ self.pose_covariance @ by_pose.T + spread
+        self.twist = self._of_base(fit.twist) / period
+        self.twist_covariance = share * along @ along.T / period**2 + np.eye(3) * LEAST
 
     def _of_base(self, way: Array) -> Array:
         """Return the motion of the base where the reference point has this one."""
@@ -66,19 +71,34 @@ class WheelOdometry:
         moved: Array = way + way[2] * np.array([y, -x, 0.0])
         return moved
 
-    def _advance(self, way: Array) -> Array:
-        """Move along an arc; return the change of the pose per way (3, 3)."""
-        turn, (c, s) = way[2], (math.cos(self.pose[2]), math.sin(self.pose[2]))
-        x, y = self._drive.reference
-        begin = self.pose[:2] + np.array([[c, -s], [s, c]]) @ (x, y)
-        if abs(turn) < STRAIGHT:
-            a, b = 1.0, 0.5 * turn
-        else:
-            a, b = math.sin(turn) / turn, (1.0 - math.cos(turn)) / turn
-        moved = begin + np.array([[c, -s], [s, c]]) @ np.array([[a, -b], [b, a]]) @ way[:2]
-        angle = self.pose[2] + turn
-        c2, s2 = math.cos(angle), math.sin(angle)
-        self.pose = np.append(moved - np.array([[c2, -s2], [s2, c2]]) @ (x, y), angle)
-        middle = 0.5 * (angle + self.pose[2] - turn)
-        cm, sm = math.cos(middle), math.sin(middle)
-        return np.array([[cm, -sm, 0.0], [sm, cm, 0.0], [0.0, 0.0, 1.0]])
+    def _advance(self, way: Array) -> tuple[Array, Array]:
+        """Move along an arc; return how the pose changes by that before and by the way (3, 3)."""
+        turn, reference = way[2], np.array(self._drive.reference)
+        before, after = _turned(self.pose[2]), _turned(self.pose[2] + turn)
+        arc, bend = _arc(turn)
+        step = before @ (arc @ way[:2] + reference) - after @ reference
+        self.pose = self.pose + np.append(step, turn)
+        by_pose, by_way = np.eye(3), np.eye(3)
+        by_pose[:2, 2] = -step[1], step[0]
+        by_way[:2, :2] = before @ arc
+        by_way[:2, 2] = before @ bend @ way[:2] - after @ QUARTER @ reference
+        return by_pose, by_way
+
+
+#: A quarter turn to the left.
+QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+def _turned(angle: float) -> Array:
+    return math.cos(angle) * np.eye(2) + math.sin(angle) * QUARTER
+
+
+def _arc(turn: float) -> tuple[Array, Array]:
+    """Return the mean of the rotations from 0 to `turn`, and its derivative by it (2, 2)."""
+    if abs(turn) < SMALL:
+        a, b, a_slope, b_slope = 1.0 - turn**2 / 6.0, turn / 2.0, -turn / 3.0, 0.5
+    else:
+        c, s = math.cos(turn), math.sin(turn)
+        a, b = s / turn, 2.0 * math.sin(0.5 * turn) ** 2 / turn
+        a_slope, b_slope = (c - a) / turn, (s - b) / turn
+    return a * np.eye(2) + b * QUARTER, a_slope * np.eye(2) + b_slope * QUARTER

@@ -63,6 +63,7 @@ class Steering:
         dof, qposadr: of the joint.
         at: (2,) its axis in the base [m].
         sign: of the angle to the left per position of the joint.
+        low, high: limits of the angle to the left [rad]; infinite: none.
     """
 
     name: str
@@ -70,6 +71,8 @@ class Steering:
     qposadr: int
     at: tuple[float, float]
     sign: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,10 @@ def wheel_base(
         for j in joints
     )
     steerings = tuple(_steering(m, d, j) for j in order)
-    return WheelBase(_kind(kind, wheels), wheels, steerings)
+    kind = _kind(kind, wheels, steerings)
+    if kind == "differential":  # what is steered is a caster
+        wheels, steerings = tuple(wheel for wheel in wheels if wheel.steering < 0), ()
+    return WheelBase(kind, wheels, steerings)
 
 
 def _error(text: str) -> ParameterError:
@@ -221,9 +227,15 @@ def _steering_of(m: Model, d: Data, j: int) -> int:
 def _steering(m: Model, d: Data, j: int) -> Steering:
     at = _place(m, d, m.jnt_bodyid[j])
     sign = math.copysign(1.0, _axis(m, d, j)[2])
-    name = str(m.jnt_names[j])
+    low, high = sorted(sign * float(limit) for limit in m.jnt_range[j])
     return Steering(
-        name, int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j]), (float(at[0]), float(at[1])), sign
+        str(m.jnt_names[j]),
+        int(m.jnt_dofadr[j]),
+        int(m.jnt_qposadr[j]),
+        (float(at[0]), float(at[1])),
+        sign,
+        low,
+        high,
     )
 
 
@@ -272,9 +284,9 @@ def _wheel(
     )
 
 
-def _kind(kind: str, wheels: Sequence[Wheel]) -> str:
+def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> str:
     """Return the kind that the wheels have, or check that they have the given one."""
-    able = _kinds_of(wheels)
+    able = _kinds_of(wheels, steerings)
     names = listing([wheel.name for wheel in wheels])
     if kind and kind not in able:
         allowed = f"they can be {' or '.join(able)}" if able else "no kind that is known here"
@@ -290,21 +302,23 @@ def _kind(kind: str, wheels: Sequence[Wheel]) -> str:
     )
 
 
-def _kinds_of(wheels: Sequence[Wheel]) -> list[str]:
+def _kinds_of(wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> list[str]:
     """Return the kinds that bases with these wheels can be."""
     fixed = [wheel for wheel in wheels if wheel.steering < 0]
-    turned = len(wheels) - len(fixed)
     level = all(abs(math.sin(wheel.heading)) < PARALLEL for wheel in wheels)
-    if turned:
-        one_axle = fixed and np.ptp([wheel.at[0] for wheel in fixed]) < NEAR
-        return ["ackermann"] if level and one_axle else []
-    sides = {wheel.at[1] > 0.0 for wheel in wheels}
+    sides = {wheel.at[1] > 0.0 for wheel in fixed}
+    one_axle = len(fixed) > 0 and np.ptp([wheel.at[0] for wheel in fixed]) < NEAR
+    if steerings:
+        # one wheel, or wheels that turn all around, may as well be casters
+        free = len(steerings) == 1 or any(math.isinf(joint.high) for joint in steerings)
+        casters = free and len(sides) == 2 and all(abs(wheel.at[1]) >= NEAR for wheel in fixed)
+        return ["ackermann", *["differential"] * casters] if level and one_axle else []
     if not level:
         return ["omni"] if len(wheels) >= 3 else []
     if any(wheel.has_rollers for wheel in wheels):
         return ["mecanum"] if len(wheels) >= 4 else []
     if len(sides) < 2 or any(abs(wheel.at[1]) < NEAR for wheel in wheels):
         return []
-    if np.ptp([wheel.at[0] for wheel in wheels]) < NEAR:
+    if one_axle:
         return ["differential"]
     return ["skid_steer", "mecanum"] if len(wheels) == 4 else ["skid_steer"]

@@ -3,78 +3,100 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Callable
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.errors import refusal
-from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.gripper_goal import GripperState
 from rbdyn_ros.ros.common.grippers import TOPIC, Gripper, GripperGoal
 from rbdyn_ros.ros.common.qos import reliable
 
+#: Age of a state, since its arrival, at which a gripper follows no goal any more [s].
+OLD = 0.5
+
 
 class ArmGripper:
     """Sends goals on gripper_commands while the arm is armed; for any thread.
 
-    Its joint is measured by any message of joint_states that names it.
+    Its joint is measured by any message of joint_states with a finite position of it.
 
     Args:
         node: publishes and subscribes.
         gripper: its joint.
         controller: of the arm.
+        now: returns the time that ages of the arm count [ns]; for any thread.
     """
 
-    def __init__(self, node: Node, gripper: Gripper, controller: Controller) -> None:
-        self.gripper, self._controller = gripper, controller
+    def __init__(
+        self, node: Node, gripper: Gripper, controller: Controller, now: Callable[[], int]
+    ) -> None:
+        self.gripper, self._controller, self._time = gripper, controller, now
         self._lock = threading.Lock()
         self._number = 0
-        self._seen: JointState | None = None
+        self._seen: tuple[JointState, int] | None = None
         self._publisher = node.create_publisher(JointState, TOPIC, reliable(10))
         node.create_subscription(JointState, "joint_states", self._on_state, reliable(1))
 
     def _on_state(self, message: JointState) -> None:
-        if self.gripper.joint in message.name:
-            self._seen = message
+        names = list(message.name)
+        if self.gripper.joint in names:
+            k = names.index(self.gripper.joint)
+            if k < len(message.position) and math.isfinite(message.position[k]):
+                self._seen = message, self._time()
 
-    def _reason_not(self) -> str:
+    def _reason_not(self, arrival: int) -> str:
         """Return why the gripper does not follow goals; empty if it does."""
         if self._controller.settings.dry_run:
             return "dry_run is true: nothing is sent to the gripper"
-        return "" if self._controller.armed else "the arm is not armed"
+        if not self._controller.armed:
+            return "the arm is not armed"
+        age = (self._time() - arrival) / NANOSECONDS
+        if 0.0 <= age <= OLD:  # below 0: the arm has changed its clock
+            return ""
+        return (
+            f"no message of joint_states has had a position of joint {quote(self.gripper.joint)} "
+            f"for {abs(age):.2f} s; allowed is {OLD} s"
+        )
 
     def move(self, goal: GripperGoal) -> int:
         """Send a goal; return its number. Raises RbdynError if nothing may be sent."""
-        if why := self._reason_not():
-            raise refusal(why, "not-armed")
         with self._lock:
-            self._number += 1
-            self._send(goal)
-            return self._number
+            return self._send(goal, self.state())
 
-    def _send(self, goal: GripperGoal) -> None:
+    def _send(self, goal: GripperGoal, now: GripperState) -> int:
+        if now.failed:
+            raise refusal(now.failed, "not-armed")
+        self._number += 1
         message = JointState(name=[self.gripper.joint], position=[goal.position])
-        message.header.stamp = time_message(self.state().time_ns)
+        message.header.stamp = time_message(now.time_ns)
         message.velocity, message.effort = [goal.velocity], [goal.effort]
         self._publisher.publish(message)
+        return self._number
 
-    def hold(self) -> None:
-        """Stay at the present position, if something may be sent."""
-        if not self._reason_not():
+    def hold(self, number: int) -> None:
+        """Stay at the present position, if this goal is the newest and something may be sent."""
+        with self._lock:
             own, now = self.gripper, self.state()
-            place = min(max(now.position, own.lower), own.upper)
-            self.move(GripperGoal(place, own.most_velocity, own.most_effort))
+            if number == self._number and not now.failed:
+                self._send(own.staying(now.position), now)
 
     def state(self) -> GripperState:
         """Return what was measured last. Raises RbdynError before the first state."""
-        seen, name = self._seen, self.gripper.joint
+        number, seen, name = self._number, self._seen, self.gripper.joint
         if seen is None:
-            raise refusal(f"no message of joint_states has named joint '{name}' yet", "unmeasured")
-        k = list(seen.name).index(name)
-        rows = (seen.position, seen.velocity, seen.effort)
+            text = f"no message of joint_states has had a finite position of joint {quote(name)}"
+            raise refusal(f"{text} yet", "unmeasured")
+        message, arrival = seen
+        k = list(message.name).index(name)
+        rows = (message.position, message.velocity, message.effort)
         position, velocity, effort = (float(row[k]) if k < len(row) else 0.0 for row in rows)
-        time_ns = nanoseconds(seen.header.stamp)
-        return GripperState(time_ns, position, velocity, effort, self._number, self._reason_not())
+        time_ns = nanoseconds(message.header.stamp)
+        failed = self._reason_not(arrival)
+        return GripperState(time_ns, position, velocity, effort, number, failed)

@@ -124,7 +124,7 @@ class ArmController(process.ManagedNode):
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
-        self._open_grippers(controller)
+        self._open_grippers(controller, self._topics.time.now)
         follow, follow_pose = controller.follow, controller.follow_pose
         self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
@@ -132,7 +132,7 @@ class ArmController(process.ManagedNode):
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_triggers(controller)
 
-    def _open_grippers(self, controller: TrajectoryController) -> None:
+    def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
         """Offer the actions of the grippers that the parameters name."""
         found = grippers_of(controller.arm.m, self.values)
         for gripper in found:
@@ -142,7 +142,7 @@ class ArmController(process.ManagedNode):
                     "the arm; leave it out of the parameter joints."
                 )
                 raise ParameterError(Finding("grippers", text, "error", "grippers"))
-        ports = [ArmGripper(self, gripper, controller) for gripper in found]
+        ports = [ArmGripper(self, gripper, controller, now) for gripper in found]
         self._grippers = open_grippers(self, [*ports], self.values)
 
     def _controller(self) -> TrajectoryController:

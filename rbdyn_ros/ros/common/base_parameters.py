@@ -57,8 +57,8 @@ PARAMETERS = group(
     Parameter(
         "base.slip",
         0.01,
-        "standard deviation of a way by its length, for the covariance of odom",
-        "",
+        "standard deviation of a wheel's way after a metre, for the covariance of odom",
+        "m",
         0.0,
         1.0,
     ),

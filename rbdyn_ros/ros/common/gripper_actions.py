@@ -32,8 +32,8 @@ class GripperPort(Protocol):
     def move(self, goal: GripperGoal) -> int:
         """Move to a goal until the next one; return its number. Raises RbdynError to refuse."""
 
-    def hold(self) -> None:
-        """Stay at the present position."""
+    def hold(self, number: int) -> None:
+        """Stay at the present position, if the goal of this number is still the newest."""
 
     def state(self) -> GripperState:
         """Return what is measured now."""
@@ -122,7 +122,7 @@ class GripperActions:
 
         end = watched(goal, self._thread.closing, ending, feedback, FEEDBACK)
         if end.hold:
-            self._port.hold()
+            self._port.hold(monitor.number)
         if end.how == "abort":
             joint = quote(self._port.gripper.joint)
             self._node.get_logger().warning(f"a goal of gripper {joint} was aborted: {end.why}")

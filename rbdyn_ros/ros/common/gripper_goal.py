@@ -54,16 +54,19 @@ class GripperMonitor:
         number: of the goal.
         values: of the parameters of grippers.
         now_ns: when it was accepted [ns].
+
+    Attributes:
+        number: of the goal.
     """
 
     def __init__(self, position: float, number: int, values: SimpleNamespace, now_ns: int) -> None:
-        self._position, self._number, self._values = position, number, values
+        self._position, self.number, self._values = position, number, values
         self._begun = self._moved = now_ns
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
         """Return how the goal ends now; None while it goes on."""
         failed = now.failed
-        if now.number != self._number:
+        if now.number != self.number:
             failed = "another goal replaced it"
         elif now.time_ns < self._moved:
             failed = "time was reset"

@@ -212,6 +212,11 @@ class Gripper:
         strongest = self.most_effort if effort is None else min(effort, self.effort)
         return GripperGoal(position, fastest, strongest)
 
+    def staying(self, position: float) -> GripperGoal:
+        """Return the goal to stay at a measured position, or at the nearest one of the stroke."""
+        place = min(max(position, self.lower), self.upper)
+        return GripperGoal(place, self.most_velocity, self.most_effort)
+
     def goal_of(
         self,
         names: Sequence[str],
@@ -285,7 +290,12 @@ def _gripper(m: Model, name: str, values: SimpleNamespace) -> Gripper:
 
 def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
     """Return the joint of a robot that a preset moves."""
-    ends = [str(joint) for joint in m.jnt_names if joint.endswith(preset.joint)]
+    # the end of a name begins with it, or after a prefix that ends with _ or /
+    ends = [
+        str(joint)
+        for joint, mimicked in zip(m.jnt_names, m.jnt_mimic, strict=True)
+        if mimicked < 0 and f"/{joint}".endswith((f"_{preset.joint}", f"/{preset.joint}"))
+    ]
     if len(ends) == 1:
         return ends[0]
     found = listing(ends) if ends else "none of its joints"

@@ -278,7 +278,8 @@ def _slow_servos(m, still, s):
 
     All servos of connected trees have one factor, because clamping each effort by itself would
     disturb coupled joints. The servos of other trees keep their accelerations. A joint that
-    presses against an obstacle, or cannot even rest, slows no other joint.
+    presses against an obstacle, or cannot even rest, slows no other joint, and neither does a
+    weak grip: its own effort is clamped.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
@@ -290,7 +291,7 @@ def _slow_servos(m, still, s):
     for k in range(m.nv):
         limit = effort_limit(s, k)
         moving = s.full[k] - still.qfrc_inverse[k]
-        if moving != 0.0 and _is_too_fast(s, k):
+        if moving != 0.0 and s.mode[k] != GRIP and _is_too_fast(s, k):
             resting = s.effort[k] - moving
             room = (limit if s.effort[k] > 0.0 else -limit) - resting
             if room * moving <= 0.0:

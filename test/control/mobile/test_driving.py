@@ -74,19 +74,21 @@ DRIVES = {
 def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
     drive = drive_of(*DRIVES[name])
     twist = np.array([0.3, -0.2, 0.7]) * drive.moves
-    found, spread, slip = drive.twist(NONE, drive.rows(NONE) @ twist)
-    assert found == pytest.approx(twist)
-    assert spread == pytest.approx(np.zeros((3, 3)), abs=1e-20)
-    assert slip == pytest.approx(np.zeros(len(slip)), abs=1e-12)
+    fit = drive.twist(NONE, drive.rows(NONE) @ twist)
+    assert fit.twist == pytest.approx(twist)
+    assert fit.slip == pytest.approx(np.zeros(len(fit.slip)), abs=1e-12)
+    assert fit.contradiction() == pytest.approx(0.0, abs=1e-24)
 
 
 def test_wheels_that_contradict_each_other_are_slip():
     drive = drive_of(SKID_STEER.urdf, "skid_steer")
     speeds = drive.rows(NONE) @ (0.3, 0.0, 0.0)
     speeds[0] += 1.0
-    _, spread, slip = drive.twist(NONE, speeds)
-    assert np.abs(slip).max() > 0.05
-    assert spread[0, 0] > 0.0
+    fit = drive.twist(NONE, speeds)
+    assert np.abs(fit.slip).max() > 0.05
+    # by its way squared, so at any rate
+    assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
+    assert fit.contradiction() > 1e-3
 
 
 def test_motions_that_a_base_cannot_do_are_refused():
@@ -130,3 +132,61 @@ def test_odometry_of_a_base_whose_frame_is_off_its_axle():
     for k in range(11):
         odometry.update(way * k / 10, NONE, 0.1)
     assert odometry.pose == pytest.approx([0.1, -0.1, math.pi / 2])
+
+
+SLIP = 0.01
+
+
+def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
+    """Return the odometry after a way of the reference point in some steps, from a pose."""
+    odometry = WheelOdometry(drive, SLIP)
+    odometry.pose = np.array(begin)
+    turned = drive.rows(NONE) @ way
+    for k in range(steps + 1):
+        odometry.update(turned * k / steps, NONE, 1.0 / steps)
+    return odometry
+
+
+@pytest.mark.parametrize("steps", [10, 100, 1000])
+def test_the_covariance_of_a_straight_way_is_the_closed_form_at_any_rate(steps):
+    """x and yaw walk at random, and y is the integral of yaw: q L, and q L^3 / 3.
+
+    Within a step, the errors are those of a straight line: L^3 / 3 is short by L / 12 steps^2.
+    """
+    length, track = 10.0, TURTLEBOT3.track
+    found = driven(drive_of(TURTLEBOT3.urdf), (length, 0.0, 0.0), steps).pose_covariance
+    yaw = 2.0 * SLIP**2 / track**2
+    expected = np.diag([SLIP**2 * length / 2, yaw * length**3 / 3, yaw * length])
+    expected[1, 2] = expected[2, 1] = yaw * length**2 / 2
+    expected[1, 1] -= yaw * length**3 / (12 * steps**2)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_a_yaw_that_is_unknown_spreads_across_the_way():
+    drive = drive_of(TURTLEBOT3.urdf)
+    odometry = WheelOdometry(drive, 0.0)
+    odometry.pose_covariance[2, 2] = 0.01
+    for k in range(11):
+        odometry.update(drive.rows(NONE) @ (3.0 * k / 10, 0.0, 0.0), NONE, 0.1)
+    assert odometry.pose_covariance[1, 1] == pytest.approx(9.0 * 0.01)
+    assert odometry.pose_covariance[0, 0] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
+def test_the_derivatives_of_an_arc_are_those_of_small_differences(turn):
+    """For a frame that is off its axle, by pose and by way."""
+    drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
+    way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
+
+    def moved(pose, step):
+        odometry = WheelOdometry(drive, SLIP)
+        odometry.pose = pose
+        derivatives = odometry._advance(step)
+        return odometry.pose, derivatives
+
+    _, (by_pose, by_way) = moved(begin, way)
+    for k, one in enumerate(small * np.eye(3)):
+        slope = (moved(begin + one, way)[0] - moved(begin - one, way)[0]) / (2.0 * small)
+        assert by_pose[:, k] == pytest.approx(slope, abs=1e-8)
+        slope = (moved(begin, way + one)[0] - moved(begin, way - one)[0]) / (2.0 * small)
+        assert by_way[:, k] == pytest.approx(slope, abs=1e-8)

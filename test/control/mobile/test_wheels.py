@@ -45,6 +45,34 @@ def test_a_car_is_found_with_its_steering(axis):
     assert len(base.wheels) == 4
     assert [joint.at[0] for joint in base.steerings] == pytest.approx([WHEELBASE] * 2)
     assert [joint.sign for joint in base.steerings] == [axis, axis]
+    assert [(joint.low, joint.high) for joint in base.steerings] == [(-0.7, 0.7)] * 2
+    fixed = [wheel for wheel in base.wheels if wheel.steering < 0]
+    assert sorted(wheel.at[1] for wheel in fixed) == pytest.approx([-TRACK / 2, TRACK / 2])
+
+
+CASTER = """<link name="fork"><inertial><mass value="0.01"/>{inertia}</inertial></link>
+  <link name="ball"><inertial><mass value="0.01"/>{inertia}</inertial>
+    <collision><geometry><sphere radius="0.02"/></geometry></collision></link>
+  <joint name="caster_swivel_joint" type="{kind}"><parent link="base"/><child link="fork"/>
+    <origin xyz="-0.1 0 0.02"/><axis xyz="0 0 1"/>
+    <limit lower="-0.7" upper="0.7" effort="1" velocity="1"/></joint>
+  <joint name="caster_wheel_joint" type="continuous"><parent link="fork"/><child link="ball"/>
+    <axis xyz="0 1 0"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("kind", ["continuous", "revolute"])
+def test_a_swivel_caster_may_be_a_steered_wheel_so_its_base_needs_a_kind(kind):
+    inertia = '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/>'
+    text = TURTLEBOT3.urdf.replace("left0_joint", "left_wheel").replace(
+        "right0_joint", "right_wheel"
+    )
+    m = load(text.replace("</robot>", CASTER.format(kind=kind, inertia=inertia)))
+    with pytest.raises(ParameterError, match="ackermann or differential; set base"):
+        wheel_base(m)
+    base = wheel_base(m, "differential")
+    assert {wheel.name for wheel in base.wheels} == {"left_wheel", "right_wheel"}
+    assert base.steerings == ()
+    assert len(wheel_base(m, "ackermann").steerings) == 1
 
 
 def test_rollers_say_what_a_base_is():
@@ -89,5 +117,5 @@ def test_a_robot_without_wheels_and_a_wheel_without_radius_are_refused():
     m = rb.load_urdf(TURTLEBOT3.urdf.replace("left0", "left_wheel"), floating_base=True)
     with pytest.raises(ParameterError, match="the radius of wheel 'left_wheel_joint'"):
         wheel_base(m)
-    assert wheel_base(m, names=["left_wheel_joint", "right0_joint"], radius=0.033)
-    assert TRACK > 0.0
+    base = wheel_base(m, names=["left_wheel_joint", "right0_joint"], radius=0.04)
+    assert [wheel.radius for wheel in base.wheels] == [0.04, 0.04]

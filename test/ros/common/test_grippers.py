@@ -23,10 +23,42 @@ def test_presets_have_their_makers_figures():
     presets = gripper_presets()
     assert set(presets) == {"franka_hand", "robotiq_2f_85", "robotiq_2f_140"}
     assert presets["franka_hand"].slope == 2.0  # two fingers
-    for name, width in (("robotiq_2f_85", 0.085), ("robotiq_2f_140", 0.14)):
-        preset = presets[name]
-        assert preset.slope * (preset.open - preset.closed) == pytest.approx(width)
-        assert preset.slope < 0.0  # a larger angle closes it
+    # a larger angle closes them: 85 mm in 0.7929 rad, 140 mm in 0.695 rad
+    assert presets["robotiq_2f_85"].slope == pytest.approx(-0.107201, abs=1e-6)
+    assert presets["robotiq_2f_140"].slope == pytest.approx(-0.201439, abs=1e-6)
+
+
+LINK = "<link name='{0}'><inertial><mass value='0.1'/><inertia {1}/></inertial></link>"
+INERTIA = "ixx='1e-4' iyy='1e-4' izz='1e-4' ixy='0' ixz='0' iyz='0'"
+JOINT = """<joint name='{}' type='revolute'><parent link='palm'/><child link='{}'/>
+  <axis xyz='0 1 0'/><limit lower='0' upper='0.7' effort='10' velocity='2'/>{}</joint>"""
+
+
+def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
+    """Return a hand whose fingers follow the one of `driver`."""
+    text = "<link name='palm'/>"
+    for k, name in enumerate((driver, *others)):
+        follows = mimic.format(driver) if k else ""
+        text += LINK.format(f"finger{k}", INERTIA) + JOINT.format(name, f"finger{k}", follows)
+    return rb.load_urdf(f"<robot name='hand'>{text}</robot>")
+
+
+@pytest.mark.parametrize("prefix", ["", "left_", "left/"])
+def test_a_preset_finds_its_joint_among_those_that_mimic_it(prefix):
+    others = [f"{prefix}{side}_inner_finger_joint" for side in ("left", "right")]
+    m = robotiq(f"{prefix}finger_joint", *others)
+    (hand,) = grippers_of(m, values("robotiq_2f_140"))
+    assert hand.joint == f"{prefix}finger_joint"
+    assert hand.width(0.695) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_preset_takes_no_joint_whose_name_only_ends_like_it():
+    with pytest.raises(RbdynError, match="in the robot that is none of its joints"):
+        grippers_of(robotiq("myfinger_joint"), values("robotiq_2f_140"))
+    with pytest.raises(RbdynError, match="'a_finger_joint', 'b_finger_joint'"):
+        grippers_of(
+            robotiq("a_finger_joint", "b_finger_joint", mimic=""), values("robotiq_2f_140")
+        )
 
 
 @needs_robots

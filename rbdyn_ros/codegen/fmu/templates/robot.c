@@ -20,6 +20,8 @@
 #define END (FIRST_START + NQ + NV)
 /* Largest distance of a communication step from a whole number of timesteps, in timesteps. */
 #define NEAR 1e-6
+/* Largest number of timesteps in a communication step. */
+#define MOST 1e7
 
 #ifdef _WIN32
 #define EXPORT __declspec(dllexport)
@@ -115,8 +117,8 @@ static int advance(void* c, double now, double step) {
     const double count = step / TIMESTEP;
     const double whole = floor(count + 0.5);
     double k;
-    if (!robot->begun || !(whole >= 1.0) || fabs(count - whole) > NEAR) {
-        return wrong(robot, "a communication step is a whole number of timesteps of the robot");
+    if (!robot->begun || !(whole >= 1.0 && whole <= MOST && fabs(count - whole) <= NEAR)) {
+        return wrong(robot, "a communication step is 1 to 1e7 whole timesteps of the robot");
     }
     for (k = 0.0; k < whole; k += 1.0) {
         @PREFIX@_step(robot->state, robot->state + NQ, robot->tau, robot->state,

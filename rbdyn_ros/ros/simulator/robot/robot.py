@@ -498,7 +498,8 @@ class Robot:
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
-        self._forget_goals()
+        if time or state:  # else the loop keeps its commands
+            self._forget_goals()
         if self.sensors is not None:
             self._seed = self._seed if seed is None else seed
             self.sensors.reseed(self._seed, self.loop.time.seeded_tick)

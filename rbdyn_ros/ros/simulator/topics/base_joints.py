@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.mobile.driving import STILL, WheelDrive
+from rbdyn_ros.control.mobile.driving import STILL, WheelDrive, ramped, ramped_arc
 from rbdyn_ros.control.mobile.odometry import LEAST, WheelOdometry
 from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Limit, Link
@@ -42,6 +42,9 @@ class BaseJoints(Protocol):
     def capped(self, twist: Array) -> Array:
         """Return a twist within the speed limits of the joints."""
 
+    def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
+        """Return the twist a period later, within the accelerations."""
+
     def command(self, m: Model, twist: Array) -> Command:
         """Return the command of a twist, in the state that was measured last."""
 
@@ -72,8 +75,12 @@ class WheelJoints(WheelOdometry):
         self._steered = tuple(joint.name for joint in drive.base.steerings)
         self._signs = np.array([joint.sign for joint in drive.base.steerings])
         self._fastest = m.jnt_velocity[[m.jnt_names.index(name) for name in self._names]]
-        self._curvature = 0.0
+        self._curvatures = drive.curvatures()
         self._turned = np.zeros(len(self._steered))
+
+    def reset(self) -> None:
+        super().reset()
+        self._curvature = 0.0
 
     def link(self, m: Model) -> str:
         return str(m.body_names[1])
@@ -87,11 +94,19 @@ class WheelJoints(WheelOdometry):
         capped: Array = twist * min(1.0, float(shares.min()))
         return capped
 
+    def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
+        if not self._steered:
+            return ramped(now, target, most, period)
+        bend = self._curvature
+        if abs(target[0]) > STILL:  # at rest the wheels stay turned
+            bend = min(max(target[2] / target[0], self._curvatures[0]), self._curvatures[1])
+        begin, limits = (now[0], self._curvature), (most[0], most[2])
+        speed, self._curvature = ramped_arc(begin, (target[0], bend), limits, period)
+        return np.array([speed, 0.0, speed * self._curvature])
+
     def command(self, m: Model, twist: Array) -> Command:
         moved = twist
         if self._steered:
-            if abs(twist[0]) > STILL:  # at rest the wheels stay turned
-                self._curvature = twist[2] / twist[0]
             # rolling as the wheels are turned now, none of them slips
             moved = twist[0] * np.array([1.0, 0.0, self._drive.curvature(self._turned)])
         speeds = self._drive.rows(self._turned) @ moved
@@ -128,6 +143,9 @@ class PlanarJoints:
 
     def capped(self, twist: Array) -> Array:
         return twist
+
+    def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
+        return ramped(now, target, most, period)
 
     def command(self, m: Model, twist: Array) -> Command:
         dofs, none = _dofs(m, SLIDES), np.zeros(3)

@@ -46,20 +46,23 @@ class SimulatedGripper:
 
     def move(self, goal: GripperGoal) -> int:
         """Move to a goal until the next command of its joint; return its number."""
+        with self._lock:
+            return self._order(goal)
+
+    def _order(self, goal: GripperGoal) -> int:
         numbers = (goal.position, goal.velocity, goal.effort, 0.0, 0.0)
         command = Command(
             np.array([self._dof]), np.array([GRIP]), *(np.array([number]) for number in numbers)
         )
-        with self._lock:
-            self._number += 1
-            self._loop.orders.command(command)
-            return self._number
+        self._number += 1
+        self._loop.orders.command(command)
+        return self._number
 
-    def hold(self) -> None:
-        """Stay at the present position."""
-        own, now = self.gripper, self.state()
-        place = min(max(now.position, own.lower), own.upper)
-        self.move(GripperGoal(place, own.most_velocity, own.most_effort))
+    def hold(self, number: int) -> None:
+        """Stay at the present position, if the goal of this number is still the newest."""
+        with self._lock:
+            if number == self._number:
+                self._order(self.gripper.staying(self.state().position))
 
     def forget(self) -> None:
         """Note that the loop has forgotten its commands."""

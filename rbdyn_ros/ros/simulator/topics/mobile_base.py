@@ -14,7 +14,7 @@ from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.mobile.driving import WheelDrive, limited, ramped
+from rbdyn_ros.control.mobile.driving import WheelDrive, limited
 from rbdyn_ros.control.mobile.wheels import wheel_base
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.model.model import Model
@@ -97,7 +97,7 @@ class MobileBase:
         self._odom: str = values.frame_prefix + getattr(values, "base.odom_frame")
         self.frame: str = values.frame_prefix + joints.link(loop.m)
         self._target: tuple[Array, int] | None = None
-        self._twist, self._last = np.zeros(3), (-1, -1)
+        self._twist, self._last, self._measured = np.zeros(3), (-1, -1), -1
         self._node, self._now = node, 0
         self._publisher: Any = None
         self._message: Any = None
@@ -143,21 +143,35 @@ class MobileBase:
 
     def forget(self) -> None:
         """Stand at the origin: the simulation was reset."""
-        self._target = None
+        self._target, self._now = None, 0
         self._last = (-1, -1)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Measure the way, command the joints and publish, when it is due."""
+        """Measure the way, command the joints and publish, when it is due.
+
+        A state without measured values still gets its command: lock-step waits for it.
+        """
         self._now = stamp_ns
-        if not self._ticker.due(state) or state.measured_tick < 0:
+        if not self._ticker.due(state):
             return
         (epoch, tick), self._last = self._last, (state.epoch, state.tick)
         if epoch != state.epoch or state.tick <= tick:
             self._joints.reset()
-            self._twist, tick = np.zeros(3), state.tick
-        period = (state.tick - tick) * self._loop.period_ns / NANOSECONDS
-        self._joints.measure(self._m, state, period)
-        self._drive(stamp_ns, state, period)
+            self._twist, tick, self._measured = np.zeros(3), state.tick, state.tick
+        arrived = state.measured_tick >= 0
+        if arrived:
+            self._joints.measure(self._m, state, self._seconds(state.tick - self._measured))
+            self._measured = state.tick
+        self._drive(stamp_ns, state, self._seconds(state.tick - tick))
+        if arrived:
+            self._show(stamp_ns, state)
+
+    def _seconds(self, ticks: int) -> float:
+        seconds: float = ticks * self._loop.period_ns / NANOSECONDS
+        return seconds
+
+    def _show(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish odom and transforms."""
         if self._publisher is not None:
             self._publisher.publish(self._odometry(stamp_ns))
         if self._transforms is not None:
@@ -169,12 +183,14 @@ class MobileBase:
         if given is None:
             return
         target, since = given
-        if stamp_ns - since > self._timeout:
+        # an age below 0: it came before time was reset
+        if not 0 <= stamp_ns - since <= self._timeout:
             target = np.zeros(3)
         # after a pause of this thread the base must not jump
-        period = min(period, PATIENCE * self._ticker.every * self._loop.period_ns / NANOSECONDS)
+        period = min(period, self._seconds(PATIENCE * self._ticker.every))
         wanted = self._joints.capped(limited(target, self._limits.speed))
-        self._twist = ramped(self._twist, wanted, self._limits.acceleration, period)
+        most = self._limits.acceleration
+        self._twist = self._joints.approach(self._twist, wanted, most, period)
         command = self._joints.command(self._m, self._twist)
         self._loop.orders.command(command, state.tick if self._lockstep else None)
 

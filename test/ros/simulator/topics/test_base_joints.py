@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The joints of a car that reverses: its steering stays within its limits and never jumps."""
+
+import math
+
+import numpy as np
+import pytest
+from support.mobile import TRACK, WHEELBASE, car
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.mobile.driving import WheelDrive, ramped_arc
+from rbdyn_ros.control.mobile.wheels import wheel_base
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.ros.simulator.topics.base_joints import WheelJoints
+
+MOST, PERIOD, LIMIT = np.array([1.0, 1.0, 3.0]), 0.01, 0.7
+
+
+class Car:
+    def __init__(self, axis):
+        self.m = rb.load_urdf(car(axis), floating_base=True, contact=True)
+        self.joints = WheelJoints(WheelDrive(wheel_base(self.m)), 0.01, self.m)
+        self.twist = np.zeros(3)
+
+    def drive(self, target, count):
+        """Approach a twist; return the twists and the goals of the steering joints."""
+        twists, goals = [], []
+        for _ in range(count):
+            self.twist = self.joints.approach(self.twist, np.array(target), MOST, PERIOD)
+            twists.append(self.twist)
+            goals.append(self.joints.command(self.m, self.twist).position[4:])
+        return np.array(twists), np.array(goals)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_a_reversal_turns_the_wheels_steadily_from_one_side_to_the_other(axis):
+    rover = Car(axis)
+    rover.drive((0.5, 0.0, 0.2), 200)
+    twists, goals = rover.drive((-0.5, 0.0, 0.2), 200)
+    # from 0.4 to -0.4 1/m in about a second: 0.8 mrad and 0.5 m of lever a centisecond
+    assert np.abs(np.diff(goals, axis=0)).max() < 0.01
+    assert np.abs(goals).max() < 0.3
+    assert twists[-1] == pytest.approx([-0.5, 0.0, 0.2])
+    assert np.all(np.abs(np.diff(twists, axis=0)) <= MOST * PERIOD + 1e-12)
+    inner = math.atan2(0.4 * WHEELBASE, 1.0 - 0.4 * TRACK / 2)
+    assert np.all(axis * goals[-1] < 0.0)  # backwards, a turn to the left is steered to the right
+    assert np.abs(goals[-1]).max() == pytest.approx(inner)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize("turn", [4.0, -4.0])
+def test_a_tighter_arc_than_the_steering_allows_has_the_tightest_one(axis, turn):
+    twists, goals = Car(axis).drive((0.5, 0.0, turn), 300)
+    assert np.abs(goals[-1]).max() == pytest.approx(LIMIT)
+    assert np.sign(twists[-1][2]) == np.sign(turn)
+    assert twists[-1][0] == pytest.approx(0.5)
+
+
+def test_at_rest_the_wheels_stay_turned():
+    rover = Car(1)
+    before = rover.drive((0.5, 0.0, 0.2), 200)[1][-1]
+    twists, goals = rover.drive((0.0, 0.0, 0.0), 200)
+    assert goals[-1] == pytest.approx(before)
+    assert twists[-1] == pytest.approx(np.zeros(3))
+
+
+def test_turning_is_sped_up_within_its_limit():
+    """Along the line v k changes fastest at its ends."""
+    now, rates = (0.5, 2.0), []
+    for _ in range(400):
+        then = ramped_arc(now, (-0.5, -2.0), (1.0, 0.3), PERIOD)
+        rates.append(abs(then[0] * then[1] - now[0] * now[1]) / PERIOD)
+        now = then
+    assert max(rates) <= 0.3 * (1.0 + 1e-9)
+    assert max(rates) > 0.29
