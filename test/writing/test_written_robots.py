@@ -28,8 +28,10 @@ def same(ours, theirs):
         other = getattr(theirs, name)
         assert value.shape == other.shape, name
         if value.dtype.kind == "f":
-            # principal axes turn by the rounding of the inertia over the gap of its moments
-            np.testing.assert_allclose(other, value, rtol=1e-11, atol=1e-11, err_msg=name)
+            # principal axes turn by the rounding of the inertia over the gap of its moments;
+            # articulated inertias amplify what the file rounds in poses
+            bar = 1e-9 if name == "dof_inertia0" else 1e-11
+            np.testing.assert_allclose(other, value, rtol=bar, atol=bar, err_msg=name)
         else:
             np.testing.assert_array_equal(other, value, err_msg=name)
 
