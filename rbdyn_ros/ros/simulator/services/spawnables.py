@@ -2,8 +2,8 @@
 """What can be spawned: from the resource of a request to an object or an obstacle.
 
 A resource is the text of a URDF, the URI of a robot file or a mesh, or a primitive shape:
-``primitive:box?size=0.1,0.1,0.1&mass=0.2``. A primitive without mass and density is fixed in the
-world. A file is named by its path, ``file:///path`` or ``package://name/path``.
+``primitive:box?size=0.1,0.1,0.1&mass=0.2``. Primitives and meshes without mass and density are
+fixed in the world. A file is named by its path, ``file:///path`` or ``package://name/path``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from urllib.parse import parse_qsl
 
 from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
     Obstacle,
+    Points,
     Sphere,
     Surface,
+    TriangleMesh,
+    WorldShape,
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
@@ -143,7 +148,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)
     given = _numbers(query, dict.fromkeys(known, 1))
     if suffix in MESHES and not set(MASSES) & set(given):
-        raise ResultError(PARSE_ERROR, "a mesh needs a mass or a density: ...?mass=0.5")
+        return _fixed(name, _triangles_of(path), pose, given)
     masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
     return Object(name, path, pose=pose, surface=_surface(given), **masses)
 
@@ -175,8 +180,22 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
     masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
     if masses:
         return Object(name, shape, pose=pose, surface=_surface(given), **masses)
+    return _fixed(name, shape, pose, given)
+
+
+def _triangles_of(path: Path) -> Points | TriangleMesh:
+    """Return the triangles of a mesh file, or its corners if it is convex."""
+    try:
+        return Meshes(MeshFiles(path.parent)).concave(path.name, (1.0, 1.0, 1.0))
+    except UnusableMeshError as error:
+        raise ResultError(PARSE_ERROR, f"the mesh {quote(path.name)} {error}") from error
+
+
+def _fixed(
+    name: str, shape: WorldShape, pose: Pose, given: dict[str, tuple[float, ...]]
+) -> Obstacle:
     if "restitution" in given:
-        text = f"a fixed {kind} has no restitution; set it on the moving object"
+        text = "what is fixed in the world has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
     return Obstacle(name, shape, pose, **friction)

@@ -8,9 +8,15 @@ from support.refusals import worded
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.ros.simulator.services.results import ResultError
-from rbdyn_ros.ros.simulator.services.spawnables import MISSING_ASSETS, entity_of, has_actuators
+from rbdyn_ros.ros.simulator.services.spawnables import (
+    MISSING_ASSETS,
+    PARSE_ERROR,
+    entity_of,
+    has_actuators,
+)
 from rbdyn_ros.ros.simulator.services.uris import path_of
 from rbdyn_ros.ros.simulator.services.world_files import (
     MOST_FILES,
@@ -87,3 +93,35 @@ def test_a_folder_with_too_many_files_is_refused_as_a_whole(tmp_path):
     )
     (tmp_path / "0.txt").unlink()
     assert [world.name for world in worlds_at(str(tmp_path), None)] == ["z"]
+
+
+#: A channel: two walls on a floor, 1 m long.
+CHANNEL = """v 0 0 0\nv 3 0 0\nv 3 0 2\nv 2 0 2\nv 2 0 1\nv 1 0 1\nv 1 0 2\nv 0 0 2
+v 0 1 0\nv 3 1 0\nv 3 1 2\nv 2 1 2\nv 2 1 1\nv 1 1 1\nv 1 1 2\nv 0 1 2
+f 1 2 5 6\nf 2 3 4 5\nf 1 6 7 8\nf 14 13 10 9\nf 13 12 11 10\nf 16 15 14 9
+f 9 10 2 1\nf 10 11 3 2\nf 11 12 4 3\nf 12 13 5 4\nf 13 14 6 5\nf 14 15 7 6
+f 15 16 8 7\nf 16 9 1 8
+"""
+
+
+def test_a_mesh_without_mass_is_fixed_with_its_triangles(tmp_path):
+    path = tmp_path / "channel.obj"
+    path.write_text(CHANNEL)
+    fixed = spawned(f"{path}?friction=0.3")
+    assert isinstance(fixed, rb.Obstacle)
+    assert isinstance(fixed.shape, rb.TriangleMesh)
+    assert len(fixed.shape.faces) == 28
+    assert fixed.friction == 0.3
+    m = rb.scene(objects=[rb.Object("ball", rb.Sphere(0.3), mass=1.0)], obstacles=[fixed])
+    d = rb.make_data(m)
+    d.qpos[:3] = 1.5, 0.5, 1.5
+    rb.step(m, d, 1500)
+    assert d.qpos[2] == pytest.approx(1.3, abs=1e-6)  # between the walls, not on the hull
+    assert isinstance(spawned(f"{path}?mass=1"), rb.Object)
+    refused(PARSE_ERROR, "no restitution", lambda: spawned(f"{path}?restitution=0.5"))
+
+
+def test_a_mesh_without_triangles_is_refused(tmp_path):
+    path = tmp_path / "points.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n")
+    refused(PARSE_ERROR, "the mesh 'points.obj'", lambda: spawned(str(path)))
