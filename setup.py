@@ -144,7 +144,7 @@ setup(
         share("rbdyn_interfaces/msg", "*.msg"),
         share("rbdyn_interfaces/srv", "*.srv"),
         share("examples", "*.py", "*.yaml"),
-        *(share(folder, "*.md", "*.png", "*.gif") for folder in PAGES),
+        *(share(folder, "*.md", "*.png", "*.gif", "*.webp") for folder in PAGES),
     ],
     install_requires=[
         "numpy>=1.24",
