@@ -139,6 +139,10 @@ LONG = {
     # arms in processes; test_controlled_motion.py has them without
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
+    # the paths of all kinds of drives are in test/control/mobile
+    "ros/simulator/test_mobile_base_node.py::test_a_square_of_a_metre_closes_within_a_percent": [
+        "public", "skid", "car", "planar",
+    ],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],
 }  # fmt: skip
