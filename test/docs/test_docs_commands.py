@@ -53,7 +53,6 @@ NOT_RUN = {
     ("docs/guides/control_box.md", "rbdyn sim --scene cell.yaml"): CLIENT,
     ("docs/guides/control_box.md", "ros2 service call /simulator/user_stop"): WORKSPACE,
     ("docs/guides/ur_box.md", "pip install"): INSTALLS,
-    ("docs/guides/ur_box.md", "rbdyn sim ur5 --box ur"): CLIENT,
     ("docs/guides/hil.md", "ros2 launch rbdyn_ros hil.launch.py"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 param set /simulator real_time_factor"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 param set /simulator faults"): WORKSPACE,
