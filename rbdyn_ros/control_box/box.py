@@ -11,14 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from rbdyn_ros.control_box.arm import BoxedJoints
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.sockets import End
-from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults
+from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import realtime
@@ -120,6 +120,8 @@ class ControlBox(ABC):
     """
 
     robot: BoxedRobot
+    _states: WireLine[Any]
+    _commands: WireLine[Any]
     #: Largest speed of each joint [rad/s], (n,).
     fastest: np.ndarray
 
@@ -152,17 +154,18 @@ class ControlBox(ABC):
         """The servers behind their sockets."""
 
     @property
-    @abstractmethod
     def wire(self) -> WireFaults:
         """The faults of the wire; they may be set at any time."""
+        return WireFaults(self._states.faults, self._commands.faults)
 
     @wire.setter
-    @abstractmethod
-    def wire(self, faults: WireFaults) -> None: ...
+    def wire(self, faults: WireFaults) -> None:
+        self._states.faults, self._commands.faults = faults.states, faults.commands
 
-    @abstractmethod
     def _forget(self) -> None:
         """Forget packets under way."""
+        self._states.clear()
+        self._commands.clear()
 
     @abstractmethod
     def _report(self, state: LoopState, ticks: int) -> bool:

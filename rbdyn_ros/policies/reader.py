@@ -26,13 +26,7 @@ NO_LIMIT = (-math.inf, math.inf)
 def read_policy(
     path: str | Path, *, network: str | Path = "", joints: Sequence[str] = ()
 ) -> PolicySpec:
-    """Read what surrounds the network of a policy.
-
-    Args:
-        path: of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with which
-            legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
-        network: path of the ONNX file, if it is another one than the file names.
-        joints: names, for exports without names: in the order of the robot's own interface.
+    """Read what surrounds the network of a policy; arguments as for policy.load_policy.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.

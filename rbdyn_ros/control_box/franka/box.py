@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from rbdyn_ros.control_box.box import AGAIN, ControlBox, WireFaults
+from rbdyn_ros.control_box.box import AGAIN, ControlBox
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
 from rbdyn_ros.control_box.franka.gripper import EVERY, GripperServer
@@ -88,19 +88,6 @@ class FrankaBox(ControlBox):
     def ends(self) -> Sequence[Endpoint]:
         """The servers behind their sockets."""
         return self._ends
-
-    @property
-    def wire(self) -> WireFaults:
-        """The faults of the wire; they may be set at any time."""
-        return WireFaults(self._states.faults, self._commands.faults)
-
-    @wire.setter
-    def wire(self, faults: WireFaults) -> None:
-        self._states.faults, self._commands.faults = faults.states, faults.commands
-
-    def _forget(self) -> None:
-        self._states.clear()
-        self._commands.clear()
 
     def _restart(self) -> None:
         if self.gripper is not None:

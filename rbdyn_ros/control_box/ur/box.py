@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.control_box.box import AGAIN, ControlBox, WireFaults
+from rbdyn_ros.control_box.box import AGAIN, ControlBox
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub
@@ -104,19 +104,6 @@ class UrBox(ControlBox):
     def ends(self) -> Sequence[Hub[Any]]:
         """The servers behind their sockets."""
         return self._hubs
-
-    @property
-    def wire(self) -> WireFaults:
-        """The faults of the wire; they may be set at any time."""
-        return WireFaults(self._states.faults, self._commands.faults)
-
-    @wire.setter
-    def wire(self, faults: WireFaults) -> None:
-        self._states.faults, self._commands.faults = faults.states, faults.commands
-
-    def _forget(self) -> None:
-        self._states.clear()
-        self._commands.clear()
 
     def _report(self, state: LoopState, ticks: int) -> bool:
         self.robot.observe(MeasuredArm.of(self._arm, state), ticks)
