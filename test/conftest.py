@@ -28,9 +28,11 @@ for _name in rbdyn_ros.__all__:
 
 #: Tests that watch clocks: of loops and nodes. One worker has them, one after the other; it begins
 #: with them, for they take longest, and with the loop, which is compiled for all.
-ON_TIME = ("runtime", "ros/simulator", "control_box")
-#: The same of arms and launch files, for another worker: one alone would be the last to end.
-ARMS = ("ros/arm", "launch")
+ON_TIME = ("runtime", "ros/simulator")
+#: The same of arms, launch files and moving robots, for another worker: one alone would be the
+#: last to end.
+ARMS = ("ros/arm", "launch", "control_box")
+MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.
 PLAIN = ("description", "checks")
 #: Tests with a browser, which takes all cores: one at a time.
@@ -46,10 +48,10 @@ FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
 def _group(path):
     if path.stem in BROWSER:
         return "browser"
+    if path.stem in MOVING or _is_below(path, ARMS):
+        return "arms"
     if _is_below(path, ON_TIME):
         return "on time"
-    if _is_below(path, ARMS):
-        return "arms"
     return "shared" if path.stem in SHARED else path.stem
 
 
