@@ -87,7 +87,7 @@ ENCLOSED = 0.5
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
-#: Returns the shapes of a Model that sensors see which see the visuals.
+#: Returns the visuals of a Model as shapes for rays.
 Visuals = Callable[[Model], RayShapes]
 
 

@@ -340,7 +340,8 @@ class RobotServer:
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
         number = int(np.frombuffer(data, packets.COMMAND)[0]["message_id"])
-        # not doubled, nor overtaken by a later one, nor to a state that no client has seen
+        # A doubled or overtaken command has an old number; a number above that of the newest
+        # state answers no state.
         return number if motion.answered < number <= self._number else 0
 
     def command(self, data: bytes) -> None:

@@ -18,11 +18,11 @@ from rbdyn_ros.identification.equations.regressor import TILTS, Extra, Linearise
 from rbdyn_ros.identification.equations.residuals import friction_effort
 from rbdyn_ros.model.model import Model
 
-#: Friction is identified if a joint is faster than this multiple of the smoothing ...
+#: A sample shows friction if the joint is faster than this multiple of the smoothing.
 MOVING = 5.0
-#: ... in this fraction of its samples, ...
+#: Friction of a joint is identified if this fraction of its samples shows it.
 MOVING_SHARE = 0.1
-#: ... and no more than this fraction of them is saturated.
+#: And if no more than this fraction of these is saturated.
 MOST_LOST = 0.5
 #: Prior friction of a joint without one, as a fraction of its largest effort: so large that the
 #: prior hardly opposes less or more.

@@ -47,7 +47,7 @@ STAMPED = ("joint_commands", "joint_positions")
 #: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
 #: whose time is that of the simulator.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
-#: What the arm does behind its driver, real or simulated.
+#: Parameters that describe the driver of the arm, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")

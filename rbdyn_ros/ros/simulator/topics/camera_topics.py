@@ -159,7 +159,7 @@ class ColorTopics(CameraTopics):
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the pixels of a depth image; in millimetres 0 stands for nothing, as in REP 118."""
+    """Return the pixels of a depth image; in millimetres 0 means no return (REP 118)."""
     if encoding == DEPTH[0]:
         return depth.astype("<f4")
     known = np.isfinite(depth)
