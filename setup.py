@@ -126,6 +126,7 @@ setup(
         f"{NAME}.codegen.fmu": ["templates/*"],
         f"{NAME}.codegen.ros2_control": ["templates/*", "templates/*/*"],
         f"{NAME}.ros.messages": ["*.ini", "*.cmake"],
+        f"{NAME}.ros.moveit": ["templates/*", "templates/*/*"],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
