@@ -20,6 +20,7 @@ from rbdyn_ros.commands.convert import add_convert
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
 from rbdyn_ros.commands.info import add_info
+from rbdyn_ros.commands.layout import add_layout
 from rbdyn_ros.commands.moveit import add_moveit
 from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import add_plot
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_convert, add_codegen, add_schema),
-    "A simulated robot": (add_sim, add_trial, add_moveit),
+    "A simulated robot": (add_sim, add_trial, add_moveit, add_layout),
     "ROS 2 without the command ros2": (add_topic, add_service, add_param),
     "A recording": (add_plot, add_replay),
     "A real arm": (add_excite, add_identify),
