@@ -111,9 +111,7 @@ def _picture(topic: ShownTopic, topics: Sequence[ShownTopic]) -> dict[str, Any]:
     return {"imageTopic": topic.name, "calibrationTopic": lens.name}
 
 
-def _joint_plot(
-    topic: ShownTopic, joints: Sequence[str], kind: str
-) -> tuple[str, dict[str, Any]]:
+def _joint_plot(topic: ShownTopic, joints: Sequence[str], kind: str) -> tuple[str, dict[str, Any]]:
     series = {f"{topic.name}.{kind}[{k}]": joint for k, joint in enumerate(joints)}
     return _plot(f"joint {kind}", series)
 

@@ -109,7 +109,7 @@ def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
     simulate(robot, "--ros-args", *given, *moved)
 
     def published():
-        return {name: kinds for name, kinds in peer.node.get_topic_names_and_types()}
+        return dict(peer.node.get_topic_names_and_types())
 
     peer.until(lambda: expected.keys() <= published().keys())
     kinds = published()

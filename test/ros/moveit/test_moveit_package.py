@@ -295,7 +295,8 @@ def test_a_robot_without_an_arm_is_refused(tmp_path, joints, words, text):
 def test_an_mjcf_is_refused(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(
-        "<mujoco><worldbody><body><joint type='hinge'/><geom size='.1'/></body></worldbody></mujoco>"
+        "<mujoco><worldbody><body><joint type='hinge'/><geom size='.1'/></body></worldbody>"
+        "</mujoco>"
     )
     done = run("moveit", path, tmp_path / "package")
     assert done.returncode == 1

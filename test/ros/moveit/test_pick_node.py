@@ -59,7 +59,7 @@ class Actions:
         return ended.result().result
 
     def follow(self, start, end):
-        """Follow a line of joint positions as MoveIt times it: from rest to rest, all derivatives."""
+        """Follow a line of joint positions as MoveIt times it, from rest to rest."""
         goal = actions.FollowJointTrajectory.Goal()
         goal.trajectory = JointTrajectory(joint_names=self.managed["arm_controller"]["joints"])
         for share in np.linspace(0.0, 1.0, POINTS):
@@ -89,7 +89,7 @@ def poses(m, start, heights):
     d, found = rb.make_data(m), []
     d.qpos[:] = start
     for height in heights:
-        place = CUBE + [0.0, 0.0, height]
+        place = CUBE + np.array([0.0, 0.0, height])
         d.qpos[:] = rb.ik(m, d, "panda_hand_tcp", place, DOWN).check()
         found.append(d.qpos[:7].copy())
     return found
