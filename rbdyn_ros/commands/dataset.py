@@ -35,8 +35,8 @@ as the action, and the last picture of each colour camera. Of a joint without po
 action is the measured position in the next frame.
 
 Examples:
-  rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick up the cube"
-  rbdyn dataset bag/ -o picks --fps 20 --task "pick up the cube" --robot arm.urdf
+  rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick"
+  rbdyn dataset bag/ -o picks --fps 20 --task "pick" --robot arm.urdf
 
 Exit status: 0 if the dataset is written, 1 if a recording is refused, 2 if an argument or the
 folder is."""

@@ -114,7 +114,7 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.moveit.groups import groups_of
     from rbdyn_ros.ros.moveit.package import MoveItPackage
-    from rbdyn_ros.ros.moveit.semantics import Semantics
+    from rbdyn_ros.ros.moveit.semantics import RobotSemantics
 
     found = opened_robot(options, options.robot, _geometries())
     if found.is_scene or not found.text:
@@ -125,7 +125,7 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     groups = groups_of(m, found.description, options.tip, options.gripper)
     pairs = [(one.first, one.second) for one in found.description.exclusions if one.links]
     allowed = tuple((min(pair), max(pair)) for pair in pairs)
-    semantics = Semantics(m, groups, _collisions(options), allowed)
+    semantics = RobotSemantics(m, groups, _collisions(options), allowed)
     path = found.path
     assert path is not None
     meshes = MeshFiles(path.parent, options.package_dir)

@@ -91,9 +91,7 @@ def _check_alike(episodes: Sequence[Episode]) -> None:
             ("cameras", _sizes(first), _sizes(other)),
         ):
             if mine != its:
-                text = (
-                    f"recording {k} has the {what} {listing(its)}, the first {listing(mine)}"
-                )
+                text = f"recording {k} has the {what} {listing(its)}, the first {listing(mine)}"
                 raise ParameterError(
                     Finding("other-episode", f"{text}; a dataset has one robot", "error", what)
                 )

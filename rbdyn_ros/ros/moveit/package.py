@@ -22,15 +22,13 @@ import yaml
 from rbdyn_ros.codegen.ros2_control.package import filled
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.ros.moveit.groups import Groups
-from rbdyn_ros.ros.moveit.semantics import ARM, Semantics
+from rbdyn_ros.ros.moveit.semantics import ARM, RobotSemantics
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
 
 TEMPLATES = Path(__file__).parent / "templates"
 #: End of the names of such packages.
 SUFFIX = "_moveit_config"
-#: Acceleration of a joint without such a limit, as MoveIt itself assumes [rad/s^2 or m/s^2].
-ACCELERATION = 1.0
 #: Joints that an arm needs to put its tip into every pose.
 SIX = 6
 #: A goal of a gripper is reached within this share of its stroke.
@@ -61,7 +59,7 @@ class MoveItPackage:
     name: str
     urdf: str
     meshes: MeshFiles
-    semantics: Semantics
+    semantics: RobotSemantics
 
     @property
     def stem(self) -> str:
@@ -136,10 +134,11 @@ def _is_installed(package: str) -> bool:
     return any(prefix and Path(prefix, "share", package).is_dir() for prefix in prefixes)
 
 
-def joint_limits(semantics: Semantics) -> dict[str, Any]:
-    """Return joint_limits.yaml: the limits of the robot, and accelerations that it lacks.
+def joint_limits(semantics: RobotSemantics) -> dict[str, Any]:
+    """Return joint_limits.yaml: the limits of the robot.
 
-    arm_controller follows no trajectory beyond these limits.
+    MoveIt assumes 1 rad/s^2 for a joint without a limit of acceleration. That is not written here:
+    the simulator and arm_controller read this file too, and would refuse faster motions.
     """
     m, groups = semantics.m, semantics.groups
     names = [*groups.joints, *([groups.gripper.joint] if groups.gripper else [])]
@@ -147,7 +146,7 @@ def joint_limits(semantics: Semantics) -> dict[str, Any]:
     limits = {
         name: {
             **_limit("velocity", float(m.jnt_velocity[j])),
-            **_limit("acceleration", float(m.jnt_acceleration[j]), ACCELERATION),
+            **_limit("acceleration", float(m.jnt_acceleration[j])),
             **_limit("jerk", float(m.jnt_jerk[j])),
         }
         for name, j in rows.items()
@@ -156,11 +155,9 @@ def joint_limits(semantics: Semantics) -> dict[str, Any]:
     return {**scaling, "joint_limits": limits}
 
 
-def _limit(kind: str, value: float, otherwise: float = math.inf) -> dict[str, Any]:
-    most = value if math.isfinite(value) else otherwise
-    if not math.isfinite(most):
-        return {f"has_{kind}_limits": False}
-    return {f"has_{kind}_limits": True, f"max_{kind}": most}
+def _limit(kind: str, most: float) -> dict[str, Any]:
+    has = math.isfinite(most)
+    return {f"has_{kind}_limits": has, **({f"max_{kind}": most} if has else {})}
 
 
 def kinematics(groups: Groups) -> dict[str, Any]:
@@ -207,7 +204,7 @@ def controllers(groups: Groups) -> dict[str, Any]:
     }
 
 
-def simulator(semantics: Semantics) -> dict[str, Any]:
+def simulator(semantics: RobotSemantics) -> dict[str, Any]:
     """Return the parameters of the simulated robot, which starts in the first state of the arm."""
     start = next(iter(semantics.states().values()))
     given: dict[str, Any] = {"initial_positions": start}

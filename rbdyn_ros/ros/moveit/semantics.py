@@ -28,7 +28,7 @@ HOME = "home"
 
 
 @dataclass(frozen=True, slots=True)
-class Semantics:
+class RobotSemantics:
     """What an SRDF says of a robot.
 
     Args:

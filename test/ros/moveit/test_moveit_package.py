@@ -99,9 +99,32 @@ def test_limits_are_those_of_the_urdf(package):
     limits = package.yaml("joint_limits")["joint_limits"]
     for name, row in limits.items():
         assert row["max_velocity"] == joints[name].limit.velocity
-        assert row["has_velocity_limits"] is row["has_acceleration_limits"] is True
+        assert row["has_velocity_limits"] is True
+        assert row["has_acceleration_limits"] is False
         # a ROS parameter of type double refuses an integer
         assert all(type(value) is float for key, value in row.items() if key.startswith("max"))
+
+
+def test_the_robot_beside_the_limits_keeps_its_own(panda):
+    """The nodes read joint_limits.yaml beside the URDF: it must not narrow the robot."""
+    m, original = rb.load_urdf(panda.urdf), rb.load_urdf(find("panda.urdf"))
+    for name in ("jnt_velocity", "jnt_acceleration", "jnt_jerk", "jnt_range", "jnt_effort"):
+        np.testing.assert_array_equal(getattr(m, name), getattr(original, name))
+
+
+def test_limits_of_acceleration_and_jerk_are_kept(tmp_path):
+    path = write(tmp_path, [("a", "revolute", "base", "one")], ["base", "one"])
+    text = path.read_text().replace("<robot ", '<robot version="1.2" ')
+    path.write_text(text.replace('velocity="2"', 'velocity="2" acceleration="3" jerk="40"'))
+    found = Package(tmp_path / "quick_moveit_config", path)
+    assert found.yaml("joint_limits")["joint_limits"]["a"] == {
+        "has_velocity_limits": True,
+        "max_velocity": 2.0,
+        "has_acceleration_limits": True,
+        "max_acceleration": 3.0,
+        "has_jerk_limits": True,
+        "max_jerk": 40.0,
+    }
 
 
 def test_pinocchio_reads_states_and_pairs(package):
