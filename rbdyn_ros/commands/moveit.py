@@ -101,6 +101,9 @@ def _check_options(options: argparse.Namespace) -> None:
             option = f"--{name.replace('_', '-')}"
             text = f"{option} has no effect: MoveIt plans for an arm fixed in the world"
             raise ParameterError(Finding("useless-option", f"{text}; leave it out"))
+    if options.repair:
+        text = "--repair has no effect: MoveIt reads the file itself; rbdyn check --fix repairs it"
+        raise ParameterError(Finding("useless-option", text))
 
 
 def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
@@ -120,7 +123,7 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     if found.is_scene or not found.text:
         text = "MoveIt reads a URDF; write one with rbdyn convert, and give that file"
         raise ParameterError(Finding("no-urdf", text, "error", "robot", None, str(options.robot)))
-    m = complete(found.description, strict=not options.repair)
+    m = complete(found.description)
     check_arm(m)
     groups = groups_of(m, found.description, options.tip, options.gripper)
     pairs = [(one.first, one.second) for one in found.description.exclusions if one.links]
@@ -145,7 +148,7 @@ def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
 
     found = opened_robot(options, options.robot, _geometries(), srdf=False)
-    m = complete(found.description, strict=not options.repair)
+    m = complete(found.description)
     if not m.ngeomlink:
         return None
     samples = SAMPLES if options.samples is None else options.samples

@@ -75,10 +75,18 @@ def header(ns):
     return {"stamp": {"sec": ns // 10**9, "nanosec": ns % 10**9}, "frame_id": ""}
 
 
-def record(path, seconds=1.0, size=(HEIGHT, WIDTH), urdf=ROBOT, late=0, names=("a", "b")):
-    """Write states at 100 Hz, commands of joint a at 50 Hz, and pictures at 20 Hz."""
+def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
+    """Write a recording; after `times` > 1 runs, each of which begins at the same time."""
     bag = Bag(path)
     bag.put("/robot_description", "std_msgs/msg/String", START, data=urdf)
+    for _ in range(times):
+        put_run(bag, seconds, **more)
+    bag.close()
+    return path
+
+
+def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b")):
+    """Write states at 100 Hz, commands of joint a at 50 Hz, and pictures at 20 Hz."""
     for ms in range(0, round(1000 * seconds) + 1, 10):
         ns = START + ms * MS
         q = position(ms / 1000).tolist()
@@ -93,8 +101,6 @@ def record(path, seconds=1.0, size=(HEIGHT, WIDTH), urdf=ROBOT, late=0, names=("
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
             bag.put("/wrist/image_raw", "sensor_msgs/msg/Image", ns + 3 * MS, **image, **stamp)
-    bag.close()
-    return path
 
 
 def export(folder, *recordings, fps=FPS, task=TASK):
@@ -245,6 +251,15 @@ def test_other_recordings_are_refused_and_nothing_is_left(tmp_path):
         assert done.returncode == 1
         assert text in done.stderr
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".mcap"]
+
+
+def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
+    path = record(tmp_path / "reset.mcap", times=2)
+    done = export(tmp_path / "set", path)
+    assert "1 episodes, 21 frames" in done.stdout
+    assert rows(tmp_path / "set")["observation.state"] == rows(dataset)["observation.state"][:21]
+    levels = [pixels.mean() for _, pixels in decoded(tmp_path / "set", 0)]
+    np.testing.assert_allclose(levels, [x.mean() for _, x in decoded(dataset, 0)], atol=LEVELS)
 
 
 def test_a_recording_without_a_camera_has_no_video(tmp_path):

@@ -14,6 +14,7 @@ from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import ParameterError, listing, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording.bags import recording_error
+from rbdyn_ros.recording.collect import BACK
 from rbdyn_ros.recording.lerobot.cameras import Camera, Cameras
 from rbdyn_ros.recording.run import RecordedRun
 
@@ -77,15 +78,19 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
     shown = {}
     for topic, stamps in seen.items():
         chosen = _last(stamps, times)
-        shown[topic] = np.bincount(chosen, minlength=len(stamps)).astype(np.int64)
+        counts = np.bincount(chosen, minlength=len(stamps)).astype(np.int64)
+        before = len(cameras.found[topic].stamps) - len(stamps)
+        shown[topic] = np.concatenate([np.zeros(before, np.int64), counts])
         if repeated := int((np.diff(chosen) == 0).sum()):
             notes.append(f"{quote(topic)} has no new picture in {repeated} of {len(times)} frames")
     return Episode(joints, state, action, cameras, shown, tuple(notes))
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
-    """Return when pictures were measured, since the start of the recording [s]."""
+    """Return when pictures were measured [s], as in RecordedRun, since time was last reset."""
     stamps = np.array(camera.stamps, np.int64)
+    resets = np.flatnonzero(np.diff(stamps) < -BACK)
+    stamps = np.maximum.accumulate(stamps[resets[-1] + 1 :] if len(resets) else stamps)
     return np.asarray(run.time[0] + (stamps - run.stamps[0]) / NANOSECONDS, np.float64)
 
 

@@ -72,6 +72,9 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
         raise _error("tip", text)
     last = _last(tip, rises, moving) if tip else _end_of_chain(m, rises, moving)
     links, mount = _hand(hand, rises) if hand else ((), "")
+    if tip in links:
+        text = f"the tip {quote(tip)} is a link of the gripper {quote(name)}, which link "
+        raise _error("tip", f"{text}{quote(mount)} carries")
     tip = tip or mount or _tool(last, rises)
     path = _path(tip, rises)
     carried = [(link, joint.name) for link, joint in reversed(path) if joint.name in moving]

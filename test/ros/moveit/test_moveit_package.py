@@ -297,6 +297,11 @@ REFUSED = {
     "tip without joint": (BRANCHES, ("--tip", "base"), "no joint that can be controlled lies"),
     "unknown gripper": (BRANCHES, ("--gripper", "hand"), "there is no joint and no preset 'hand'"),
     "gripper elsewhere": (AWAY, ("--tip", "one", "--gripper", "jaw"), "is not a link of the arm"),
+    "tip in the gripper": (
+        [("a", "revolute", "base", "one"), ("jaw", "prismatic", "one", "finger")],
+        ("--tip", "finger", "--gripper", "jaw"),
+        "the tip 'finger' is a link of the gripper 'jaw', which link 'one' carries",
+    ),
     "only a gripper": (
         [("jaw", "prismatic", "base", "one")],
         ("--gripper", "jaw"),
@@ -326,7 +331,7 @@ def test_an_mjcf_is_refused(tmp_path):
     assert "MoveIt reads a URDF; write one with rbdyn convert" in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--floating-base", "--contact"])
+@pytest.mark.parametrize("option", ["--floating-base", "--contact", "--repair"])
 def test_useless_options_are_refused(tmp_path, option):
     done = run("moveit", bundled_robot("seven_dof_arm"), tmp_path / "package", option)
     assert done.returncode == 2
