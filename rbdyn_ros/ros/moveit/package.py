@@ -21,6 +21,7 @@ import yaml
 
 from rbdyn_ros.codegen.ros2_control.package import filled
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.ros.moveit.groups import Groups
 from rbdyn_ros.ros.moveit.semantics import ARM, RobotSemantics
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
@@ -42,7 +43,7 @@ CARTESIAN = {
 }
 #: A mesh of a URDF: the text up to its name, the quotation mark, and the name.
 MESH = re.compile(r'(<mesh\b[^>]*?\bfilename\s*=\s*(["\']))(.*?)\2', re.DOTALL)
-PACKAGE_ADDRESS = "package://"
+ADDRESS, MESHES = "package://", "meshes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,12 @@ class MoveItPackage:
         """The name of the robot's files."""
         return self.name.removesuffix(SUFFIX)
 
-    def files(self) -> dict[str, str]:
-        """Return the text of every file by its path in the package."""
+    def files(self) -> dict[str, str | bytes]:
+        """Return the content of every file by its path in the package.
+
+        Raises:
+            ParameterError: a mesh cannot be read.
+        """
         groups = self.semantics.groups
         config = {
             "joint_limits": joint_limits(self.semantics),
@@ -77,7 +82,8 @@ class MoveItPackage:
             "simulator": simulator(self.semantics),
             "arm_controller": arm_controller(groups),
         }
-        urdf = self._urdf()
+        copies = self._copies()
+        urdf = self._urdf({path: place for place, path in copies.items()})
         return {
             **self._templates(urdf),
             ".setup_assistant": _yaml({"moveit_setup_assistant_config": self._origin()}),
@@ -85,6 +91,7 @@ class MoveItPackage:
             f"config/{self.stem}.srdf": self.semantics.text(),
             **{f"config/{name}.yaml": _yaml(data) for name, data in config.items()},
             "config/moveit.rviz": rviz(),
+            **{place: _bytes(path) for place, path in copies.items()},
         }
 
     def _origin(self) -> dict[str, Any]:
@@ -94,22 +101,41 @@ class MoveItPackage:
             "srdf": {"relative_path": f"config/{self.stem}.srdf"},
         }
 
-    def _urdf(self) -> str:
-        """Return the URDF with addresses that RViz and MoveIt can open."""
-        return MESH.sub(lambda found: f"{found[1]}{self._address(found[3])}{found[2]}", self.urdf)
+    def _copies(self) -> dict[str, Path]:
+        """Return the meshes that the package has, by their paths in it.
 
-    def _address(self, name: str) -> str:
-        """Return the address of a mesh: its path, unless it is in a package that ROS finds."""
-        if name.startswith(PACKAGE_ADDRESS) and _is_installed(name.split("/")[2]):
-            return name
+        Meshes of a package that ROS finds stay there.
+        """
+        names = dict.fromkeys(found[3] for found in MESH.finditer(self.urdf))
+        copies: dict[str, Path] = {}
+        for path in dict.fromkeys(filter(None, map(self._file, names))):
+            place = f"{MESHES}/{path.parent.name}/{path.name}"
+            copies[place if place not in copies else f"{MESHES}/{len(copies)}/{path.name}"] = path
+        return copies
+
+    def _file(self, name: str) -> Path | None:
+        """Return the file of a mesh to copy, or None."""
+        if name.startswith(ADDRESS) and _is_installed(name.split("/")[2]):
+            return None
         try:
-            return self.meshes.find(name).as_uri()
+            return self.meshes.find(name)
         except UnusableMeshError:
-            return name
+            return None
+
+    def _urdf(self, places: Mapping[Path, str]) -> str:
+        """Return the URDF with the addresses of copied meshes."""
+
+        def addressed(found: re.Match[str]) -> str:
+            path = self._file(found[3])
+            name = found[3] if path is None else f"{ADDRESS}{self.name}/{places[path]}"
+            return f"{found[1]}{name}{found[2]}"
+
+        return MESH.sub(addressed, self.urdf)
 
     def _templates(self, urdf: str) -> dict[str, str]:
         names = [match[3] for match in MESH.finditer(urdf)]
-        packages = {name.split("/")[2] for name in names if name.startswith(PACKAGE_ADDRESS)}
+        packages = {name.split("/")[2] for name in names if name.startswith(ADDRESS)}
+        packages.discard(self.name)
         robot = self.semantics.m.name
         values = {
             "package": self.name,
@@ -126,6 +152,15 @@ class MoveItPackage:
             )
             for path in sorted(TEMPLATES.rglob("*.*"))
         }
+
+
+def _bytes(path: Path) -> bytes:
+    """Return the content of a mesh; raises ParameterError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        text = f"the mesh {quote(str(path), 200)} cannot be read: {error.strerror}"
+        raise ParameterError(Finding("bad-mesh", text, "error", "mesh")) from error
 
 
 def _is_installed(package: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from support.commands import run
-from support.robots import FOLDER, find
+from support.robots import find
 from urdf_parser_py.urdf import URDF
 
 import rbdyn_ros as rb
@@ -63,6 +63,10 @@ class Package:
     def disabled(self):
         rows = self.tags("disable_collisions")
         return {frozenset((row["link1"], row["link2"])) for row in rows}
+
+
+def files(package, *below):
+    return [path for path in package.folder.joinpath(*below).rglob("*") if path.is_file()]
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +134,9 @@ def test_limits_of_acceleration_and_jerk_are_kept(tmp_path):
 def test_pinocchio_reads_states_and_pairs(package):
     pin = pytest.importorskip("pinocchio")
     model = pin.buildModelFromUrdf(str(package.urdf))
+    folders = [str(package.folder.parent)]
     shapes = pin.buildGeomFromUrdf(
-        model, str(package.urdf), pin.GeometryType.COLLISION, [str(FOLDER.parents[1])]
+        model, str(package.urdf), pin.GeometryType.COLLISION, package_dirs=folders
     )
     shapes.addAllCollisionPairs()
     before = shapes.collisionPairs.tolist()
@@ -220,8 +225,9 @@ def test_the_nodes_know_their_parameters(package, node):
 def test_every_file_is_filled_in_and_readable(package):
     names = {p.relative_to(package.folder).as_posix() for p in package.folder.rglob("*")}
     assert {"package.xml", "CMakeLists.txt", ".setup_assistant", "config/moveit.rviz"} <= names
-    for path in package.folder.rglob("*"):
-        assert path.is_dir() or "@{" not in path.read_text(), path
+    for path in (*files(package, "config"), *files(package, "launch")):
+        assert "@{" not in path.read_text(), path
+    assert "@{" not in (package.folder / "package.xml").read_text()
     launch = (package.folder / "launch" / "moveit.launch.py").read_text()
     ast.parse(launch)
     assert f'PACKAGE, NAME = "{package.folder.name}", "{package.stem}"' in launch
@@ -236,18 +242,27 @@ def test_every_file_is_filled_in_and_readable(package):
     assert display["Planning Request"]["Planning Group"] == "arm"
 
 
-def test_meshes_have_addresses_that_exist(panda):
-    names = [e.get("filename") for e in ET.parse(panda.urdf).getroot().iter("mesh")]
+def test_meshes_that_ros_does_not_find_are_copied(panda):
+    names = {e.get("filename") for e in ET.parse(panda.urdf).getroot().iter("mesh")}
+    start = "package://panda_moveit_config/meshes/"
     assert names
-    assert all(
-        name.startswith("file:///") for name in names
-    )  # example-robot-data is no ROS package
+    assert all(name.startswith(start) for name in names)
+    found = {p.relative_to(panda.folder / "meshes").as_posix() for p in files(panda, "meshes")}
+    assert found == {name.removeprefix(start) for name in names}
+    original = find("panda.urdf").parents[1] / "meshes"
+    for name in found:
+        assert (panda.folder / "meshes" / name).read_bytes() == (original / name).read_bytes()
+    assert "example-robot-data" not in (panda.folder / "package.xml").read_text()
+    # arm_controller checks trajectories for self-collision with them
+    m = rb.load_urdf(panda.urdf, contact=True)
+    assert m.ngeomlink == rb.load_urdf(find("panda.urdf"), contact=True).ngeomlink
 
 
 def test_meshes_of_an_installed_package_keep_their_names(tmp_path, monkeypatch):
     (tmp_path / "prefix" / "share" / "example-robot-data").mkdir(parents=True)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
     found = Package(tmp_path / "panda_moveit_config", find("panda.urdf"))
+    assert not files(found, "meshes")
     names = [e.get("filename") for e in ET.parse(found.urdf).getroot().iter("mesh")]
     assert all(name.startswith("package://example-robot-data/") for name in names)
     manifest = (found.folder / "package.xml").read_text()
