@@ -85,7 +85,7 @@ def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
     return path
 
 
-def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b")):
+def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0):
     """Write states at 100 Hz, commands of joint a at 50 Hz, and pictures at 20 Hz."""
     for ms in range(0, round(1000 * seconds) + 1, 10):
         ns = START + ms * MS
@@ -98,6 +98,7 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b")):
             bag.put("/joint_commands", kind, ns, header=header(ns), **command)
         if ms % 50 == 0 and ms >= late:
             data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # blue first
+            data = data[lost:]
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
             bag.put("/wrist/image_raw", "sensor_msgs/msg/Image", ns + 3 * MS, **image, **stamp)
@@ -240,9 +241,11 @@ def test_other_recordings_are_refused_and_nothing_is_left(tmp_path):
     odd = record(tmp_path / "odd.mcap", size=(HEIGHT, 33))
     large = record(tmp_path / "large.mcap", size=(HEIGHT, 64))
     short = record(tmp_path / "short.mcap", 0.02)
+    broken = record(tmp_path / "broken.mcap", lost=1)
     for recordings, text in {
         (good, other): "recording 2 has the joints 'c', 'b', the first 'a', 'b'",
         (odd,): "is 33 x 24; both numbers must be even",
+        (broken,): "a message of '/wrist/image_raw' is not a valid sensor_msgs/msg/Image",
         (good, large): "recording 2 has the cameras 'wrist of 64 x 24'",
         (short,): "which is shorter than two frames at 20 Hz",
         (good, tmp_path / "missing.mcap"): "there is no such file or folder",
@@ -269,6 +272,15 @@ def test_a_recording_without_a_camera_has_no_video(tmp_path):
     assert info["video_path"] is None
     assert info["total_frames"] == 51
     assert not (tmp_path / "set/videos").exists()
+
+
+def test_without_the_libraries(tmp_path, monkeypatch):
+    path = record(tmp_path / "good.mcap", 0.2)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = export(tmp_path / "set", path)
+    assert done.returncode == 1
+    assert 'pip install "rbdyn_ros[lerobot]"' in done.stderr
+    assert not (tmp_path / "set").exists()
 
 
 def test_an_existing_dataset_is_kept(tmp_path):
