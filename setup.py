@@ -58,6 +58,7 @@ CONTROL = ["ruckig>=0.14"]  # time-optimal paths
 IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
 VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
+LEROBOT = ["pyarrow>=14.0", "av>=12.0", *RECORD]  # recordings as a dataset of LeRobot
 TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
 RAY = ["ray>=2.30"]  # trials and rollouts on several machines
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
@@ -126,6 +127,7 @@ setup(
         f"{NAME}.codegen.fmu": ["templates/*"],
         f"{NAME}.codegen.ros2_control": ["templates/*", "templates/*/*"],
         f"{NAME}.ros.messages": ["*.ini", "*.cmake"],
+        f"{NAME}.ros.moveit": ["templates/*", "templates/*/*"],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
@@ -170,6 +172,7 @@ setup(
         "identify": IDENTIFY,
         "view": VIEW,
         "record": RECORD,
+        "lerobot": LEROBOT,
         "trials": TRIALS,
         "ray": RAY,
         "torch": TORCH,

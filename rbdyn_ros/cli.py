@@ -17,9 +17,12 @@ from rbdyn_ros.commands.codegen import add_codegen
 from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.convert import add_convert
+from rbdyn_ros.commands.dataset import add_dataset
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
 from rbdyn_ros.commands.info import add_info
+from rbdyn_ros.commands.layout import add_layout
+from rbdyn_ros.commands.moveit import add_moveit
 from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
@@ -36,9 +39,9 @@ if TYPE_CHECKING:
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_convert, add_codegen, add_schema),
-    "A simulated robot": (add_sim, add_trial),
+    "A simulated robot": (add_sim, add_trial, add_moveit, add_layout),
     "ROS 2 without the command ros2": (add_topic, add_service, add_param),
-    "A recording": (add_plot, add_replay),
+    "A recording": (add_plot, add_replay, add_dataset),
     "A real arm": (add_excite, add_identify),
     "This machine": (add_bench, add_info, add_completion),
 }

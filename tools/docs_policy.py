@@ -162,6 +162,7 @@ SIMULATED = (
     "*odom",
     "*object_poses",
     "*robot_description",
+    "*robot_description_semantic",
     *_of("simulator", ("stats", "wrench_markers", *EXTERNAL, "transition_event")),
     "**/data",
     "**/data_raw",

@@ -18,6 +18,7 @@ from rbdyn_ros.description.robot_files import (
     file_of,
     read_with_text,
 )
+from rbdyn_ros.description.urdf_files.srdf import text_beside
 from rbdyn_ros.description.urdf_files.urdf import is_text
 
 if TYPE_CHECKING:
@@ -51,6 +52,14 @@ class Source:
     def path(self) -> Path | None:
         """The path of the file, or None."""
         return None if self.file is None else self.file.located()
+
+    @property
+    def semantics(self) -> str:
+        """The SRDF beside the URDF; empty: there is none, or it cannot be used."""
+        path = self.path
+        if path is None or not self.text or self.is_scene:
+            return ""
+        return text_beside(path, self.description.name)
 
     @property
     def is_scene(self) -> bool:

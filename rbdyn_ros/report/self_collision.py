@@ -104,26 +104,43 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
     Pairs that overlap at qpos0 are disabled too, with the reason `Default`, as MoveIt's assistant
     does.
     """
-    from xml.sax.saxutils import quoteattr  # loads ssl as well, which takes long
+    return srdf_document(robot, disabled_pairs(found), "rbdyn check")
 
+
+def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
+    """Return an SRDF of a robot with these lines."""
+    head = '<?xml version="1.0" encoding="UTF-8"?>', f"<!-- by {writer} -->"
+    return "\n".join([*head, xml_tag("robot", name=robot), *lines, "</robot>", ""])
+
+
+def disabled_pairs(found: CollisionSamples, allowed: Iterable[LinkPair] = ()) -> list[str]:
+    """Return the lines of an SRDF about self-collision; see srdf_text.
+
+    Args:
+        found: pairs of links that were sampled.
+        allowed: further pairs that may overlap, each with its names in order.
+    """
     groups: list[tuple[str, Iterable[LinkPair]]] = [
         ("Adjacent", found.adjacent),
         ("Default", found.default),
         ("Always", found.always),
         ("Never", found.never),
     ]
-    rows = sorted((*pair, reason) for reason, pairs in groups for pair in pairs)
-    return "\n".join(
-        [
-            '<?xml version="1.0" encoding="UTF-8"?>',
-            f"<!-- by rbdyn check: {found.samples} random poses, seed {found.seed} -->",
-            f"<robot name={quoteattr(robot)}>",
-            *(
-                f"  <disable_collisions link1={quoteattr(first)} link2={quoteattr(second)} "
-                f'reason="{reason}"/>'
-                for first, second, reason in rows
-            ),
-            "</robot>",
-            "",
-        ]
-    )
+    reasons = dict.fromkeys(allowed, "User")
+    reasons |= {pair: reason for reason, pairs in groups for pair in pairs}
+    rows = sorted((*pair, reason) for pair, reason in reasons.items())
+    return [
+        f"  <!-- {found.samples} random poses, seed {found.seed} -->",
+        *(
+            "  " + xml_tag("disable_collisions", "/", link1=first, link2=second, reason=reason)
+            for first, second, reason in rows
+        ),
+    ]
+
+
+def xml_tag(element: str, end: str = "", /, **attributes: str) -> str:
+    """Return the start tag of an element; `end` "/" if it is empty."""
+    from xml.sax.saxutils import quoteattr  # loads ssl as well, which takes long
+
+    given = [f"{key}={quoteattr(value)}" for key, value in attributes.items()]
+    return f"<{' '.join([element, *given])}{end}>"

@@ -240,6 +240,11 @@ class LidarSpec(RaySpec):
         return self.horizontal.rays if self.angles is None else len(self.angles)
 
 
+def is_planar(spec: LidarSpec) -> bool:
+    """Return whether the rays of a lidar are in the plane of x and y, at equal angles."""
+    return spec.angles is None and spec.vertical.rays == 1 and spec.vertical.first == 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeSpec(RaySpec):
     """A range sensor: the nearest distance in a cone along x.

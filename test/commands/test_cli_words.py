@@ -18,7 +18,7 @@ FULL = Path("/dev/full")
 
 NAMES = (
     *("check", "view", "codegen", "sim", "plot", "replay", "excite", "identify"),
-    *("bench", "info", "completion", "schema"),
+    *("bench", "info", "completion", "schema", "moveit", "layout", "dataset"),
 )
 
 

@@ -24,6 +24,7 @@ WORKSPACE = "needs a ROS 2 installation that is sourced, with the tools of its c
 INSTALLS = "installs packages, or is what runs these tests"
 REAL = "is about a robot of the reader's own; tests do the same with others"
 SECURED = "needs a DDS with security, which the wheels of PyPI have not"
+RECORDED = "needs recordings with pictures; test_lerobot.py does the same"
 SHELL = "writes the completion file of the reader's shell"
 
 FLOAT = "ros2 launch rbdyn_ros gravity_compensation.launch.py"
@@ -42,6 +43,11 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn identify arm.urdf"): REAL,
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
+    ("docs/guides/moveit.md", "ros2 launch panda_moveit_config"): WORKSPACE,
+    ("docs/guides/moveit.md", "rviz2 -d arm.rviz"): WORKSPACE,
+    ("docs/guides/lerobot.md", "pip install"): INSTALLS,
+    ("docs/guides/lerobot.md", "python -c"): INSTALLS,
+    ("docs/reference/command_line.md", "rbdyn dataset pick1.mcap"): RECORDED,
     ("docs/guides/grippers.md", "rbdyn sim panda"): ACTIONS,
     ("docs/guides/mobile_bases.md", "rbdyn sim tiago"): WORKSPACE,
     ("docs/guides/grippers.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,

@@ -33,7 +33,7 @@ def check_empty(folder: Path) -> None:
         )
 
 
-def write_tree(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write files to a folder, by their paths in it; return their paths.
 
     They are written beside it first, so an error leaves nothing behind.
@@ -48,7 +48,7 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         for name, text in texts.items():
             path = beside / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
         if folder.is_dir():
             moved.extend(entry.rename(folder / entry.name) for entry in sorted(beside.iterdir()))
         else:

@@ -75,7 +75,7 @@ class SrdfSource:
             DescriptionError: a given file cannot be used.
         """
         if self.given is True:
-            path = self._beside(name)
+            path = self.beside(name)
             if path is None:
                 return Semantics()
             try:
@@ -94,7 +94,7 @@ class SrdfSource:
             read_bytes(path, "an .srdf file", "its path or text"), path.name, links, audit
         )
 
-    def _beside(self, name: str) -> Path | None:
+    def beside(self, name: str) -> Path | None:
         """Return the SRDF beside a robot file, of the same name or named after the robot."""
         if self.robot is None:
             return None
@@ -104,6 +104,19 @@ class SrdfSource:
         places = (folder, folder / "srdf", folder.parent / "srdf")
         paths = (place / f"{each}{SUFFIX}" for each in names for place in places)
         return next((path for path in paths if kind_of(path) == "file"), None)
+
+
+def text_beside(robot: Path, name: str) -> str:
+    """Return the text of the SRDF beside a robot file; empty if there is none that can be used."""
+    path = SrdfSource(given=True, robot=robot).beside(name)
+    if path is None:
+        return ""
+    try:
+        data = read_bytes(path, "an .srdf file", "its path")
+        _read(data, path.name, (), Audit())
+        return guard.decode(data, path.name)
+    except DescriptionError:
+        return ""
 
 
 def check_srdf(srdf: object) -> None:

@@ -288,14 +288,25 @@ def _gripper(m: Model, name: str, values: SimpleNamespace) -> Gripper:
     )
 
 
-def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
-    """Return the joint of a robot that a preset moves."""
+def presets_of(m: Model) -> tuple[str, ...]:
+    """Return the presets of which a robot has exactly one joint."""
+    presets = gripper_presets().items()
+    return tuple(name for name, preset in presets if len(_joints_of(m, preset)) == 1)
+
+
+def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
+    """Return the joints of a robot that a preset may move."""
     # the end of a name begins with it, or after a prefix that ends with _ or /
-    ends = [
+    return [
         str(joint)
         for joint, mimicked in zip(m.jnt_names, m.jnt_mimic, strict=True)
         if mimicked < 0 and f"/{joint}".endswith((f"_{preset.joint}", f"/{preset.joint}"))
     ]
+
+
+def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
+    """Return the joint of a robot that a preset moves."""
+    ends = _joints_of(m, preset)
     if len(ends) == 1:
         return ends[0]
     found = listing(ends) if ends else "none of its joints"

@@ -13,7 +13,12 @@ _MODEL = "rviz_default_plugins/RobotModel"
 _MARKERS = "rviz_default_plugins/MarkerArray"
 
 
-def rviz_config(template: str, robots: Sequence[tuple[str, str]], fixed_frame: str) -> str:
+def rviz_config(
+    template: str,
+    robots: Sequence[tuple[str, str]],
+    fixed_frame: str,
+    more: Sequence[dict[str, Any]] = (),
+) -> str:
     """Return a configuration that shows the robots.
 
     Args:
@@ -21,6 +26,7 @@ def rviz_config(template: str, robots: Sequence[tuple[str, str]], fixed_frame: s
         robots: namespace and frame_prefix of each. RViz appends a slash to its prefix, so a
             frame_prefix must end with one, or be empty.
         fixed_frame: frame in which everything is drawn.
+        more: further displays.
     """
     config = yaml.safe_load(template)
     manager = config["Visualization Manager"]
@@ -31,7 +37,7 @@ def rviz_config(template: str, robots: Sequence[tuple[str, str]], fixed_frame: s
             shown += [_of_robot(display, namespace, prefix) for namespace, prefix in robots]
         else:
             shown.append(display)
-    manager["Displays"] = shown
+    manager["Displays"] = [*shown, *more]
     text: str = yaml.safe_dump(config, sort_keys=False)
     return text
 

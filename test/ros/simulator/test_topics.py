@@ -119,6 +119,21 @@ def test_qos_of_the_topics(simulate, peer):
         assert found[0].qos_profile.durability.name == durability
 
 
+SRDF = '<robot name="two"><group name="arm"><joint name="turn"/></group></robot>'
+
+
+@pytest.mark.parametrize("text", [SRDF, SRDF.replace("</robot>", "")], ids=["whole", "broken"])
+def test_the_srdf_beside_the_robot_is_published(simulate, peer, two_joints, text):
+    two_joints.with_suffix(".srdf").write_text(text)
+    simulate(two_joints)
+    peer.hear(String, "robot_description", LATCHED)
+    if text == SRDF:
+        assert peer.hear(String, "robot_description_semantic", LATCHED)[0].data == text
+    else:  # MoveIt could not read it
+        peer.spin(0.5)
+        assert peer.node.count_publishers("/robot_description_semantic") == 0
+
+
 @pytest.fixture
 def spinning_top(tmp_path):
     """A tiny inertia about one axis and no limit of effort: a large one makes it diverge."""

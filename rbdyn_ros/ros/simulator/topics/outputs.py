@@ -133,8 +133,9 @@ class Outputs:
         self._clock_bytes = Prepared(marked, 0)
         self.describes = bool(source.text) and not source.received
         if self.describes:
-            self._description = node.create_publisher(String, "robot_description", LATCHED)
-            self._description.publish(String(data=source.text))
+            texts = {"robot_description": source.text}
+            texts["robot_description_semantic"] = source.semantics
+            self._descriptions = [_latched(node, *row) for row in texts.items() if row[1]]
         self._state_tick = Ticker(cadence.states)
         self._tf_tick = Ticker(cadence.transforms)
         self._clock_tick = Ticker(cadence.clock)
@@ -282,6 +283,13 @@ class Outputs:
             self._transforms.repeat(stamp, state)
         if self._clock is not None:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+
+def _latched(node: Node, topic: str, text: str) -> Any:
+    """Return the publisher of a text that late subscribers get too."""
+    publisher = node.create_publisher(String, topic, LATCHED)
+    publisher.publish(String(data=text))
+    return publisher
 
 
 _NO_NUMBERS: NDArray[np.float64] = np.empty(0)

@@ -24,7 +24,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.runtime.state import LoopState
-from rbdyn_ros.sensors.ray_specs import RADIATION, LidarSpec, RangeSpec
+from rbdyn_ros.sensors.ray_specs import RADIATION, LidarSpec, RangeSpec, is_planar
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.suite import Suite
 
@@ -114,11 +114,6 @@ def _cloud(spec: LidarSpec, scan: Scan) -> PointCloud2:
     message.data = array("B", cloud(spec, scan).tobytes())
     message.is_dense = bool(np.isfinite(scan.distance).all())
     return message
-
-
-def is_planar(spec: LidarSpec) -> bool:
-    """Return whether the rays of a lidar are in the plane of x and y, at equal angles."""
-    return spec.angles is None and spec.vertical.rays == 1 and spec.vertical.first == 0.0
 
 
 def cloud(spec: LidarSpec, scan: Scan) -> NDArray[np.void]:

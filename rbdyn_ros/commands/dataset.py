@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `rbdyn dataset`: recordings as a dataset of LeRobot."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    ROBOT_FILE,
+    USAGE,
+    add_import,
+    folder_path,
+    report_error,
+    run_imports,
+)
+from rbdyn_ros.commands.plot import RUN_FILE
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.recording.lerobot.episode import Episode
+
+MOST_FPS = 1000
+EPILOG = """\
+Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
+as the action, and the last picture of each colour camera. Of a joint without position commands the
+action is the measured position in the next frame.
+
+Examples:
+  rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick"
+  rbdyn dataset bag/ -o picks --fps 20 --task "pick" --robot arm.urdf
+
+Exit status: 0 if the dataset is written, 1 if a recording is refused, 2 if an argument or the
+folder is."""
+
+
+def add_dataset(commands: Commands) -> None:
+    """Add `dataset` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "dataset", help="write recordings as a dataset of LeRobot", epilog=EPILOG
+    )
+    command.add_argument(
+        "recordings", nargs="+", type=RUN_FILE, metavar="recording", help=".mcap or rosbag2 folder"
+    )
+    command.add_argument(
+        "-o", "--output", type=folder_path, required=True, metavar="DIR", help="new folder"
+    )
+    command.add_argument(
+        "--fps", type=int, required=True, metavar="N", help="frames per second, as the cameras"
+    )
+    command.add_argument("--task", required=True, metavar="TEXT", help="what the robot does")
+    command.add_argument(
+        "--robot", type=ROBOT_FILE, metavar="FILE", help="robot, if the recording has none"
+    )
+    command.add_argument("--name", help="name of the robot, if the recordings have several")
+    add_import(command)
+    command.set_defaults(run=_dataset)
+
+
+def _dataset(options: argparse.Namespace) -> int:
+    from rbdyn_ros.codegen.ros2_control.folder import check_empty
+    from rbdyn_ros.errors import ParameterError, RbdynError
+
+    run_imports(options.imports)
+    folder: Path = options.output
+    try:
+        _check_options(options)
+        check_empty(folder)
+    except ParameterError as error:
+        return report_error("dataset", error, USAGE)
+    try:
+        found = [_episode(path, options) for path in options.recordings]
+        _write(folder, found, options)
+    except RbdynError as error:
+        return report_error("dataset", error, REFUSED)
+    frames = sum(one.length for _, one in found)
+    print(f"wrote {folder}: {len(found)} episodes, {frames} frames at {options.fps} Hz")
+    return DONE
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raise ParameterError for a rate or a task that no dataset has."""
+    from rbdyn_ros.errors import not_allowed
+
+    if not 1 <= options.fps <= MOST_FPS:
+        raise not_allowed("--fps", options.fps, f"a whole number from 1 to {MOST_FPS}")
+    if not options.task.strip():
+        raise not_allowed("--task", options.task, "a text")
+
+
+def _episode(path: Path, options: argparse.Namespace) -> tuple[str, Episode]:
+    """Return the name of the robot and the frames of a recording; print its notes."""
+    from rbdyn_ros.recording.bags import existing
+    from rbdyn_ros.recording.lerobot.cameras import Cameras
+    from rbdyn_ros.recording.lerobot.episode import episode
+    from rbdyn_ros.recording.reader import read_run
+
+    run = read_run(path, options.robot, name=options.name)
+    found = episode(run, Cameras(existing(path)), options.fps)
+    for note in (*run.notes, *found.notes):
+        print(f"rbdyn dataset: {path}: {note}", file=sys.stderr)
+    return run.m.name, found
+
+
+def _write(
+    folder: Path, found: Sequence[tuple[str, Episode]], options: argparse.Namespace
+) -> None:
+    """Write the dataset beside the folder, then rename it, so that an error leaves nothing."""
+    from rbdyn_ros.loading.output import unwritable
+    from rbdyn_ros.recording.lerobot.dataset import write_dataset
+
+    beside = folder.parent / f".{secrets.token_hex(4)}"
+    try:
+        beside.mkdir()
+        episodes = [one for _, one in found]
+        write_dataset(beside, episodes, options.fps, options.task, found[0][0])
+        if folder.is_dir():
+            folder.rmdir()
+        beside.rename(folder)
+    except OSError as error:
+        raise unwritable(folder, error, "folder") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `rbdyn layout`: what RViz or Foxglove shows of a simulated robot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    FileOf,
+    add_robot,
+    opened_robot,
+    report_error,
+    run_imports,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import BinaryIO
+
+    from rbdyn_ros.commands.parser import Commands
+
+RVIZ, FOXGLOVE = ".rviz", ".json"
+EPILOG = """\
+The suffix of OUTPUT chooses the program: .rviz or .json (Foxglove and Lichtblick). The layout has
+the topics of rbdyn sim: the robot, its frames, joints, pushes and sensors.
+
+Examples:
+  rbdyn layout panda.urdf panda.rviz --sensors wrist.yaml
+  rbdyn layout panda.urdf panda.json --sensors wrist.yaml
+
+Exit status: 0 if the file was written, 1 if the robot or its sensors are refused, 2 if an argument
+or the output is."""
+
+
+def add_layout(commands: Commands) -> None:
+    """Add `layout` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "layout", help="write a layout of RViz or Foxglove", epilog=EPILOG
+    )
+    add_robot(command, more="")
+    command.add_argument(
+        "output", type=FileOf((RVIZ, FOXGLOVE)), metavar="OUTPUT", help="file to write"
+    )
+    command.add_argument(
+        "--sensors",
+        type=FileOf((".yaml", ".yml")),
+        metavar="SENSORS.yaml",
+        help="sensors of the simulator (default: those of the robot's file)",
+    )
+    command.add_argument(
+        "--namespace", default="", metavar="NAME", help="of the simulator (default: none)"
+    )
+    command.set_defaults(run=_layout)
+
+
+def _layout(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.loading.output import output_path, write_whole
+
+    run_imports(options.imports)
+    try:
+        target = output_path(options.output, "a layout", (RVIZ, FOXGLOVE))
+    except ParameterError as error:
+        return report_error("layout", error, USAGE)
+    try:
+        data = _text(options, target.suffix.lower()).encode()
+    except RbdynError as error:
+        return report_error("layout", error, REFUSED)
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    try:
+        write_whole(target, write)
+    except ParameterError as error:
+        return report_error("layout", error, USAGE)
+    print(f"wrote {target}")
+    return DONE
+
+
+def _text(options: argparse.Namespace, suffix: str) -> str:
+    """Return the layout.
+
+    Raises:
+        RbdynError: the robot or its sensors are refused.
+    """
+    from rbdyn_ros.loading.load import complete
+    from rbdyn_ros.ros.common.single_joints import SingleJoints
+    from rbdyn_ros.ros.layouts.foxglove import foxglove_layout
+    from rbdyn_ros.ros.layouts.rviz import rviz_layout
+    from rbdyn_ros.ros.layouts.topics import shown_topics
+    from rbdyn_ros.sensors.reader import read_sensors, sensors_of
+
+    found = opened_robot(options, options.robot)
+    m = complete(found.description, options.floating_base, not options.repair)
+    if options.sensors is not None:
+        specs = read_sensors(options.sensors, m, found.description)
+    else:
+        specs, _ = sensors_of(m, found.description)
+    topics = shown_topics(specs, options.namespace, options.floating_base)
+    if suffix == RVIZ:
+        return rviz_layout(topics, options.namespace)
+    return foxglove_layout(topics, SingleJoints.all(m).names)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `rbdyn moveit`: a configuration package of MoveIt 2 for a robot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    add_robot,
+    folder_path,
+    opened_robot,
+    report_error,
+    run_imports,
+)
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.description.parts.geometries import Contact
+    from rbdyn_ros.report.self_collision import CollisionSamples
+    from rbdyn_ros.ros.moveit.package import MoveItPackage
+
+EPILOG = """\
+The package has the groups arm and gripper, pairs of links that need no check, limits, the
+controllers of rbdyn_ros, and a launch file that starts a simulator, arm_controller, move_group and
+RViz. An SRDF beside the robot gives named states, and pairs of links that may overlap.
+
+Examples:
+  rbdyn moveit panda.urdf panda_moveit_config
+  rbdyn moveit ur.urdf.xacro ur5e_moveit_config --tip tool0 name:=ur ur_type:=ur5e
+  rbdyn moveit arm.urdf arm_moveit_config --gripper robotiq_2f_85
+
+Exit status: 0 if the package was written, 1 if the robot is refused, 2 if an argument or the
+folder is."""
+
+
+def add_moveit(commands: Commands) -> None:
+    """Add `moveit` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "moveit", help="write a configuration package of MoveIt 2", epilog=EPILOG
+    )
+    add_robot(command, more="")
+    command.add_argument(
+        "output", type=folder_path, metavar="PACKAGE", help="new folder, named as the package"
+    )
+    command.add_argument(
+        "--tip", default="", metavar="LINK", help="link at the end of the arm (default: the last)"
+    )
+    command.add_argument(
+        "--gripper",
+        default="",
+        metavar="NAME",
+        help="joint or preset of the gripper (default: the preset whose joint the robot has)",
+    )
+    command.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="number of random poses for pairs of links that never overlap (default: 10000)",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random poses (default: 0)"
+    )
+    command.set_defaults(run=_moveit)
+
+
+def _moveit(options: argparse.Namespace) -> int:
+    from rbdyn_ros.codegen.ros2_control.folder import check_empty, write_tree
+    from rbdyn_ros.codegen.ros2_control.package import package_name
+
+    run_imports(options.imports)
+    try:
+        _check_options(options)
+        name = package_name(options.output)
+        check_empty(options.output)
+    except ParameterError as error:
+        return report_error("moveit", error, USAGE)
+    try:
+        package = _package(options, name)
+        texts = package.files()
+    except RbdynError as error:
+        return report_error("moveit", error, REFUSED)
+    try:
+        write_tree(options.output, texts)
+    except ParameterError as error:
+        return report_error("moveit", error, USAGE)
+    print(f"wrote the package {name}: {len(texts)} files in {options.output}")
+    print("\n".join(_summary(package)))
+    return DONE
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raise ParameterError for an option of robots that a package does not use."""
+    for name in ("floating_base", "contact"):
+        if getattr(options, name):
+            option = f"--{name.replace('_', '-')}"
+            text = f"{option} has no effect: MoveIt plans for an arm fixed in the world"
+            raise ParameterError(Finding("useless-option", f"{text}; leave it out"))
+    if options.repair:
+        text = "--repair has no effect: MoveIt reads the file itself; rbdyn check --fix repairs it"
+        raise ParameterError(Finding("useless-option", text))
+
+
+def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
+    """Return the package.
+
+    Raises:
+        RbdynError: the robot is refused, or an option does not fit it.
+    """
+    from rbdyn_ros.control.arm.arm import check_arm
+    from rbdyn_ros.description.meshes.files import MeshFiles
+    from rbdyn_ros.loading.load import complete
+    from rbdyn_ros.ros.moveit.groups import groups_of
+    from rbdyn_ros.ros.moveit.package import MoveItPackage
+    from rbdyn_ros.ros.moveit.semantics import RobotSemantics
+
+    found = opened_robot(options, options.robot, _geometries())
+    if found.is_scene or not found.text:
+        text = "MoveIt reads a URDF; write one with rbdyn convert, and give that file"
+        raise ParameterError(Finding("no-urdf", text, "error", "robot", None, str(options.robot)))
+    m = complete(found.description)
+    check_arm(m)
+    groups = groups_of(m, found.description, options.tip, options.gripper)
+    pairs = [(one.first, one.second) for one in found.description.exclusions if one.links]
+    allowed = tuple((min(pair), max(pair)) for pair in pairs)
+    semantics = RobotSemantics(m, groups, _collisions(options), allowed)
+    path = found.path
+    assert path is not None
+    meshes = MeshFiles(path.parent, options.package_dir)
+    return MoveItPackage(name, found.text, meshes, semantics)
+
+
+def _geometries() -> Contact:
+    """Return the Contact for sampling: the geometries of links, without a floor."""
+    from rbdyn_ros.description.parts.geometries import Contact
+
+    return Contact(obstacles=(), self_collision=False)
+
+
+def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
+    """Return how often links overlap, whatever an SRDF says; None without geometries."""
+    from rbdyn_ros.loading.load import complete
+    from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
+
+    found = opened_robot(options, options.robot, _geometries(), srdf=False)
+    m = complete(found.description)
+    if not m.ngeomlink:
+        return None
+    samples = SAMPLES if options.samples is None else options.samples
+    return sample_collisions(m, found.description, samples, options.seed)
+
+
+def _summary(package: MoveItPackage) -> list[str]:
+    """Return what the package says of the robot."""
+    semantics = package.semantics
+    groups, hand = semantics.groups, semantics.groups.gripper
+    pairs = semantics.collisions
+    lines = [
+        f"  arm      {groups.base} to {groups.tip}, {len(groups.joints)} joints",
+        f"  gripper  {hand.joint if hand else 'none'}",
+        f"  states   {', '.join([*semantics.states(), *semantics.gripper_states()])}",
+    ]
+    if pairs is None:
+        return [*lines, "  no link has a collision geometry, so MoveIt checks no collisions"]
+    return [*lines, f"  {len(semantics.checked())} pairs of links may collide"]

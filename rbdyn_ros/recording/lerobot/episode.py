@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recording as an episode: frames at a constant rate, with states, actions and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.commanded import commanded_joints
+from rbdyn_ros.errors import ParameterError, listing, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.recording.bags import recording_error
+from rbdyn_ros.recording.collect import BACK
+from rbdyn_ros.recording.lerobot.cameras import Camera, Cameras
+from rbdyn_ros.recording.run import RecordedRun
+
+#: Frames of an episode from which something can be learnt.
+FEWEST = 2
+#: Tolerance of times for the rounding of seconds [s].
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Episode:
+    """Frames of a recording.
+
+    Attributes:
+        joints: their names (k).
+        state, action: positions (n, k) [rad or m].
+        cameras: reads the pictures.
+        shown: by topic of a camera, for each of its messages in how many frames it is seen.
+        notes: notes for the user.
+    """
+
+    joints: tuple[str, ...]
+    state: Array
+    action: Array
+    cameras: Cameras
+    shown: dict[str, NDArray[np.int64]]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Number of frames."""
+        return len(self.state)
+
+
+def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
+    """Return the frames of a run.
+
+    A frame has the last measured positions and the last picture of each camera at its time or
+    before it. The first frame is the first time at which there are all of them. The action of a
+    joint is its last commanded position; of a joint without such commands it is the measured
+    position in the next frame.
+
+    Args:
+        run: the motion.
+        cameras: of the same recording.
+        fps: frames per second.
+
+    Raises:
+        ParameterError: it is too short for two frames, or has no joint with one coordinate.
+    """
+    joints = tuple(run.m.jnt_names[k] for k in commanded_joints(run.m))
+    if not joints:
+        raise _error(run, "no-joints", f"{quote(run.m.name)} has no joint that can be commanded")
+    seen = {topic: _times(run, camera) for topic, camera in cameras.found.items()}
+    measured, positions = _measured(run, joints)
+    times = _frame_times(run, [measured, *seen.values()], fps)
+    state = positions[_last(measured, times)]
+    action = positions[_last(measured, times + 1.0 / fps)]
+    missing = _command(run, joints, times, action)
+    notes = [f"the action is the next measured position: {listing(missing)}"] if missing else []
+    shown = {}
+    for topic, stamps in seen.items():
+        chosen = _last(stamps, times)
+        counts = np.bincount(chosen, minlength=len(stamps)).astype(np.int64)
+        before = len(cameras.found[topic].stamps) - len(stamps)
+        shown[topic] = np.concatenate([np.zeros(before, np.int64), counts])
+        if repeated := int((np.diff(chosen) == 0).sum()):
+            notes.append(f"{quote(topic)} has no new picture in {repeated} of {len(times)} frames")
+    return Episode(joints, state, action, cameras, shown, tuple(notes))
+
+
+def _times(run: RecordedRun, camera: Camera) -> Array:
+    """Return when pictures were measured [s], as in RecordedRun, since time was last reset."""
+    stamps = np.array(camera.stamps, np.int64)
+    resets = np.flatnonzero(np.diff(stamps) < -BACK)
+    stamps = np.maximum.accumulate(stamps[resets[-1] + 1 :] if len(resets) else stamps)
+    return np.asarray(run.time[0] + (stamps - run.stamps[0]) / NANOSECONDS, np.float64)
+
+
+def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
+    """Return times (n,) and positions (n, k): encoder readings, or those of the simulation."""
+    series = run.measured
+    if series is None or not set(joints) <= set(series.names):
+        where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
+        return run.time, run.qpos[:, where]
+    rows = series.position[:, [series.names.index(name) for name in joints]]
+    known = np.isfinite(rows).all(axis=1)
+    return series.time[known], rows[known]
+
+
+def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
+    """Return the times of the frames [s], between the first and the last of all sources."""
+    first, last = max(x[0] for x in sources), min(x[-1] for x in sources)
+    count = int(np.floor((last - first + ROUNDING) * fps)) + 1
+    if count < FEWEST:
+        text = f"states and pictures share {max(last - first, 0.0):.3g} s, which is shorter than "
+        raise _error(run, "too-short", f"{text}two frames at {fps} Hz")
+    return np.asarray(first + np.arange(count) / fps, np.float64)
+
+
+def _last(times: Array, wanted: Array) -> NDArray[np.int64]:
+    """Return the index of the last time at or before each wanted one."""
+    found = np.searchsorted(times, wanted + ROUNDING, side="right") - 1
+    return np.maximum(found, 0).astype(np.int64)
+
+
+def _command(run: RecordedRun, joints: Sequence[str], times: Array, action: Array) -> list[str]:
+    """Write the last commanded positions into `action`; return the joints without any."""
+    missing = []
+    for k, name in enumerate(joints):
+        rows = [
+            (series.time, series.position[:, series.names.index(name)])
+            for series in run.commanded.values()
+            if name in series.names
+        ]
+        when = np.concatenate([row[0] for row in rows]) if rows else np.empty(0)
+        where = np.concatenate([row[1] for row in rows]) if rows else np.empty(0)
+        order = np.argsort(when, kind="stable")
+        order = order[np.isfinite(where[order])]
+        if not len(order):
+            missing.append(name)
+            continue
+        begun = times + ROUNDING >= when[order[0]]
+        action[begun, k] = where[order][_last(when[order], times[begun])]
+    return missing
+
+
+def _error(run: RecordedRun, code: str, text: str) -> ParameterError:
+    return recording_error(code, text, run.source)

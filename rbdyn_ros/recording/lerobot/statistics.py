@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The statistics with which LeRobot normalizes: extremes, mean, deviation and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.recording.lerobot.cameras import Picture
+
+QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+LEVELS = 256
+
+#: Statistics by name: lists of numbers, of pictures one for each channel as [[[x]], ...].
+Statistics = dict[str, Any]
+
+
+def statistics(rows: NDArray[Any]) -> Statistics:
+    """Return the statistics of each column of rows (n, k)."""
+    values = np.asarray(rows, np.float64)
+    found = {
+        "min": values.min(axis=0),
+        "max": values.max(axis=0),
+        "mean": values.mean(axis=0),
+        "std": values.std(axis=0),
+        **{name: np.quantile(values, q, axis=0) for name, q in QUANTILES.items()},
+    }
+    return {**{k: v.tolist() for k, v in found.items()}, "count": [len(values)]}
+
+
+class PictureStatistics:
+    """The statistics of the pictures of a camera.
+
+    Attributes:
+        histogram: (3, LEVELS) number of pixels with a level, by channel.
+        count: number of pictures.
+    """
+
+    def __init__(self) -> None:
+        self.histogram = np.zeros((3, LEVELS), np.int64)
+        self.count = 0
+
+    def add(self, picture: Picture, times: int = 1) -> None:
+        """Count a picture (height, width, 3) that is seen in several frames."""
+        for channel in range(3):
+            pixels = picture[:, :, channel].ravel()
+            self.histogram[channel] += times * np.bincount(pixels, minlength=LEVELS)
+        self.count += times
+
+    def merge(self, others: Sequence[PictureStatistics]) -> PictureStatistics:
+        """Return the statistics of these and other pictures."""
+        whole = PictureStatistics()
+        for part in (self, *others):
+            whole.histogram += part.histogram
+            whole.count += part.count
+        return whole
+
+    def values(self) -> Statistics:
+        """Return the statistics of levels from 0 to 1."""
+        levels = np.arange(LEVELS) / (LEVELS - 1)
+        rows = [_of_histogram(row, levels) for row in self.histogram]
+        names = rows[0]
+        found = {name: [[[row[name]]] for row in rows] for name in names}
+        return {**found, "count": [self.count]}
+
+
+def _of_histogram(counts: NDArray[np.int64], levels: NDArray[np.float64]) -> dict[str, float]:
+    total = counts.sum()
+    present = levels[counts > 0]
+    mean = float(counts @ levels / total)
+    below = np.cumsum(counts) / total
+    quantiles = {
+        name: float(levels[min(int(np.searchsorted(below, q)), LEVELS - 1)])
+        for name, q in QUANTILES.items()
+    }
+    deviation = float(np.sqrt(counts @ (levels - mean) ** 2 / total))
+    ends = {"min": float(present[0]), "max": float(present[-1])}
+    return {**ends, "mean": mean, "std": deviation, **quantiles}

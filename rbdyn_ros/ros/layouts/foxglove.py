@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A layout of Foxglove, and of Lichtblick, for one robot and its sensors.
+
+The file is the one that both applications import: the settings of each panel under a key of its
+type and a name, and the places of the panels as a tree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rbdyn_ros.ros.layouts.topics import (
+    CAMERA_INFO,
+    CLOUD,
+    DIAGNOSTICS,
+    IMAGE,
+    IMU,
+    JOINTS,
+    MARKERS,
+    RANGE,
+    SCAN,
+    STRING,
+    WRENCH,
+    ShownTopic,
+)
+
+#: Topics that the 3D panel draws.
+DRAWN = (CLOUD, SCAN, MARKERS)
+#: Numbers that are plotted, by the type of the messages: paths in a message, each with its label.
+PLOTTED = {
+    WRENCH: {f"wrench.force.{axis}": f"force {axis}" for axis in "xyz"},
+    IMU: {f"linear_acceleration.{axis}": f"acceleration {axis}" for axis in "xyz"},
+    RANGE: {"range": "range"},
+}
+#: Keys of a panel's title in Foxglove and Lichtblick.
+TITLES = ("foxglovePanelTitle", "lichtblickPanelTitle")
+#: Share of the width for the 3D panel [%].
+WIDTH = 60
+
+
+def foxglove_layout(
+    topics: Sequence[ShownTopic], joints: Sequence[str], world: str = "world"
+) -> str:
+    """Return a layout of Foxglove.
+
+    Args:
+        topics: of the robot.
+        joints: names in the order of joint_states.
+        world: frame in which everything is drawn.
+    """
+    beside = [panel for topic in topics for panel in _panels(topic, topics, joints)]
+    panels = {"3D!robot": _three_d(topics, world), **dict(beside)}
+    layout = {
+        "configById": panels,
+        "globalVariables": {},
+        "userNodes": {},
+        "playbackConfig": {"speed": 1},
+        "layout": {
+            "direction": "row",
+            "first": "3D!robot",
+            "second": _column([name for name, _ in beside]),
+            "splitPercentage": WIDTH,
+        },
+    }
+    return json.dumps(layout, indent=1) + "\n"
+
+
+def _three_d(topics: Sequence[ShownTopic], world: str) -> dict[str, Any]:
+    robot = next(topic.name for topic in topics if topic.type == STRING)
+    layers = {
+        "grid": {"layerId": "foxglove.Grid", "instanceId": "grid", "label": "Grid"},
+        "robot": {
+            "layerId": "foxglove.Urdf",
+            "instanceId": "robot",
+            "label": "Robot",
+            "sourceType": "topic",
+            "topic": robot,
+            "displayMode": "auto",
+            "framePrefix": "",
+        },
+    }
+    return {
+        "followTf": world,
+        "followMode": "follow-none",
+        "layers": {name: {"visible": True, **layer} for name, layer in layers.items()},
+        "topics": {topic.name: {"visible": True} for topic in topics if topic.type in DRAWN},
+    }
+
+
+def _panels(
+    topic: ShownTopic, topics: Sequence[ShownTopic], joints: Sequence[str]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the panels beside the 3D panel that show a topic."""
+    if topic.type == JOINTS:
+        return [_joint_plot(topic, joints, kind) for kind in ("position", "effort")]
+    if topic.type in PLOTTED:
+        paths = PLOTTED[topic.type].items()
+        return [_plot(topic.title, {f"{topic.name}.{path}": label for path, label in paths})]
+    if topic.type == IMAGE:
+        return [(f"Image!{topic.title}", {"imageMode": _picture(topic, topics)})]
+    if topic.type == DIAGNOSTICS:
+        shown = {"topicToRender": topic.name, "minLevel": 0, "pinnedIds": []}
+        return [("DiagnosticSummary!all", {**shown, "hardwareIdFilter": "", "sortByLevel": True})]
+    return []
+
+
+def _picture(topic: ShownTopic, topics: Sequence[ShownTopic]) -> dict[str, Any]:
+    lens = next(x for x in topics if x.type == CAMERA_INFO and x.title == topic.title)
+    return {"imageTopic": topic.name, "calibrationTopic": lens.name}
+
+
+def _joint_plot(topic: ShownTopic, joints: Sequence[str], kind: str) -> tuple[str, dict[str, Any]]:
+    series = {f"{topic.name}.{kind}[{k}]": joint for k, joint in enumerate(joints)}
+    return _plot(f"joint {kind}", series)
+
+
+def _plot(title: str, series: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return a plot of numbers, given by their paths, each with its label."""
+    paths = [
+        {"value": path, "label": label, "enabled": True, "timestampMethod": "receiveTime"}
+        for path, label in series.items()
+    ]
+    shown = {"showLegend": True, "legendDisplay": "floating", "showPlotValuesInLegend": False}
+    axes = {"showXAxisLabels": True, "showYAxisLabels": True, "xAxisVal": "timestamp"}
+    settings = {"isSynced": True, "sidebarDimension": 240, **dict.fromkeys(TITLES, title)}
+    return f"Plot!{title.replace(' ', '_')}", {"paths": paths, **shown, **axes, **settings}
+
+
+def _column(names: Sequence[str]) -> str | dict[str, Any]:
+    """Return the places of panels below each other, all of the same height."""
+    first, *others = names
+    if not others:
+        return first
+    share = 100 / len(names)
+    return {
+        "direction": "column",
+        "first": first,
+        "second": _column(others),
+        "splitPercentage": share,
+    }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration of RViz for one robot and its sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rbdyn_ros.ros.layouts.topics import CLOUD, IMAGE, ODOMETRY, RANGE, SCAN, WRENCH, ShownTopic
+from rbdyn_ros.ros.simulator.rviz_config import rviz_config
+from rbdyn_ros.share import share_dir
+
+#: The displays of RViz by the type of the messages; robot and markers are in config/sim.rviz.
+DISPLAYS = {
+    CLOUD: "PointCloud2",
+    IMAGE: "Image",
+    ODOMETRY: "Odometry",
+    RANGE: "Range",
+    SCAN: "LaserScan",
+    WRENCH: "Wrench",
+}
+#: Best effort: a late reading is of no use.
+QOS = {
+    "Depth": 5,
+    "History Policy": "Keep Last",
+    "Reliability Policy": "Best Effort",
+    "Durability Policy": "Volatile",
+}
+#: Size of points [m], length of arrows [m/N, m/(N m)], and number of arrows that are kept.
+LOOKS: dict[str, dict[str, Any]] = {
+    CLOUD: {"Size (m)": 0.01},
+    SCAN: {"Size (m)": 0.02},
+    WRENCH: {"Force Arrow Scale": 0.005, "Torque Arrow Scale": 0.05},
+    ODOMETRY: {"Keep": 1},
+}
+
+
+def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", world: str = "world") -> str:
+    """Return a configuration of RViz.
+
+    Args:
+        topics: of the robot.
+        namespace: of the simulator.
+        world: frame in which everything is drawn.
+    """
+    template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
+    displays = [_display(topic) for topic in topics if topic.type in DISPLAYS]
+    return rviz_config(template, [(namespace, "")], world, displays)
+
+
+def _display(topic: ShownTopic) -> dict[str, Any]:
+    return {
+        "Class": f"rviz_default_plugins/{DISPLAYS[topic.type]}",
+        "Name": topic.title,
+        "Enabled": True,
+        "Value": True,
+        "Topic": {"Value": topic.name, **QOS},
+        **LOOKS.get(topic.type, {}),
+    }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of a simulated robot that a layout shows, each with its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec, is_planar
+from rbdyn_ros.sensors.specs import ImuSpec, Spec
+
+#: Types of the messages.
+STRING, MARKERS = "std_msgs/msg/String", "visualization_msgs/msg/MarkerArray"
+JOINTS, DIAGNOSTICS = "sensor_msgs/msg/JointState", "diagnostic_msgs/msg/DiagnosticArray"
+ODOMETRY, WRENCH = "nav_msgs/msg/Odometry", "geometry_msgs/msg/WrenchStamped"
+IMU, IMAGE = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Image"
+CAMERA_INFO, RANGE = "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/Range"
+SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTopic:
+    """A topic in a layout.
+
+    Attributes:
+        name: full name.
+        type: of its messages.
+        title: what it shows.
+    """
+
+    name: str
+    type: str
+    title: str
+
+
+def shown_topics(
+    specs: Sequence[Spec], namespace: str = "", floating_base: bool = False
+) -> tuple[ShownTopic, ...]:
+    """Return the topics of a simulator that layouts show, in the order of the panels.
+
+    Args:
+        specs: sensors of the robot.
+        namespace: of the node, as /left; empty: none.
+        floating_base: whether the base moves freely.
+    """
+    rows = [
+        ("robot_description", STRING, "robot"),
+        ("joint_states", JOINTS, "joints"),
+        ("simulator/wrench_markers", MARKERS, "wrenches"),
+        *([("odom", ODOMETRY, "odom")] if floating_base else []),
+        *(row for spec in specs for row in _rows(spec)),
+    ]
+    root = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+    topics = (ShownTopic(f"{root}/{name}", kind, title) for name, kind, title in rows)
+    return (*topics, ShownTopic("/diagnostics", DIAGNOSTICS, "diagnostics"))
+
+
+def _rows(spec: Spec) -> Iterator[tuple[str, str, str]]:
+    """Yield the topics of a sensor."""
+    name = spec.name
+    if isinstance(spec, LidarSpec):
+        kind = ("scan", SCAN) if is_planar(spec) else ("points", CLOUD)
+        yield f"{name}/{kind[0]}", kind[1], name
+    elif isinstance(spec, RangeSpec):
+        yield f"{name}/range", RANGE, name
+    elif isinstance(spec, DepthSpec | ColorSpec):
+        yield f"{name}/image_raw", IMAGE, name
+        yield f"{name}/camera_info", CAMERA_INFO, name
+    elif isinstance(spec, ImuSpec):
+        yield f"{name}/data{'' if spec.orientation else '_raw'}", IMU, name
+    else:
+        yield f"{name}/wrench", WRENCH, name

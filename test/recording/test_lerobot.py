@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rbdyn dataset`: recordings whose times, positions and pictures are known, read back."""
+
+import json
+
+import numpy as np
+import pytest
+from support.commands import run
+
+pytest.importorskip("mcap_ros2", reason="mcap-ros2-support is not installed")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("av", reason="av is not installed")
+
+import av
+from mcap_ros2.writer import Writer
+from pyarrow import parquet
+
+from rbdyn_ros.recording.lerobot.statistics import PictureStatistics, statistics
+from rbdyn_ros.recording.schemas import Schemas
+
+BODY = (
+    '<inertial><mass value="1"/>'
+    '<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+JOINT = (
+    '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 1 0"/>'
+    '<limit lower="-9" upper="9" effort="10" velocity="9"/></joint>'
+)
+ROBOT = (
+    '<robot name="two"><link name="base">{0}</link><link name="one">{0}</link>'
+    '<link name="tip">{0}</link>{1}{2}</robot>'
+).format(BODY, JOINT.format("a", "base", "one"), JOINT.format("b", "one", "tip"))
+START, MS = 1_700_000_000_000_000_000, 1_000_000
+HEIGHT, WIDTH = 24, 32
+#: Levels of H.264 at this quality differ from the original by less.
+LEVELS = 3.0
+FPS, TASK = 20, "push the box"
+
+
+def position(t):
+    """Return the positions of the joints at a time [s]."""
+    return np.array([0.1 * t, np.sin(3.0 * t)])
+
+
+def level(k):
+    """Return the grey level of picture k."""
+    return 20 + (7 * k) % 200
+
+
+def picture(k, height=HEIGHT, width=WIDTH):
+    """Return picture k: grey, with a red upper left quarter."""
+    pixels = np.full((height, width, 3), level(k), np.uint8)
+    pixels[: height // 2, : width // 2] = [200, 10, 10]
+    return pixels
+
+
+class Bag:
+    """Writes a recording as ros2 bag would."""
+
+    def __init__(self, path):
+        self.file = path.open("wb")
+        self.writer, self.texts, self.known = Writer(self.file), Schemas(), {}
+
+    def put(self, topic, kind, ns, **fields):
+        if kind not in self.known:
+            self.known[kind] = self.writer.register_msgdef(kind, self.texts.text(kind))
+        self.writer.write_message(topic, self.known[kind], fields, ns, ns)
+
+    def close(self):
+        self.writer.finish()
+        self.file.close()
+
+
+def header(ns):
+    return {"stamp": {"sec": ns // 10**9, "nanosec": ns % 10**9}, "frame_id": ""}
+
+
+def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
+    """Write a recording; after `times` > 1 runs, each of which begins at the same time."""
+    bag = Bag(path)
+    bag.put("/robot_description", "std_msgs/msg/String", START, data=urdf)
+    for _ in range(times):
+        put_run(bag, seconds, **more)
+    bag.close()
+    return path
+
+
+def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0):
+    """Write states at 100 Hz, commands of joint a at 50 Hz, and pictures at 20 Hz."""
+    for ms in range(0, round(1000 * seconds) + 1, 10):
+        ns = START + ms * MS
+        q = position(ms / 1000).tolist()
+        state = {"name": list(names), "position": q, "velocity": [], "effort": []}
+        bag.put("/joint_states", "sensor_msgs/msg/JointState", ns, header=header(ns), **state)
+        if ms % 20 == 0:
+            command = {"name": ["a"], "position": [1.0 + ms], "velocity": [], "effort": []}
+            kind = "sensor_msgs/msg/JointState"
+            bag.put("/joint_commands", kind, ns, header=header(ns), **command)
+        if ms % 50 == 0 and ms >= late:
+            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # blue first
+            data = data[lost:]
+            image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
+            stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
+            bag.put("/wrist/image_raw", "sensor_msgs/msg/Image", ns + 3 * MS, **image, **stamp)
+
+
+def export(folder, *recordings, fps=FPS, task=TASK):
+    return run("dataset", *recordings, "-o", folder, "--fps", fps, "--task", task)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """Return a dataset of two episodes, the second one with a camera that starts late."""
+    folder = tmp_path_factory.mktemp("lerobot")
+    first = record(folder / "first.mcap")
+    second = record(folder / "second.mcap", 0.5, late=100)
+    done = export(folder / "set", first, second)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"wrote {folder / 'set'}: 2 episodes, 30 frames at 20 Hz\n"
+    assert "the action is the next measured position: 'b'" in done.stderr
+    return folder / "set"
+
+
+def rows(folder):
+    return parquet.read_table(folder / "data/chunk-000/file-000.parquet").to_pydict()
+
+
+#: Times of the frames in the recordings [s], and the number of their first picture.
+TIMES = np.concatenate([np.arange(21) / FPS, 0.1 + np.arange(9) / FPS])[:30]
+EPISODES = [0] * 21 + [1] * 9
+
+
+def test_states_and_actions_are_those_of_the_frame(dataset):
+    found = rows(dataset)
+    state, action = np.array(found["observation.state"]), np.array(found["action"])
+    expected = np.array([position(t) for t in TIMES])
+    np.testing.assert_allclose(state, expected, atol=1e-6)  # single precision
+    # commands come every 20 ms: the last one before the frame
+    held = [1.0 + np.floor(1000 * t / 20 + 1e-6) * 20 for t in TIMES]
+    np.testing.assert_allclose(action[:, 0], held, atol=1e-3)
+    ends = [1.0] * 21 + [0.5] * 9
+    after = [position(min(t + 1 / FPS, end))[1] for t, end in zip(TIMES, ends, strict=True)]
+    np.testing.assert_allclose(action[:, 1], after, atol=1e-6)
+
+
+def test_the_frames_are_numbered(dataset):
+    found = rows(dataset)
+    inside = [*range(21), *range(9)]
+    assert found["frame_index"] == inside
+    assert found["episode_index"] == EPISODES
+    assert found["index"] == list(range(30))
+    assert found["task_index"] == [0] * 30
+    np.testing.assert_allclose(found["timestamp"], np.array(inside) / FPS, rtol=1e-6)
+
+
+def decoded(folder, k):
+    path = folder / f"videos/observation.images.wrist/chunk-000/file-{k:03d}.mp4"
+    with av.open(str(path)) as file:
+        return [(float(x.time), x.to_ndarray(format="rgb24")) for x in file.decode(video=0)]
+
+
+@pytest.mark.parametrize(("k", "count", "first"), [(0, 21, 0), (1, 9, 2)])
+def test_pictures_are_in_step_with_the_states(dataset, k, count, first):
+    frames = decoded(dataset, k)
+    assert len(frames) == count
+    for n, (time, pixels) in enumerate(frames):
+        assert time == pytest.approx(n / FPS, abs=1e-6)
+        expected = picture(first + n).astype(float)
+        inner = np.s_[HEIGHT // 2 + 4 :, WIDTH // 2 + 4 :]  # away from edges
+        np.testing.assert_allclose(pixels[inner], expected[inner], atol=LEVELS)
+        assert pixels[4, 4, 0] > pixels[4, 4, 2] + 100  # red, not blue
+
+
+def test_the_info_describes_the_features(dataset):
+    info = json.loads((dataset / "meta/info.json").read_text())
+    assert (info["codebase_version"], info["robot_type"], info["fps"]) == ("v3.0", "two", FPS)
+    assert (info["total_episodes"], info["total_frames"]) == (2, 30)
+    features = info["features"]
+    assert features["action"] == features["observation.state"]
+    assert features["action"]["names"] == ["a.pos", "b.pos"]
+    assert features["observation.images.wrist"]["shape"] == [HEIGHT, WIDTH, 3]
+
+
+def test_statistics_are_those_of_numpy(dataset):
+    stats = json.loads((dataset / "meta/stats.json").read_text())
+    state = np.array(rows(dataset)["observation.state"])
+    for name in ("min", "max", "mean", "std"):
+        ours = stats["observation.state"][name]
+        np.testing.assert_allclose(ours, getattr(np, name)(state, axis=0), rtol=1e-6, atol=1e-9)
+    pictures = np.stack([picture(k) for k in [*range(21), *range(2, 11)]]) / 255.0
+    channels = stats["observation.images.wrist"]
+    for name in ("min", "max", "mean", "std"):
+        expected = getattr(np, name)(pictures, axis=(0, 1, 2)).reshape(3, 1, 1)
+        np.testing.assert_allclose(channels[name], expected, rtol=1e-9)
+    assert channels["count"] == [30]
+
+
+def test_quantiles_of_pictures_are_levels():
+    found = PictureStatistics()
+    pixels = np.repeat(np.arange(100, dtype=np.uint8), 3).reshape(10, 10, 3)
+    found.add(pixels, 2)
+    assert found.values()["q50"][0][0][0] == pytest.approx(49 / 255)
+    assert found.values()["count"] == [2]
+    assert statistics(np.arange(101.0)[:, None])["q90"] == [90.0]
+
+
+def test_lerobot_reads_the_dataset(dataset):
+    """The oracle: LeRobot's own reader."""
+    pytest.importorskip("lerobot", reason="lerobot is not installed")
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    found = LeRobotDataset("local/two", root=dataset, video_backend="pyav")
+    assert (found.num_episodes, found.num_frames, found.fps) == (2, 30, FPS)
+    assert found.meta.robot_type == "two"
+    for n in (0, 7, 20, 21, 29):
+        item = found[n]
+        np.testing.assert_allclose(item["observation.state"], position(TIMES[n]), atol=1e-6)
+        assert item["task"] == TASK
+        assert item["episode_index"] == EPISODES[n]
+        pixels = item["observation.images.wrist"].numpy()
+        assert pixels.shape == (3, HEIGHT, WIDTH)
+        k = round(TIMES[n] * FPS)
+        assert 255 * pixels[:, -4, -4].mean() == pytest.approx(level(k), abs=LEVELS)
+    window = {"action": [0.0, 1 / FPS]}
+    pair = LeRobotDataset("local/two", root=dataset, delta_timestamps=window)[3]["action"]
+    np.testing.assert_allclose(pair[:, 0], [1.0 + 140, 1.0 + 200], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("fps", "task", "text"), [(0, TASK, "--fps"), (1001, TASK, "--fps"), (20, " ", "--task")]
+)
+def test_arguments_are_refused(tmp_path, fps, task, text):
+    done = export(tmp_path / "set", tmp_path / "none.mcap", fps=fps, task=task)
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+def test_other_recordings_are_refused_and_nothing_is_left(tmp_path):
+    good = record(tmp_path / "good.mcap")
+    other = record(tmp_path / "other.mcap", urdf=ROBOT.replace('"a"', '"c"'), names=("c", "b"))
+    odd = record(tmp_path / "odd.mcap", size=(HEIGHT, 33))
+    large = record(tmp_path / "large.mcap", size=(HEIGHT, 64))
+    short = record(tmp_path / "short.mcap", 0.02)
+    broken = record(tmp_path / "broken.mcap", lost=1)
+    for recordings, text in {
+        (good, other): "recording 2 has the joints 'c', 'b', the first 'a', 'b'",
+        (odd,): "is 33 x 24; both numbers must be even",
+        (broken,): "a message of '/wrist/image_raw' is not a valid sensor_msgs/msg/Image",
+        (good, large): "recording 2 has the cameras 'wrist of 64 x 24'",
+        (short,): "which is shorter than two frames at 20 Hz",
+        (good, tmp_path / "missing.mcap"): "there is no such file or folder",
+    }.items():
+        done = export(tmp_path / "set", *recordings)
+        assert done.returncode == 1
+        assert text in done.stderr
+    assert not [path for path in tmp_path.iterdir() if path.suffix != ".mcap"]
+
+
+def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
+    path = record(tmp_path / "reset.mcap", times=2)
+    done = export(tmp_path / "set", path)
+    assert "1 episodes, 21 frames" in done.stdout
+    assert rows(tmp_path / "set")["observation.state"] == rows(dataset)["observation.state"][:21]
+    levels = [pixels.mean() for _, pixels in decoded(tmp_path / "set", 0)]
+    np.testing.assert_allclose(levels, [x.mean() for _, x in decoded(dataset, 0)], atol=LEVELS)
+
+
+def test_a_recording_without_a_camera_has_no_video(tmp_path):
+    path = record(tmp_path / "blind.mcap", late=10_000)
+    assert export(tmp_path / "set", path, fps=50).returncode == 0
+    info = json.loads((tmp_path / "set/meta/info.json").read_text())
+    assert info["video_path"] is None
+    assert info["total_frames"] == 51
+    assert not (tmp_path / "set/videos").exists()
+
+
+def test_without_the_libraries(tmp_path, monkeypatch):
+    path = record(tmp_path / "good.mcap", 0.2)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = export(tmp_path / "set", path)
+    assert done.returncode == 1
+    assert 'pip install "rbdyn_ros[lerobot]"' in done.stderr
+    assert not (tmp_path / "set").exists()
+
+
+def test_an_existing_dataset_is_kept(tmp_path):
+    path = record(tmp_path / "good.mcap", 0.2)
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "mine").touch()
+    assert export(tmp_path / "set", path).returncode == 2
+    assert [x.name for x in (tmp_path / "set").iterdir()] == ["mine"]

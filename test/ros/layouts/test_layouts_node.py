@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rbdyn layout`: a simulator publishes every topic in the files, with the type that they name."""
+
+import json
+
+import pytest
+import yaml
+from support.commands import run
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from sensor_msgs.msg import JointState
+
+import rbdyn_ros as rb
+from rbdyn_ros.description import robot_files
+from rbdyn_ros.ros.layouts.topics import shown_topics
+from rbdyn_ros.sensors.reader import read_sensors
+from rbdyn_ros.share import bundled_robot
+
+BODY = (
+    '<inertial><mass value="1"/>'
+    '<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
+    '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+)
+ROBOT = f"""<robot name="mast"><link name="base">{BODY}</link><link name="laser">{BODY}</link>
+<joint name="turn" type="revolute"><parent link="base"/><child link="laser"/>
+<origin xyz="0 0 0.5"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="10" velocity="2"/></joint></robot>"""
+RAYS = "link: laser, rate: 10, near: 0.1, far: 10"
+FAN = f"{{type: lidar, {RAYS}, horizontal: {{from: -3, to: 3, rays: 9}}"
+SENSORS = f"""rbdyn_sensors: 1
+sensors:
+  flat: {FAN}}}
+  round: {FAN}, vertical: {{from: -0.2, to: 0.2, rays: 3}}}}
+  bumper: {{type: range, {RAYS}, field_of_view: 0.2}}
+  eye: {{type: depth, {RAYS}, width: 8, height: 6, field_of_view: 1}}
+  imu: {{type: imu, link: laser}}
+  gyro: {{type: imu, link: laser, orientation: false}}
+  wrist: {{type: force_torque, joint: turn}}
+  skin: {{type: contact, link: laser}}
+"""
+#: Display classes and the types of their messages, from plugins_description.xml of
+#: rviz_default_plugins and the displays of TF and RobotModel.
+RVIZ = {
+    "Image": "sensor_msgs/msg/Image",
+    "LaserScan": "sensor_msgs/msg/LaserScan",
+    "MarkerArray": "visualization_msgs/msg/MarkerArray",
+    "Odometry": "nav_msgs/msg/Odometry",
+    "PointCloud2": "sensor_msgs/msg/PointCloud2",
+    "Range": "sensor_msgs/msg/Range",
+    "RobotModel": "std_msgs/msg/String",
+    "Wrench": "geometry_msgs/msg/WrenchStamped",
+}
+PANELS = {"3D", "DiagnosticSummary", "Image", "Plot"}
+
+
+@pytest.fixture(scope="module")
+def mast(tmp_path_factory):
+    """Return the files of a robot with all sensors."""
+    folder = tmp_path_factory.mktemp("mast")
+    robot, sensors = folder / "mast.urdf", folder / "sensors.yaml"
+    robot.write_text(ROBOT)
+    sensors.write_text(SENSORS)
+    return robot, sensors
+
+
+@pytest.fixture(params=["", "left"])
+def written(request, mast, tmp_path):
+    """Return the layouts of RViz and Foxglove, and the namespace."""
+    robot, sensors = mast
+    for name in ("mast.rviz", "mast.json"):
+        words = ["layout", robot, tmp_path / name, "--sensors", sensors]
+        done = run(*words, "--namespace", request.param, "--floating-base")
+        assert (done.returncode, done.stderr) == (0, "")
+    rviz = yaml.safe_load((tmp_path / "mast.rviz").read_text())
+    return rviz, json.loads((tmp_path / "mast.json").read_text()), request.param
+
+
+def rviz_topics(rviz):
+    """Return the topics of the displays, each with the type that its display takes."""
+    found = {}
+    for display in rviz["Visualization Manager"]["Displays"]:
+        kind = display["Class"].removeprefix("rviz_default_plugins/")
+        topic = display.get("Topic") or display.get("Description Topic")
+        if topic is not None:
+            found[topic["Value"]] = RVIZ[kind]
+    return found
+
+
+def foxglove_topics(layout):
+    """Return the topics of all panels, without types."""
+    found = set()
+    for key, panel in layout["configById"].items():
+        assert key.split("!")[0] in PANELS
+        found |= {path["value"].split(".")[0] for path in panel.get("paths", ())}
+        found |= set(panel.get("imageMode", {}).values()) | set(panel.get("topics", ()))
+        found |= {x["topic"] for x in panel.get("layers", {}).values() if "topic" in x}
+        found |= {panel["topicToRender"]} if "topicToRender" in panel else set()
+    return found
+
+
+def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
+    rviz, foxglove, namespace = written
+    robot, sensors = mast
+    specs = read_sensors(sensors, rb.load_urdf(robot), robot_files.read(robot))
+    expected = {x.name: x.type for x in shown_topics(specs, namespace, floating_base=True)}
+    given = ["-p", f"sensors:={sensors}", "-p", "contact:=true", "-p", "floating_base:=true"]
+    moved = ["-r", f"__ns:=/{namespace}"] if namespace else []
+    simulate(robot, "--ros-args", *given, *moved)
+
+    def published():
+        return dict(peer.node.get_topic_names_and_types())
+
+    peer.until(lambda: expected.keys() <= published().keys())
+    kinds = published()
+    assert {name: kinds[name] for name in expected} == {n: [k] for n, k in expected.items()}
+    # every topic of the files is one of them
+    assert rviz_topics(rviz).items() <= expected.items()
+    assert foxglove_topics(foxglove) <= expected.keys()
+    # and no sensor is left out of a file
+    drawn = rviz_topics(rviz).keys() | foxglove_topics(foxglove)
+    assert drawn == expected.keys()
+    root = f"/{namespace}" if namespace else ""
+    names = list(peer.hear(JointState, f"{root}/joint_states")[0].name)
+    paths = foxglove["configById"]["Plot!joint_position"]["paths"]
+    assert [path["label"] for path in paths] == names
+    assert [path["value"] for path in paths] == [
+        f"{root}/joint_states.position[{k}]" for k in range(len(names))
+    ]
+
+
+def test_rviz_gets_messages_of_the_publishers(written):
+    rviz, _, _ = written
+    for display in rviz["Visualization Manager"]["Displays"]:
+        if description := display.get("Description Topic"):
+            assert description["Durability Policy"] == "Transient Local"
+        if topic := display.get("Topic"):
+            assert topic["Durability Policy"] == "Volatile"  # others have no history to wait for
+    assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
+
+
+def test_every_panel_has_one_place(written):
+    _, layout, _ = written
+
+    def names(tree):
+        if isinstance(tree, str):
+            return [tree]
+        assert tree["direction"] in ("row", "column")
+        assert 0 < tree["splitPercentage"] < 100
+        return [*names(tree["first"]), *names(tree["second"])]
+
+    assert sorted(names(layout["layout"])) == sorted(layout["configById"])
+    assert set(layout) >= {"configById", "globalVariables", "userNodes", "playbackConfig"}
+
+
+def test_a_robot_without_sensors_has_a_layout(tmp_path):
+    done = run("layout", bundled_robot("pendulum"), tmp_path / "p.json")
+    assert done.returncode == 0
+    layout = json.loads((tmp_path / "p.json").read_text())
+    assert set(layout["configById"]) == {
+        "3D!robot",
+        "Plot!joint_position",
+        "Plot!joint_effort",
+        "DiagnosticSummary!all",
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "sensors", "status", "text"),
+    [
+        ("p.xml", "", 2, ".rviz"),
+        ("missing/p.rviz", "", 2, "missing"),
+        ("p.rviz", "rbdyn_sensors: 1\nsensors: {s: {type: imu, link: leg}}", 1, "'leg'"),
+    ],
+)
+def test_refusals_write_nothing(tmp_path, output, sensors, status, text):
+    words = ["layout", bundled_robot("pendulum"), tmp_path / output]
+    if sensors:
+        (tmp_path / "sensors.yaml").write_text(sensors)
+        words += ["--sensors", tmp_path / "sensors.yaml"]
+    done = run(*words)
+    assert done.returncode == status
+    assert text in done.stderr
+    assert not (tmp_path / output).exists()
