@@ -79,6 +79,7 @@ TEST = [
     *CAMERA,
     *BOX_TEST,
     *POLICY,
+    *LEROBOT,
     "onnx>=1.15",  # writes networks
     *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
