@@ -32,6 +32,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
+from rbdyn_ros.description.scene_files.arm_scene import ArmScene, read_arm_scene
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
@@ -41,7 +42,6 @@ from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.gripper import ArmGripper
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
-from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
