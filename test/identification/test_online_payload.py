@@ -108,6 +108,18 @@ def test_an_arm_that_adds_its_own_gravity():
     assert found.friction_scale == pytest.approx(1.5, abs=0.01)
 
 
+def test_efforts_that_come_late():
+    """Late efforts look like friction of the accelerations; the delay is an unknown, too."""
+    m, friction = arm()
+    times, rows = states(LOAD, 1.5, 8.0, 2)
+    late = 5
+    rows[late:, 2] = rows[:-late, 2].copy()
+    found = estimates(times[late:], rows[late:], m, friction)[-1]
+    away = np.abs(found.values - parameters(LOAD, 1.5)) / found.std
+    assert (away < 3.0).all()
+    assert abs(found.friction_scale - 1.5) < 0.01
+
+
 def test_blocks_follow_each_other_without_gaps():
     collected = StateBlocks(["a"], np.array([1]), 2)
     got = []
