@@ -2,9 +2,10 @@
 """Estimate a payload and a scale of the friction while an arm runs.
 
 The law is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
-folded into triangular factors, so old samples need no memory ("recursive least squares"). Joints
-that stand still differ: friction then holds any part of the load, so all samples of a rest
-together are one equation, as uncertain as the dry friction is large.
+folded into triangular factors, so old samples need no memory ("recursive least squares").
+
+A joint at rest differs: its friction holds any part of the load. So all samples of a rest together
+are one equation, whose standard deviation is the dry friction.
 """
 
 from __future__ import annotations
