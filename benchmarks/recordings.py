@@ -8,7 +8,8 @@ FOLDER has clones of these repositories; what is missing is skipped:
     https://github.com/unisa-acg/inverse-dynamics-solver        UR10, Panda
     https://github.com/marcocognetti/FrankaEmikaPandaDynModel   Panda
     https://github.com/shamilmamedov/dynamic_calibration        UR10e, with and without a load
-    https://github.com/kjyv/FloBaRoID                           KUKA LWR4 (git lfs pull)
+    https://github.com/kjyv/FloBaRoID                           KUKA LWR4 (git lfs pull, or
+                                       git checkout 4e2e5a2 -- data/KUKA/HW, before Git LFS)
 
 Each arm is identified from one recording, or its first three quarters, and validated with another
 one, or the last quarter.

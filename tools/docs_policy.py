@@ -193,11 +193,13 @@ ARM = _services(
         "tracking",
         "admittance",
         "set_payload",
+        "estimate_payload",
     ),
     ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
 CONTROLLED = (
     *_of("arm_controller", ("efforts", "positions", "status", *EXTERNAL, "transition_event")),
+    *_of("arm_controller", ("payload_estimate", "payload_covariance")),
     *ARM_COMMANDS,
 )
 TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))

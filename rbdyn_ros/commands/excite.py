@@ -20,6 +20,7 @@ from rbdyn_ros.commands.common import (
     check_writable,
     loaded_robot,
     mounted_robot,
+    opened_robot,
     report_error,
     run_imports,
 )
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.motion.paths import Path as Motion
     from rbdyn_ros.identification.excitation.excite import Excitation
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
+    from rbdyn_ros.model.model import Model
 
-#: Smallest distance of links and obstacles, with --contact [m].
+#: Smallest distance of links and obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
 
 
@@ -44,8 +46,10 @@ def add_excite(commands: Commands) -> None:
         epilog="Examples:\n"
         "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n"
         "  rbdyn excite arm.urdf -o next.csv --after recording.mcap\n"
+        "  rbdyn excite arm.urdf -o clear.csv --scene cell.yaml\n"
         "  rbdyn excite arm.urdf -o sweeps.csv --sweeps 10 --reach 0.8\n\n"
-        "Collisions are checked only with --contact: watch the motion in the simulator first.\n"
+        "Collisions are checked only with --contact or --scene: watch the motion in the\n"
+        "simulator first.\n"
         "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
         "2 if the command line or the output file is refused.",
     )
@@ -86,6 +90,13 @@ def add_excite(commands: Commands) -> None:
         type=RECORDING_FILE,
         metavar="RECORDING",
         help="an earlier recording; the motion shows what it did not",
+    )
+    command.add_argument(
+        "--scene",
+        type=FileOf((".yaml", ".yml", ".sdf", ".world")),
+        metavar="SCENE",
+        help="scene file with the fixed obstacles around the arm; links and obstacles stay "
+        f"{1e3 * CLEARANCE:g} mm apart",
     )
     add_reading_options(command)
     command.set_defaults(
@@ -136,8 +147,8 @@ def _excite(options: argparse.Namespace) -> int:
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
         print("rbdyn excite: sweeps have no --harmonics and no --seed", file=sys.stderr)
         return USAGE
-    if options.sweeps is not None and options.after is not None:
-        print("rbdyn excite: sweeps have no --after", file=sys.stderr)
+    if options.sweeps is not None and (options.after, options.scene) != (None, None):
+        print("rbdyn excite: sweeps have no --after and no --scene", file=sys.stderr)
         return USAGE
     try:
         check_writable(options.output, "a motion", (".csv",))
@@ -188,13 +199,16 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
-    """Return a check for collisions, if --contact asks for it, and take --contact out."""
+    """Return a check for collisions if --contact or --scene ask for it, and take --contact out."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
-    if not options.contact:
+    if options.scene is not None:
+        m = _in_scene(options)
+    elif options.contact:
+        m, _ = loaded_robot(options, options.robot)
+    else:
         return None
-    m, _ = loaded_robot(options, options.robot)
     options.contact = False
     dofs = dofs_of_joints(m, options.joints)
     collision = SelfCollision(m, dofs, CLEARANCE, links=True, world=True)
@@ -203,6 +217,28 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | 
         collision.check([path], centre, "the motion")
 
     return check
+
+
+def _in_scene(options: argparse.Namespace) -> Model:
+    """Return the robot with the obstacles of --scene; its base in the scene is the mounting."""
+    from rbdyn_ros.description.parts.poses import rpy_from_quat
+    from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene, refused_scene
+    from rbdyn_ros.loading.load import complete, is_saved
+
+    scene = read_arm_scene(str(options.scene), options.package_dir)
+    if is_saved(options.robot):
+        raise refused_scene(scene.path, "a saved Model takes no scene; give the robot's own file")
+    plain = opened_robot(options, options.robot, contact=False)
+    if plain.is_scene:
+        raise refused_scene(scene.path, "the robot is a scene too; give the robot's own file")
+    contact = scene.beside(plain.description.obstacles)
+    found = opened_robot(options, options.robot, contact=contact).description
+    scene.check_geometries(found)
+    scene.check_names(found)
+    if options.mounting is None:
+        options.mounting = list(rpy_from_quat(scene.base.quat))
+    described = scene.around(found, contact)
+    return complete(described, options.floating_base, not options.repair)
 
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.commands.common import (
     DONE,
     PICTURE_FILE,
+    RECORDING_FILE,
     REFUSED,
     ROBOT_FILE,
     USAGE,
-    FileOf,
     add_import,
     check_writable,
     report_error,
     run_imports,
 )
+from rbdyn_ros.commands.recorded import add_table_options, is_table, not_there, run_of_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
-RUN_FILE = FileOf((".mcap", ".db3"))
 #: Errors that concern the arguments, not the recording.
 _OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-record-extra")
 
@@ -80,7 +80,11 @@ def add_plot(commands: Commands) -> None:
 
 def add_recording(command: argparse.ArgumentParser) -> None:
     """Add a recording and the part to use to the arguments of a command."""
-    command.add_argument("recording", type=RUN_FILE, help="an .mcap file or a rosbag2 folder")
+    command.add_argument(
+        "recording",
+        type=RECORDING_FILE,
+        help="an .mcap file or a rosbag2 folder; with --robot a .csv file, with --columns a table",
+    )
     command.add_argument(
         "--robot",
         type=ROBOT_FILE,
@@ -104,21 +108,22 @@ def add_recording(command: argparse.ArgumentParser) -> None:
         metavar="S",
         help="end time in the recording [s] (its end)",
     )
+    add_table_options(command)
     add_import(command)
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun | int:
     """Return the chosen run, or print the error and return a status."""
-    from rbdyn_ros.commands.recorded import not_there
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run
 
     path = options.recording
     part = {"name": options.name, "start": options.start, "end": options.end}
+    table = is_table(options)
     try:
-        run = read_run(path, options.robot, **part)
+        run = run_of_table(options) if table else read_run(path, options.robot, **part)
     except RbdynError as error:
-        if isinstance(error, ParameterError) and error.code == "no-recording":
+        if isinstance(error, ParameterError) and error.code == "no-recording" and not table:
             return report_error(command, not_there(error, path), REFUSED)
         is_command = error.code in _OF_THE_COMMAND
         return report_error(command, error, USAGE if is_command else REFUSED)
@@ -152,5 +157,5 @@ def _plot(options: argparse.Namespace) -> int:
 def _beside(recording: Path) -> Path:
     """Return the path of the figure beside a recording; folder names may contain dots."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
-    is_file = here.suffix.lower() in RUN_FILE.suffixes and not here.is_dir()
+    is_file = here.suffix.lower() in RECORDING_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

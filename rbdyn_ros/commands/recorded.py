@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.identification.data.samples import Samples
     from rbdyn_ros.model.model import Model
+    from rbdyn_ros.recording.run import RecordedRun
 
 
 def recorded(
@@ -107,8 +108,75 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
     return rest, samples
 
 
+def is_table(options: argparse.Namespace) -> bool:
+    """Whether a recording is a table of numbers, not a bag."""
+    from rbdyn_ros.recording.bags import BAG_SUFFIXES
+
+    path = options.recording
+    is_csv = path.suffix.lower() == ".csv" and not path.is_dir()
+    return is_csv or (options.columns is not None and path.suffix.lower() not in BAG_SUFFIXES)
+
+
+def run_of_table(options: argparse.Namespace) -> RecordedRun:
+    """Return the motion in a table of numbers, from --from to --to, of the robot --robot.
+
+    Raises:
+        RbdynError: the recording or an option is refused, or the robot is missing or refused.
+    """
+    from rbdyn_ros.loading.load import load
+    from rbdyn_ros.recording.bags import recording_error
+
+    if options.robot is None or options.name is not None:
+        text = "a table does not contain its robot; give it with --robot FILE, without --name"
+        raise recording_error("no-robot", text, str(options.recording))
+    start, end = options.start, options.end
+    if not 0.0 <= start < end:
+        text = f"cannot read from {start!r} to {end!r} s; allowed is 0 <= from < to"
+        raise recording_error("bad-span", text, str(options.recording))
+    m = load(options.robot)
+    of_bags = {"topic": "joint_states", "effort_topic": None, "motor_topic": None}
+    how = argparse.Namespace(**vars(options) | of_bags | {"joints": None, "current": False})
+    rest, samples = read_samples(m, how, options.recording)
+    return _run_of(m, rest, samples, options)
+
+
+def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace) -> RecordedRun:
+    import numpy as np
+
+    from rbdyn_ros.identification.data.motion import dof_names
+    from rbdyn_ros.nanoseconds import NANOSECONDS
+    from rbdyn_ros.recording.bags import recording_error
+    from rbdyn_ros.recording.run import RecordedRun
+
+    path, names = str(options.recording), dof_names(m)
+    kept = (samples.time >= options.start) & (samples.time <= options.end)
+    if not kept.any():
+        text = "the recording has no states in the requested span of time"
+        raise recording_error("nothing-then", text, path)
+    dofs, time = [names.index(name) for name in samples.names], samples.time[kept]
+    qpos = np.tile(rest, (len(time), 1))
+    qvel, effort = np.full((2, len(time), m.nv), np.nan)
+    qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
+    if samples.qvel is not None:
+        qvel[:] = 0.0  # of joints at rest
+        qvel[:, dofs] = samples.qvel[kept]
+    stamps = np.round(time * NANOSECONDS).astype(np.int64)
+    return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)
+
+
 def add_reading_options(command: argparse.ArgumentParser) -> None:
     """Add the options that say how a recording is read."""
+    add_table_options(command)
+    command.add_argument(
+        "--delay",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="estimate the delay between positions and efforts, and correct it (default)",
+    )
+
+
+def add_table_options(command: argparse.ArgumentParser) -> None:
+    """Add the options that say which columns a recording has."""
     command.set_defaults(reader=command.prog.split()[-1])
     command.add_argument(
         "--columns",
@@ -122,12 +190,6 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
         type=float,
         metavar="GAIN",
         help="torque of each joint by current [N m/A], for a log of RTDE without torques",
-    )
-    command.add_argument(
-        "--delay",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="estimate the delay between positions and efforts, and correct it (default)",
     )
     command.add_argument(
         "--map",

@@ -38,6 +38,7 @@ Examples:
   rbdyn replay run.mcap --film run.gif --from 1 --to 3 --fps 20
   rbdyn replay bag/ --robot arm.urdf
   rbdyn replay run.mcap --against identified.urdf --figure free.png
+  rbdyn replay log.txt --columns columns.yaml --robot arm.urdf --against identified.urdf
 
 Films and the browser show the visual elements of the robot file, from the recording or from
 --robot.

@@ -427,12 +427,13 @@ class Controller(ControlLoop):
         """Tighten the limits; arguments as Limits.tightened.
 
         Raises:
-            RbdynError: as Limits.tightened, or an armed arm is outside the new limits.
+            RbdynError: as Limits.tightened; or an arm that is armed, or tested before, is outside
+                the new limits or could not be held within them.
         """
         with self._lock:
             gate = self.gate
             tighter = gate.limits.tightened(*limits)
-            if self.armed:
+            if self.armed or self.testing:
                 tighter.check_inside(gate.measured.qpos)
                 check_holdable(self.arm, tighter, gate.measured.qpos)
             gate.use(tighter)

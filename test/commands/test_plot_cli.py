@@ -173,3 +173,66 @@ def test_a_recording_against_another_robot(run_file, tmp_path, capsys):
     heavy.write_text(PENDULUM.replace("swing", "other"))
     assert rbdyn("replay", run_file, "--against", heavy) == REFUSED
     assert "other" in capsys.readouterr().err
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Return the pushed pendulum as a CSV file, and as a table in degrees and mN m."""
+    m = rb.load_urdf(PENDULUM.replace("<axis", '<limit effort="5" velocity="9"/><axis'))
+    d, rows = rb.make_data(m), []
+    for k in range(1200):
+        d.qfrc_applied[:] = np.sin(0.003 * k)
+        rows.append([k * m.opt.timestep, d.qpos[0], d.qvel[0], d.qfrc_applied[0]])
+        rb.step(m, d)
+    named, plain, columns = (tmp_path / name for name in ("run.csv", "log.txt", "columns.yaml"))
+    head = "time,swing.position,swing.velocity,swing.effort"
+    np.savetxt(named, rows, delimiter=",", header=head, comments="", fmt="%.12g")
+    factors = [1.0, 180.0 / np.pi, 180.0 / np.pi, 1000.0]
+    np.savetxt(plain, np.array(rows) * factors, fmt="%.12g")
+    columns.write_text(
+        "rbdyn_columns: 1\njoints: [swing]\ntime: 0\npositions: 1\nvelocities: 2\nefforts: 3\n"
+        "angle_unit: deg\neffort_unit: mNm\n"
+    )
+    return named, plain, columns
+
+
+def test_a_table_against_another_robot(tables, tmp_path, capsys):
+    named, plain, columns = tables
+    robot, heavy = tmp_path / "robot.urdf", tmp_path / "heavy.urdf"
+    robot.write_text(PENDULUM)
+    heavy.write_text(PENDULUM.replace('mass value="1"', 'mass value="2"'))
+    found = []
+    for words in ((named,), (plain, "--columns", columns)):
+        assert rbdyn("replay", *words, "--robot", robot, "--against", heavy) == DONE
+        found.append(capsys.readouterr().out)
+        row = found[-1].splitlines()[-1].split()
+        # efforts between the samples are interpolated: an error of h / 2 in time
+        assert float(row[1]) < 1e-4
+        assert float(row[2]) > 20.0 * float(row[1])
+    assert found[0] == found[1]
+    # a part of it, as a figure
+    span = ("--from", 0.2, "--to", 0.4, "-o", tmp_path / "run.svg")
+    assert rbdyn("plot", named, "--robot", robot, "--joints", "sw*", *span) == DONE
+    assert b"<svg" in (tmp_path / "run.svg").read_bytes()
+
+
+def test_tables_that_cannot_be_replayed_are_refused(tables, tmp_path, capsys):
+    named, plain, _ = tables
+    robot = tmp_path / "robot.urdf"
+    robot.write_text(PENDULUM)
+    for words, status, reason in (
+        ((named,), USAGE, "give it with --robot"),
+        ((named, "--robot", robot, "--name", "left"), USAGE, "without --name"),
+        ((named, "--robot", robot, "--from", 3, "--to", 2), USAGE, "from 3.0 to 2.0"),
+        ((named, "--robot", robot, "--from", 99), REFUSED, "no states in the requested span"),
+        ((plain, "--robot", robot), REFUSED, "expected a rosbag2 folder"),
+        ((tmp_path / "rum.csv", "--robot", robot), REFUSED, "'run.csv'"),
+        ((named, "--robot", robot, "--map", "sw:wr"), REFUSED, "wring"),
+        ((plain, "--robot", robot, "--columns", robot), REFUSED, "robot.urdf"),
+    ):
+        assert rbdyn("replay", *words, "--against", robot) == status, words
+        error = capsys.readouterr().err
+        worded("rbdyn", error.removesuffix("\n"))
+        assert reason in error, words
+        assert error.startswith("rbdyn replay: ")
+        assert error.count("\n") == 1

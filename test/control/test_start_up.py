@@ -414,3 +414,19 @@ def test_a_dry_run_is_not_tested():
     loop.run(0.3)
     loop.controller.try_arm(loop.now)
     assert loop.controller.armed
+
+
+def test_limits_are_tightened_during_the_test_as_while_armed():
+    loop = Tried()
+    c, limits = loop.controller, loop.gate.limits
+    c.try_arm(loop.now)
+    loop.run(0.2)
+    assert c.testing
+    with refused(RbdynError, "too-heavy", "shoulder_lift_joint"):
+        c.tighten(0.05, 1.0, 0.0)
+    with refused(RbdynError, "limits", "elbow_joint"):
+        c.tighten(1.0, 1.0, 2.2)
+    assert loop.gate.limits is limits
+    c.tighten(0.9, 0.8, 0.01)
+    assert loop.tried() == ""
+    assert loop.gate.limits.effort[0] == 0.9 * limits.effort[0]

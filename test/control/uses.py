@@ -32,6 +32,8 @@ MODES = ("gravity", *HOLDING)
 GRIP = 20.0
 #: Interval at which it does so [s].
 TOUCH = 0.002
+#: Share of the effort limits that gravity and a push may need.
+BORNE = 0.9
 #: The link that carries a payload and is pushed.
 TOOL = {
     "ur5_robot.urdf": "tool0",
@@ -150,10 +152,14 @@ def acceleration_by(loop, force):
 def pull(loop, direction, acceleration):
     """Push the tool so that the fastest joint would accelerate so [rad/s^2].
 
-    The law of mode hold is off by 0.1 rad at 40 rad/s^2.
+    The law of mode hold is off by 0.1 rad at 40 rad/s^2. No drive gets more than it can hold: at
+    a heavy arm with a large reduction, such as an iiwa, this needs less than 40 rad/s^2.
     """
     push, found = acceleration_by(loop, direction)
-    loop.push[:] = acceleration / np.abs(found).max() * push
+    push *= acceleration / np.abs(found).max()
+    held = np.abs(loop.bare.gravity_effort(loop.d.qpos, np.zeros(len(push))))[loop.dofs]
+    room = BORNE * loop.gate.limits.effort - held
+    loop.push[:] = push / max(1.0, float(np.max(np.abs(push[loop.dofs]) / room)))
 
 
 def bearable(loop):

@@ -79,6 +79,7 @@ NOT_RUN = {
     ("docs/reference/interfaces.md", "ros2 service call /simulator/get_dynamics"): WORKSPACE,
     ("docs/reference/interfaces.md", "ros2 service call /simulator/get_ik"): WORKSPACE,
     ("docs/reference/interfaces.md", "rbdyn sim panda --ros-args"): WORKSPACE,
+    ("docs/reference/interfaces.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,
     ("docs/reference/interfaces.md", "ros2 service call /arm_controller/get_gravity"): WORKSPACE,
     ("docs/reference/interfaces.md", "ros2 action send_goal"): WORKSPACE,
     ("docs/guides/real_arm.md", "rbdyn check my_arm.urdf"): REAL,

@@ -476,3 +476,82 @@ def test_excite_proposes_a_motion_after_a_recording(files, urdf):
     assert read_table(path, ("position",))[0] == dof_names(rb.load_urdf(urdf))
     result = run("excite", urdf, "-o", path, "--after", recording, "--sweeps", 3)
     assert (result.returncode, "no --after" in result.stderr) == (2, True)
+
+
+SWINGER = """<robot name="swinger"><link name="base"/>
+<link name="arm"><inertial><mass value="1"/><origin xyz="0.3 0 0"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="hand"><inertial><mass value="1"/><origin xyz="0.5 0 0.1"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0.8 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<joint name="lift" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" velocity="2" effort="50"/></joint>
+<joint name="roll" type="revolute"><parent link="arm"/><child link="hand"/><axis xyz="1 0 0"/>
+<limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>"""
+# the arm stands at a height of 0.8 m and looks along y; the table is below its hand
+CELL = """rbdyn_scene: 1
+robot: {file: swinger.urdf, xyz: [0.2, 0, 0.8], rpy: [0, 0, 1.5707963267948966]}
+floor: false
+obstacles:
+  table: {box: {size: [1.0, 0.6, 0.4]}, xyz: [0.2, 0.8, 0.2]}
+"""
+
+
+def over_the_table(path):
+    """Return the smallest distance of the hand and the table, in closed form, every 2 ms."""
+    _, time, columns = read_table(path, ("position", "velocity", "acceleration"))
+    motion, row = Path(time, *columns), np.empty((3, 2))
+    angle = np.array([motion.sample(t, row)[0, 0] for t in np.arange(0.0, time[-1], 0.002)])
+    hand = np.stack([0.2 + 0.0 * angle, 0.8 * np.cos(angle), 0.8 - 0.8 * np.sin(angle)], axis=1)
+    beyond = np.abs(hand - [0.2, 0.8, 0.2]) - [0.5, 0.3, 0.2]
+    outside = np.linalg.norm(beyond.clip(0.0), axis=1)
+    return float((outside + beyond.max(axis=1).clip(max=0.0) - 0.05).min())
+
+
+def test_excite_keeps_clear_of_a_scene(tmp_path):
+    arm, scene, path = (tmp_path / name for name in ("swinger.urdf", "cell.yaml", "m.csv"))
+    arm.write_text(SWINGER)
+    scene.write_text(CELL)
+    words = ("excite", arm, "-o", path, "--harmonics", 3, "--centre", 0, 0, "--reach", 1.2)
+    result = run(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert over_the_table(path) < -0.01  # without the scene it hits
+    result = run(*words, "--scene", scene)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "links and obstacles stay 10 mm apart" in result.stdout
+    # the path is checked in steps of 1 mm; it comes near, as it is as large as can be
+    assert 0.009 <= over_the_table(path) < 0.15
+
+
+def test_scenes_that_excite_cannot_use_are_refused(tmp_path):
+    arm, scene, path = (tmp_path / name for name in ("swinger.urdf", "cell.yaml", "m.csv"))
+    arm.write_text(SWINGER)
+    scene.write_text(CELL)
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(SWINGER[: SWINGER.index("<collision>")] + SWINGER.split("</collision>")[1])
+    for words, status, named in (
+        ((arm, "--scene", tmp_path / "none.yaml"), 1, "none.yaml"),
+        ((arm, "--scene", arm), 1, "swinger.urdf"),
+        ((bare, "--scene", scene), 1, "no <collision> elements"),
+        ((scene, "--scene", scene), 1, "the robot is a scene too"),
+        ((arm, "--scene", scene, "--sweeps", 3), 2, "no --scene"),
+    ):
+        result = run("excite", *words, "-o", path)
+        assert result.returncode == status, result.stderr
+        assert named in result.stderr
+        assert not path.exists()
+
+
+def test_the_base_of_a_scene_is_the_mounting(tmp_path):
+    arm, scene, path = (tmp_path / name for name in ("swinger.urdf", "cell.yaml", "m.csv"))
+    arm.write_text(SWINGER)
+    words = ("excite", arm, "-o", path, "--harmonics", 3, "--centre", 0, 0, "--scene", scene)
+    efforts = []
+    for rpy in ("[0, 0, 0]", "[-1.5707963267948966, 0, 0]"):
+        turned = CELL.replace("[0, 0, 1.5707963267948966]", rpy)
+        scene.write_text(turned.replace("0.8, 0.2", "9, 9"))  # the table is far away
+        result = run(*words)
+        row = next(line for line in result.stdout.splitlines() if line.startswith("lift"))
+        efforts.append(float(row.split()[-1].rstrip("%")))
+    # on a wall gravity is along the axis of the first joint, which then carries inertia only
+    assert efforts[1] < 0.5 * efforts[0]

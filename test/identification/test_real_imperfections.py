@@ -150,8 +150,15 @@ def test_masses_stay_near_the_description_where_efforts_say_little():
     assert (ratio < 2.0).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_standard_deviations_are_honest(seed):
+#: A seed, and whether joints have Stribeck friction, which takes longer.
+CASES = [
+    *((seed, False) for seed in range(20)),
+    *(pytest.param(seed, True, marks=pytest.mark.nightly) for seed in range(6)),
+]
+
+
+@pytest.mark.parametrize(("seed", "sticky"), CASES)
+def test_standard_deviations_are_honest(seed, sticky):
     # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, also by
     # load, and the base leans
     truth = load("seven_dof_arm")
@@ -159,15 +166,16 @@ def test_standard_deviations_are_honest(seed):
     rotors, offset = rng.uniform(0.05, 0.3, truth.nv), rng.normal(0.0, 0.3, truth.nv)
     rub = {"offset": offset, "by_load": rng.uniform(0.02, 0.1, truth.nv)}
     real = tilted(truth.replaced(dof_armature=rotors), rng.normal(0.0, 0.02, 2))
-    friction = rubbing(truth, seed)
+    friction, kinds = rubbing(truth, seed), ["viscous", "coulomb"]
+    if sticky:
+        more = rng.uniform(0.2, 0.8, truth.nv) * friction.coulomb
+        friction, kinds = replace(friction, stribeck=more), [*kinds, "stribeck"]
     motion = recorded(real, friction, seed, noise=0.05, samples=500, **rub)
-    found = identify(wrong(truth), motion, armature=True, offset=True, load=True, tilt=True)
+    terms = {"armature": True, "offset": True, "load": True, "tilt": True, "stribeck": sticky}
+    found = identify(wrong(truth), motion, **terms)
     errors = [found.base_values - found.base.combination @ rb.inertial_parameters(truth)]
-    errors += [
-        found.friction.viscous - friction.viscous,
-        found.friction.coulomb - friction.coulomb,
-    ]
-    std = np.concatenate([found.base_std, *found.friction_std[:2]])
+    errors += [getattr(found.friction, kind) - getattr(friction, kind) for kind in kinds]
+    std = np.concatenate([found.base_std, *found.friction_std[: len(kinds)]])
     inside = np.abs(np.concatenate(errors)) <= 3.0 * std
     assert inside.mean() >= 0.95
     # and the efforts are right

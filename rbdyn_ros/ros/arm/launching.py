@@ -17,12 +17,12 @@ from rbdyn_ros.control.arm.arm import mounted_gravity
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
+from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene
 from rbdyn_ros.errors import ParameterError, RbdynError
 from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.arm_time import CLOCK
 from rbdyn_ros.ros.arm.presets import ArmPreset, preset_of
-from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.common import launching
 from rbdyn_ros.ros.common.shared_parameters import OF_THE_DRIVER
 from rbdyn_ros.ros.simulator import launching as sim_launching

@@ -32,16 +32,17 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
+from rbdyn_ros.description.scene_files.arm_scene import ArmScene, read_arm_scene
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
+from rbdyn_ros.ros.arm.estimate import ArmEstimate, open_estimate
 from rbdyn_ros.ros.arm.external import open_external
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.gripper import ArmGripper
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
-from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
@@ -78,6 +79,7 @@ class ArmController(process.ManagedNode):
         self._topics: ArmTopics | None = None
         self._arming: ActionThread | None = None
         self._action: FollowAction | None = None
+        self._estimate: ArmEstimate | None = None
         self._grippers: list[GripperActions] = []
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
@@ -110,6 +112,8 @@ class ArmController(process.ManagedNode):
         self._arm = controller
         self._status = self.create_publisher(String, "~/status", LATCHED)
         self._diagnostics = Diagnostics(self)
+        self._estimate = open_estimate(self, controller, self.values)
+        observers = open_external(self, controller, self.values), self._estimate
         self._topics = ArmTopics(
             self,
             controller,
@@ -120,7 +124,7 @@ class ArmController(process.ManagedNode):
             self.stop,
             self._preset,
             controller.gate.settings.simulated,
-            open_external(self, controller, self.values),
+            [one.take for one in observers if one is not None],
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
@@ -300,7 +304,9 @@ class ArmController(process.ManagedNode):
             self._reported += fresh
             times, arm_now = self._topics.times, self._topics.time.now()
             report = diagnose_arm(self._arm, times, arm_now, fresh)
-            self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
+            reports = [report, None if self._estimate is None else self._estimate.status()]
+            name = self._arm.arm.m.name
+            self._diagnostics.publish([(self, name, one) for one in reports if one is not None])
 
     def _log_devices(self, arm: TrajectoryController) -> None:
         """Log what is wrong with joints that are not controlled."""
@@ -329,6 +335,8 @@ class ArmController(process.ManagedNode):
             self._arm.disarm()
         if self._topics is not None:
             self._topics.stop()
+        if self._estimate is not None:
+            self._estimate.close()
         if self._action is not None:
             self._action.close()
         for actions in self._grippers:

@@ -86,6 +86,14 @@ PARAMETERS = (
     *SAFETY,
     *LAWS,
     *group("external efforts", *EXTERNAL),
+    *group(
+        "estimate of the payload",
+        Parameter(
+            "estimate.link",
+            "",
+            "link whose payload ~/estimate_payload estimates, such as the tool; empty: off",
+        ),
+    ),
     *GRIPPERS,
 )
 
@@ -106,11 +114,21 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
             "friction counts twice"
         )
         raise ParameterError(Finding("friction-twice", text, "error", "friction_compensation"))
+    return _friction(values, m).scaled(values.friction_compensation)
+
+
+def declared_friction(values: SimpleNamespace, m: Model) -> Friction:
+    """Return the friction in the measured efforts, as the parameters declare it."""
+    share = 0.0 if values.robot_compensates_friction else 1.0
+    return _friction(values, m).scaled(share)
+
+
+def _friction(values: SimpleNamespace, m: Model) -> Friction:
     found = {name: getattr(values, f"friction.{name}") for name in _FRICTION}
     if getattr(values, "friction.from_robot"):
         found |= {"viscous": m.dof_damping, "coulomb": m.dof_frictionloss}
     sizes = {name: _one_or_all(numbers) for name, numbers in found.items()}
-    return Friction.of(m.nv, **sizes).scaled(values.friction_compensation)
+    return Friction.of(m.nv, **sizes)
 
 
 def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:

@@ -14,12 +14,12 @@ from rbdyn_ros.control.collisions.guarded_pairs import with_guarded_pairs
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scene_files.arm_scene import ArmScene
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, Source, read
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource
 from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.ros.arm.scene import ArmScene, refused_scene
 
 #: Warnings about contact forces, which nothing feels here; distances from obstacles are exact.
 OF_FORCES = ("in-obstacle",)
@@ -50,10 +50,12 @@ def collision_check(
             return None
     try:
         description = _with_geometries(values, source, scene)
+        if scene is not None:
+            scene.check_geometries(description)
+            scene.check_names(description)
         if not description.geometries:
-            _report_no_geometries(node, scene)
+            log.info("the robot has no <collision> elements: self-collision is not checked")
             return None
-        _check_names(description, scene)
         m = complete(description, False, values.strict)
         margin, untested = values.self_collision_margin, list[str]()
         if links:
@@ -109,33 +111,6 @@ def _check_srdf(srdf: str, source: Source) -> None:
     except RbdynError as error:
         text = f"parameter srdf: {error}"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf")) from error
-
-
-def _check_names(description: Description, scene: ArmScene | None) -> None:
-    """Raise ParameterError if an obstacle has the name of a link or geometry of the arm."""
-    if scene is None:
-        return
-    taken = {scene.prefix + geometry.link: "link" for geometry in description.geometries}
-    taken |= {scene.prefix + geometry.name: "geometry" for geometry in description.geometries}
-    for name in (one.name for one in scene.contact.obstacles if one.name in taken):
-        what = f"the name of a {taken[name]} of the arm"
-        text = f"the obstacle {quote(name)} has {what}; choose another"
-        raise refused_scene(scene.path, text)
-
-
-def _report_no_geometries(node: Node, scene: ArmScene | None) -> None:
-    """Log that nothing is checked.
-
-    Raises:
-        ParameterError: a scene is declared.
-    """
-    if scene is None:
-        node.get_logger().info(
-            "the robot has no <collision> elements: self-collision is not checked"
-        )
-        return
-    text = "the robot has no <collision> elements, so it cannot be kept clear of the scene"
-    raise ParameterError(Finding("arm-scene", text, "error", "scene"))
 
 
 def _with_geometries(

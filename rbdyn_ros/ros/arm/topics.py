@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,6 @@ from rbdyn_ros.ros.arm.arm_time import ArmTime
 from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
-from rbdyn_ros.ros.arm.external import ArmObserver
 from rbdyn_ros.ros.arm.presets import ArmPreset
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController
 from rbdyn_ros.ros.common.answer import MessageLog
@@ -58,7 +58,7 @@ class ArmTopics:
         stop: from when it is set on nothing is sent.
         preset: names the driver's topics where no remapping does; None: there is no preset.
         simulated: whether the states may be of a simulator.
-        external: takes each state after its answer, or None.
+        observers: called after the answer to each state.
 
     Attributes:
         time: that ages and timeouts of the arm count.
@@ -78,9 +78,9 @@ class ArmTopics:
         stop: threading.Event,
         preset: ArmPreset | None = None,
         simulated: bool = False,
-        external: ArmObserver | None = None,
+        observers: Sequence[Callable[[], None]] = (),
     ) -> None:
-        self._external = external
+        self._observers = tuple(observers)
         self._mode, self._preset = realtime, preset
         self.grant, self._begun = Grant(), threading.Event()
         self.failure: BaseException | None = None
@@ -228,8 +228,8 @@ class ArmTopics:
         if commands is not None and not self._late(steady):
             self._commands.publish(commands, self._stamp)
             self.times.add((steady_ns() - steady) * 1e-3)
-        if self._external is not None:
-            self._external.take()
+        for observe in self._observers:
+            observe()
 
 
 def _qos(reliability: str) -> QoSProfile:

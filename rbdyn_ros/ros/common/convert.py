@@ -55,6 +55,15 @@ def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float
     return message.m, vector_numbers(message.com), moments
 
 
+def fill_inertia(message: Any, mass: float, com: Array, inertia: Array) -> None:
+    """Fill a geometry_msgs/Inertia: mass, centre (3,), and (6,) Ixx Iyy Izz Ixy Ixz Iyz."""
+    message.m = float(mass)
+    fill_vector(message.com, com.tolist())
+    xx, yy, zz, xy, xz, yz = inertia.tolist()
+    message.ixx, message.iyy, message.izz = xx, yy, zz
+    message.ixy, message.ixz, message.iyz = xy, xz, yz
+
+
 def joint_state(
     joints: SingleJoints, stamp_ns: int, qpos: Array, qvel: Array, effort: Array
 ) -> JointState:

@@ -13,11 +13,11 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
+from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene
 from rbdyn_ros.description.source import Source, read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.node import _without_scene
-from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 
 SHAPE = '<capsule radius="0.05" length="0.7"/>'

@@ -64,6 +64,21 @@ class ArmScene:
         )
         return replace(description, obstacles=obstacles)
 
+    def check_names(self, description: Description) -> None:
+        """Raise ParameterError if an obstacle has the name of a link or geometry of the arm."""
+        taken = {self.prefix + geometry.link: "link" for geometry in description.geometries}
+        taken |= {self.prefix + geometry.name: "geometry" for geometry in description.geometries}
+        for name in (one.name for one in self.contact.obstacles if one.name in taken):
+            what = f"the name of a {taken[name]} of the arm"
+            text = f"the obstacle {quote(name)} has {what}; choose another"
+            raise refused_scene(self.path, text)
+
+    def check_geometries(self, description: Description) -> None:
+        """Raise ParameterError if the arm has no geometries."""
+        if not description.geometries:
+            text = "the robot has no <collision> elements, so it cannot be kept clear of the scene"
+            raise ParameterError(Finding("arm-scene", text, "error", "scene"))
+
 
 def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmScene:
     """Return the surroundings of an arm in a scene file; free objects do not belong to them.

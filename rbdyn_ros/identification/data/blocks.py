@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of a running arm, collected by its control thread and taken in blocks by another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.data.signals import TRIMMED
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+#: Cutoff of the low-pass filter of a block [Hz].
+CUTOFF = 10.0
+#: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
+LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
+#: Number of states that are kept, and of the newest ones that are not read, as they may change.
+ROOM, GUARD = 16384, 512
+
+
+class StateBlocks:
+    """The newest states, for one writing and one reading thread.
+
+    Args:
+        names: names of the joints that are read (n).
+        dofs: (n,) their degrees of freedom.
+        nv: number of degrees of freedom of a state.
+
+    Attributes:
+        lost: number of times that states were lost: the reader was too late, or time went back.
+    """
+
+    def __init__(self, names: Sequence[str], dofs: Ints, nv: int) -> None:
+        self._names, self._dofs = tuple(names), dofs
+        self._times: NDArray[np.int64] = np.zeros(ROOM, np.int64)
+        self._states: Array = np.zeros((ROOM, 3, nv))
+        self._written = self._begin = self.lost = 0
+
+    def add(self, time: int, state: Array) -> None:
+        """Store a state: its stamp [ns], and positions, velocities and efforts (3, nv)."""
+        place = self._written % ROOM
+        self._times[place] = time
+        self._states[place] = state
+        self._written += 1
+
+    def take(self) -> tuple[Samples, Array] | None:
+        """Return the next block and the mean positions (nv,) in it; None: it is not complete."""
+        written, begin = self._written, self._begin
+        if written - begin > ROOM - GUARD:
+            self._skip(written)
+            return None
+        places = np.arange(begin, written) % ROOM
+        times = self._times[places]
+        if (np.diff(times) <= 0).any():
+            self._skip(written)
+            return None
+        since = (times - times[0]) / NANOSECONDS if len(times) else np.zeros(1)
+        if since[-1] < LENGTH:
+            return None
+        end = int(np.searchsorted(since, LENGTH))
+        states = self._states[places[: end + 1]]
+        self._begin = begin + int(np.searchsorted(since, since[end] - OVERLAP))
+        qpos, qvel, effort = np.moveaxis(states[:, :, self._dofs], 1, 0)
+        samples = Samples(self._names, since[: end + 1], qpos, qvel, effort)
+        return samples, np.asarray(states[:, 0].mean(axis=0))
+
+    def _skip(self, written: int) -> None:
+        self._begin, self.lost = written, self.lost + 1

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimate a payload and a scale of the friction while an arm runs.
+
+The law is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
+folded into triangular factors, so old samples need no memory ("recursive least squares").
+
+A joint at rest differs: its friction holds any part of the load. So all samples of a rest together
+are one equation, whose standard deviation is the dry friction.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.ndimage import minimum_filter1d
+
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.description.checks.inertials import as_six
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.terms import gravity_term
+from rbdyn_ros.identification.data.blocks import CUTOFF
+from rbdyn_ros.identification.data.motion import Motion, kept_samples, of_dofs
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.data.signals import MOST_OF_NYQUIST, regular_period, to_motion
+from rbdyn_ros.identification.equations.inertia import bodies_of
+from rbdyn_ros.identification.equations.iterations import ITERATIONS, SETTLED
+from rbdyn_ros.identification.equations.payload import EXPECTED, at_link
+from rbdyn_ros.identification.equations.reduced import Equations
+from rbdyn_ros.identification.equations.regressor import torque_regressor
+from rbdyn_ros.identification.equations.residuals import friction_effort, memory, validate
+from rbdyn_ros.identification.equations.solve import Prior, solve
+from rbdyn_ros.identification.equations.unknowns import MOVING, NO_EFFORT
+from rbdyn_ros.model.model import Model
+
+#: Weight of the prior, as in identify_payload.
+STRENGTH = 0.01
+#: Unknowns: ten parameters of the payload, the scale of the friction, and the delay of efforts.
+BODY, KNOWN, UNKNOWNS = 10, 11, 12
+#: Standard deviation of the delay [s].
+LATE = 0.005
+#: Rows of a block that the correlation of the noise is estimated from.
+REMEMBERED = 3000
+#: Speeds and accelerations of a joint count if their RMS in a block is this many times the noise.
+SURE = 3.0
+#: Least standard deviation of an effort relative to the largest effort.
+EXACT = 1e-3
+#: Rows from which on the residuals of a joint say its noise; fewer are fitted too well.
+ENOUGH = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnlineEstimate:
+    """A payload and a scale of the friction.
+
+    Attributes:
+        mass: [kg].
+        com: (3,) centre of mass in the frame of the link [m].
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
+        friction_scale: the friction of all joints, relative to the declared one.
+        values: (11,) m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin of the link, and the scale.
+        covariance: (11, 11) of the values; large where the motion does not determine them.
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+    friction_scale: float
+    values: Array
+    covariance: Array
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations (11,) of the values."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def com_std(self) -> Array:
+        """Upper bounds (3,) of the standard deviations of com [m]."""
+        return np.asarray(np.hypot(self.std[1:4], self.com * self.std[0]) / self.mass)
+
+
+class OnlinePayload:
+    """Estimates a rigid body that is fixed to a link, and a scale of the friction.
+
+    Args:
+        m: the arm without this body; gravity is in the axes of the base.
+        dofs: (n,) degrees of freedom whose efforts are measured.
+        link: number of the frame that carries the body.
+        friction: declared friction of all dofs (nv,).
+        adds: the robot without payloads, whose gravity its own controller adds to the measured
+            efforts; None: they include gravity.
+
+    Raises:
+        ModelError: the robot is not an arm, or has springs.
+        ParameterError: no joint carries the link.
+    """
+
+    def __init__(
+        self, m: Model, dofs: Ints, link: int, friction: Friction, adds: Model | None = None
+    ) -> None:
+        self._m, self._dofs, self._friction, self._adds = m, dofs, friction, adds
+        self._turn = at_link(m, link)
+        self._limits = m.jnt_effort[m.dof_jntid[dofs]]
+        self._dry = (friction.coulomb + friction.stribeck)[dofs]
+        self._slow = MOVING * friction.smoothing[dofs]
+        self._prior = Prior(EXPECTED[None], np.ones(1), np.array([np.sqrt(STRENGTH) * LATE]))
+        n = len(dofs)
+        # rows of joints that move, then one row for each rest of a joint
+        R = np.zeros((1, 2 * n, UNKNOWNS + 1, UNKNOWNS + 1))
+        self._eqs = Equations(R, np.zeros((1, 2 * n), np.int64))
+        self._rests, self._resting = np.zeros((n, UNKNOWNS + 1)), np.zeros(n, np.int64)
+        self._recent: deque[tuple[Array, Bools]] = deque()
+        self._largest = np.zeros(n)
+        self._x = self._prior.start
+
+    def update(self, samples: Samples, qpos: Array) -> OnlineEstimate:
+        """Take a block of samples into account and return the estimate.
+
+        Args:
+            samples: of the joints `dofs`, without a gap.
+            qpos: (nv,) positions; those of other joints count.
+
+        Raises:
+            ParameterError: the block is too short or has a gap, or its numbers are too large.
+        """
+        most = 0.5 * MOST_OF_NYQUIST / regular_period(samples.time)
+        motion = to_motion(samples, min(CUTOFF, most), effort_limits=self._limits)
+        motion = _without_noise(motion, samples)
+        block = self._block(motion, qpos)
+        fast = np.abs(motion.qvel) > self._slow
+        width = 2 * int(np.ceil(1.0 / (CUTOFF * (motion.time[1] - motion.time[0])))) + 1
+        slides = minimum_filter1d(fast, width, axis=0) | (self._dry == 0.0)
+        kept = kept_samples(self._m, motion, self._dofs)
+        for i in range(len(self._dofs)):
+            self._fold(i, block[kept[:, i], i], slides[kept[:, i], i])
+        self._recent.append((block, kept & slides))
+        while sum(len(rows) for rows, _ in self._recent) > REMEMBERED:
+            self._recent.popleft()
+        self._largest = np.maximum(self._largest, np.abs(motion.effort).max(axis=0))
+        return self._solved()
+
+    def interrupt(self) -> None:
+        """End all rests: states are missing before the next block."""
+        for i in range(len(self._dofs)):
+            self._end_rest(i)
+
+    def _block(self, motion: Motion, qpos: Array) -> Array:
+        """Return the rows [A b] (p, n, 13) of a motion."""
+        m, dofs = self._m, self._dofs
+        known = validate(m, Friction.of(m.nv), motion, rest=qpos).predicted
+        rows = of_dofs(m, dofs, motion.qpos, qpos)
+        if self._adds is not None:
+            known = known - _gravity(self._adds, rows)[:, dofs]
+        speeds = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
+        block = np.empty((*motion.qpos.shape, UNKNOWNS + 1))
+        block[:, :, :BODY] = torque_regressor(m, rows, *speeds)[:, dofs] @ self._turn
+        block[:, :, BODY] = friction_effort(self._friction, motion, dofs)
+        # efforts that come late by d are e(t) - d e'(t), as in delay.py
+        block[:, :, BODY + 1] = -np.gradient(motion.effort, motion.time, axis=0)
+        block[:, :, UNKNOWNS] = motion.effort - known
+        return block
+
+    def _fold(self, i: int, rows: Array, slides: Bools) -> None:
+        """Fold rows (p, 13) of a joint in, in the order of time."""
+        self._add(i, rows[slides])
+        ends = [0, *(np.flatnonzero(np.diff(slides)) + 1).tolist(), len(rows)]
+        for begin, end in pairwise(ends):
+            if end > begin and slides[begin]:
+                self._end_rest(i)
+            else:
+                self._rests[i] += rows[begin:end].sum(axis=0)
+                self._resting[i] += end - begin
+
+    def _end_rest(self, i: int) -> None:
+        """Fold the rest of a joint in that has ended."""
+        if self._resting[i]:
+            self._add(len(self._dofs) + i, self._rests[i : i + 1] / self._resting[i])
+        self._rests[i], self._resting[i] = 0.0, 0
+
+    def _add(self, k: int, rows: Array) -> None:
+        R = self._eqs.R
+        R[0, k] = np.linalg.qr(np.concatenate([R[0, k], rows]), mode="r")
+        self._eqs.count[0, k] += len(rows)
+
+    def _solved(self) -> OnlineEstimate:
+        """Return the estimate from all rows, and the rests that last."""
+        x, eqs = self._x, self._with_rests()
+        sigma = self._least
+        for _ in range(ITERATIONS):
+            A, b = eqs.weighted(np.concatenate([sigma, self._stiction(x, sigma)]))
+            x = solve(A, b, self._prior, STRENGTH, x)
+            old, sigma = sigma, self._noise(eqs, x)
+            if np.all(np.abs(sigma - old) < SETTLED * old):
+                break
+        self._x = x
+        A, _ = eqs.weighted(np.concatenate([sigma, self._stiction(x, sigma)]))
+        rooted = np.sqrt(STRENGTH) * self._prior.curve(x)
+        back = np.linalg.inv(np.linalg.qr(np.concatenate([A, rooted]), mode="r"))
+        mass, com, inertia = (values[0] for values in bodies_of(x[None, :BODY]))
+        covariance = (back @ back.T)[:KNOWN, :KNOWN]
+        return OnlineEstimate(
+            float(mass), com, as_six(inertia), float(x[BODY]), x[:KNOWN], covariance
+        )
+
+    def _with_rests(self) -> Equations:
+        """Return the equations with one row for each joint that rests now."""
+        n, R = len(self._dofs), self._eqs.R.copy()
+        for i in np.flatnonzero(self._resting):
+            row = self._rests[i : i + 1] / self._resting[i]
+            R[0, n + i] = np.linalg.qr(np.concatenate([R[0, n + i], row]), mode="r")
+        return replace(self._eqs, R=R)
+
+    @property
+    def _least(self) -> Array:
+        """Least standard deviations (n,): no arm and no Model is more exact than this."""
+        return np.asarray(np.maximum(EXACT * self._largest, NO_EFFORT))
+
+    def _stiction(self, x: Array, sigma: Array) -> Array:
+        """Return standard deviations (n,) of the efforts of joints at rest."""
+        return np.asarray(np.hypot(max(1.0, float(x[BODY])) * self._dry, sigma))
+
+    def _noise(self, eqs: Equations, x: Array) -> Array:
+        """Return standard deviations (n,) that account for the correlation of samples."""
+        n = len(self._dofs)
+        squares, count = eqs.squares(x)[0, :n], eqs.count[0, :n]
+        rms = np.sqrt(squares / np.maximum(count, 1))
+        rest = [np.where(used, rows @ np.append(x, -1.0), 0.0) for rows, used in self._recent]
+        rms = np.where(count < ENOUGH, np.hypot(rms, self._stiction(x, rms)), rms)
+        wide = np.sqrt(memory(np.concatenate(rest)))
+        return np.asarray(np.maximum(rms, self._least) * wide)
+
+
+def _without_noise(motion: Motion, samples: Samples) -> Motion:
+    """Return a motion without velocities and accelerations that are noise of the encoders.
+
+    A regressor that consists of noise would seem to excite the payload.
+    """
+    period = float(np.median(np.diff(samples.time)))
+    w, left = 2.0 * np.pi * CUTOFF, np.sqrt(2.0 * CUTOFF * period)
+    # white noise below the cutoff, differentiated once and twice
+    noise = np.diff(samples.qpos, 2, axis=0).std(axis=0) / np.sqrt(6.0)
+    slow, soft = w / np.sqrt(3.0) * left * noise, w**2 / np.sqrt(5.0) * left * noise
+    if samples.qvel is not None:
+        noise = np.diff(samples.qvel, axis=0).std(axis=0) / np.sqrt(2.0)
+        slow = np.minimum(slow, left * noise)
+        soft = np.minimum(soft, w / np.sqrt(3.0) * left * noise)
+    moves, speeds_up = (
+        np.sqrt(np.mean(rows**2, axis=0)) > SURE * size
+        for rows, size in ((motion.qvel, slow), (motion.qacc, soft))
+    )
+    return replace(motion, qvel=moves * motion.qvel, qacc=speeds_up * motion.qacc)
+
+
+def _gravity(m: Model, qpos: Array) -> Array:
+    """Return the efforts (p, nv) that hold a robot at positions (p, nv)."""
+    d, rows = make_data(m), np.empty(qpos.shape)
+    for place, row in zip(qpos, rows, strict=True):
+        d.qpos[:] = place
+        row[:] = gravity_term(m, d)
+    return rows

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A payload and a scale of friction, estimated from the states of a simulated arm that runs."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from running_arm import PERIOD, arm, estimates, states
+
+import rbdyn_ros as rb
+from rbdyn_ros.identification.data import blocks as cut
+from rbdyn_ros.identification.data.blocks import StateBlocks
+from rbdyn_ros.identification.equations.inertia import change_of_frame
+
+INERTIA = 0.01, 0.012, 0.008, 0.001, 0.0, -0.0005
+LOAD = 2.0, (0.02, -0.03, 0.08), INERTIA
+SEEDS = 20
+
+
+def parameters(load, scale):
+    """Return the eleven values of a payload and a scale of friction."""
+    mass, com, (xx, yy, zz, xy, xz, yz) = load
+    central = np.array([mass, 0.0, 0.0, 0.0, xx, xy, yy, xz, yz, zz])
+    return np.append(change_of_frame(np.eye(3), np.array(com)) @ central, scale)
+
+
+# size of the motion [rad], scale of the friction, whether there is any, time [s]
+KINDS = {
+    "in motion": (0.4, 1.5, True, 8.0),
+    "at rest": (0.0, 1.5, True, 8.0),
+    "in slow motion": (0.12, 1.5, True, 12.0),
+    "at rest without friction": (0.0, 1.0, False, 8.0),
+}
+NIGHTLY = [pytest.param(kind, marks=pytest.mark.nightly) for kind in list(KINDS)[2:]]
+
+
+@pytest.mark.parametrize("kind", [*list(KINDS)[:2], *NIGHTLY])
+def test_parameters_are_within_three_standard_deviations(kind, capsys):
+    size, scale, rubs, seconds = KINDS[kind]
+    m, friction = arm()
+    away, deviations = [], []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        load = rng.uniform(0.5, 3.0), tuple(rng.uniform(-0.1, 0.1, 3)), INERTIA
+        seen = states(load, scale, seconds, seed, size, friction=rubs)
+        found = estimates(*seen, m, friction if rubs else friction.scaled(0.0))[-1]
+        away.append(np.abs(found.values - parameters(load, scale)) / found.std)
+        deviations.append(found.std)
+    typical, share = np.median(deviations, axis=0), float(np.mean(np.array(away) < 3.0))
+    with capsys.disabled():
+        print(f"\n{kind}: {share:.1%} within three; mass +- {typical[0]:.2g} kg", end="")
+    assert share >= 0.95
+    if kind == "in motion":  # certain enough to be of use
+        assert typical[0] < 0.03
+        assert typical[10] < 0.01
+    if kind.startswith("at rest"):  # nothing rubs, so nothing says how much
+        assert typical[10] > 5.0
+
+
+def test_at_rest_a_wrench_is_known_and_no_more():
+    """Joints at rest see m g and two moments about the flange, not how high the centre is."""
+    m, friction = arm()
+    seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)
+    found = estimates(*seen, m, friction.scaled(0.0))[-1]
+    d = rb.make_data(m)
+    d.qpos[:] = seen[1][:, 0].mean(axis=0)
+    rb.kinematics(m, d)
+    up = rb.frame_pose(m, d, m.frame_names[-1])[1].T @ [0.0, 0.0, 1.0]
+    moments = found.covariance[1:4, 1:4]
+    along = np.sqrt(up @ moments @ up)
+    across = np.sqrt(np.linalg.eigvalsh(moments - along**2 * np.outer(up, up))[1:])
+    print(f"first moments: +- {across} kg m across, {along} kg m along gravity")
+    assert found.std[0] < 1e-3
+    assert (across < 5e-3).all()
+    assert along > 0.05
+
+
+def test_dry_friction_hides_a_load_at_rest():
+    m, friction = arm()
+    seen = states((0.05, (0.0, 0.0, 0.0)), 1.0, 8.0, 0, 0.0)
+    free, rubbing = (estimates(*seen, m, one)[-1] for one in (friction.scaled(0.0), friction))
+    # the shoulder holds 2 N m by friction, with a lever of less than a metre
+    assert rubbing.std[0] > 0.2
+    assert rubbing.std[0] > 50.0 * free.std[0]
+
+
+def test_rests_do_not_add_up():
+    """A rest of 16 s says as much about the load as a rest of 8 s."""
+    m, friction = arm()
+    seen = states(LOAD, 1.0, 18.0, 0, 0.0)
+    found = estimates(*seen, m, friction)
+    assert len(found) == 8
+    np.testing.assert_allclose(found[-1].std[:4], found[2].std[:4], rtol=0.05)
+
+
+def test_an_arm_that_adds_its_own_gravity():
+    """Its drives report efforts without the gravity of the bare arm."""
+    m, friction = arm()
+    times, rows = states(LOAD, 1.5, 8.0, 3)
+    expected = estimates(times, rows, m, friction)[-1]
+    d = rb.make_data(m)
+    for row in rows:
+        d.qpos[:] = row[0]
+        row[2] -= rb.gravity_term(m, d)
+    found = estimates(times, rows, m, friction, adds=m)[-1]
+    # the filter acts on the measured gravity there, here on the positions
+    np.testing.assert_allclose(found.values[:4], expected.values[:4], atol=1e-3)
+    assert found.friction_scale == pytest.approx(1.5, abs=0.01)
+
+
+def test_efforts_that_come_late():
+    """Late efforts look like friction of the accelerations; the delay is an unknown, too."""
+    m, friction = arm()
+    times, rows = states(LOAD, 1.5, 8.0, 2)
+    late = 5
+    rows[late:, 2] = rows[:-late, 2].copy()
+    found = estimates(times[late:], rows[late:], m, friction)[-1]
+    away = np.abs(found.values - parameters(LOAD, 1.5)) / found.std
+    assert (away < 3.0).all()
+    assert abs(found.friction_scale - 1.5) < 0.01
+
+
+def test_blocks_follow_each_other_without_gaps():
+    collected = StateBlocks(["a"], np.array([1]), 2)
+    got = []
+    for k in range(int(10.0 / PERIOD)):
+        collected.add(7 + round(k * PERIOD * 1e9), np.full((3, 2), float(k)))
+        block = collected.take() if k % 50 == 0 else None
+        if block is not None:
+            got.append(block[0])
+    begins = [one.qpos[0, 0] * PERIOD for one in got]
+    np.testing.assert_allclose(np.diff(begins), cut.LENGTH - cut.OVERLAP, atol=1e-9)
+    assert all(one.time[-1] == pytest.approx(cut.LENGTH) for one in got)
+    assert collected.lost == 0
+
+
+def test_states_that_come_too_fast_or_go_back_are_left_out():
+    collected = StateBlocks(["a"], np.array([0]), 1)
+    for k in range(cut.ROOM):
+        collected.add(k * 1_000_000, np.zeros((3, 1)))
+    assert collected.take() is None  # the reader was too late
+    collected.add(0, np.zeros((3, 1)))
+    collected.add(0, np.zeros((3, 1)))
+    assert collected.take() is None
+    assert collected.lost == 2
+
+
+def test_a_state_is_stored_without_memory():
+    collected, state = StateBlocks(["a"], np.arange(7), 7), np.zeros((3, 7))
+    collected.add(1, state)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for k in range(1000):
+            collected.add(1_000_000 * k, state)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert now - before < 500
+    assert peak - before < 1000  # views and numbers, which are freed at once
