@@ -14,12 +14,12 @@ from rbdyn_ros.commands.common import (
     REFUSED,
     ROBOT_FILE,
     USAGE,
+    FileOf,
     add_import,
     folder_path,
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.plot import RUN_FILE
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.recording.lerobot.episode import Episode
 
 MOST_FPS = 1000
+RUN_FILE = FileOf((".mcap", ".db3"))
 EPILOG = """\
 Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
 as the action, and the last picture of each colour camera. Of a joint without position commands the
