@@ -41,11 +41,12 @@ from rbdyn_ros.description.robot_files import (
     check_source,
     file_of,
     format_of,
-    is_mjcf,
     read,
+    root_of_text,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
+from rbdyn_ros.description.scenes.world_roots import without_free_root
 from rbdyn_ros.description.sdf_files.looks import read_looks
 from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
 from rbdyn_ros.description.urdf_files import urdf
@@ -157,9 +158,9 @@ def read_appearance(
 
     Args:
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file,
-            the name of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of
-            the robot that it starts from; its own geometries are collisions, with convex hulls for
-            meshes. Other files, such as a saved Model, have no appearance.
+            the name of a robot, a RobotFile, or URDF, MJCF or SDF text. A mechanism has the
+            visuals of the robot that it starts from; its own geometries are collisions, with
+            convex hulls for meshes. Other files, such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -170,7 +171,10 @@ def read_appearance(
     """
     check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
-        read_text = _of_mjcf_text if is_mjcf(source) else _of_urdf
+        root = root_of_text(source)
+        if root == "sdf":
+            return _of_sdf(source, package_dirs)
+        read_text = _of_mjcf_text if root == "mujoco" else _of_urdf
         return read_text(source, "<text>", MeshFiles(folder, package_dirs))
     file = file_of(source, package_dirs)
     path = file.located()
@@ -179,11 +183,15 @@ def read_appearance(
     return _of_robot(file)
 
 
-def _of_sdf(file: RobotFile) -> Appearance:
+def _of_sdf_file(file: RobotFile) -> Appearance:
+    return _of_sdf(file.located(), file.package_dirs)
+
+
+def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
     """Return the appearance of an SDF model or world."""
     audit, meshes = OnlyWarnings(), dict[MeshFiles, NamedMeshes]()
     found: dict[str, list[LinkShape]] = {"visual": [], "collision": []}
-    for look in read_looks(file.located(), file.package_dirs, audit):
+    for look in read_looks(source, package_dirs, audit):
         before, shape = audit.error_count, look.shape
         shown: AnyShape | None
         if isinstance(shape, MeshName):
@@ -340,7 +348,8 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
-        root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
+        whole = read(item.shape, strict=False, package_dirs=package_dirs)
+        root = root_of(without_free_root(whole))
         own = _of_robot(file_of(item.shape, package_dirs))
         return _renamed(own, f"{item.name}/", root, item.name)
     try:
@@ -365,7 +374,7 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
 
 
 #: Readers of formats beside URDF, by the suffixes of the format.
-READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf, MJCF_SUFFIXES: _of_mjcf}
+READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf_file, MJCF_SUFFIXES: _of_mjcf}
 
 
 class NamedMeshes:

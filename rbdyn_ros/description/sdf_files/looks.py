@@ -20,6 +20,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.types import WORLD
+from rbdyn_ros.description.sdf_files.document import name_of
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
@@ -54,11 +55,13 @@ class SdfLook:
     line: int
 
 
-def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> Iterator[SdfLook]:
+def read_looks(
+    source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
+) -> Iterator[SdfLook]:
     """Yield the shapes of a model or a world; planes and height fields are left out.
 
     Args:
-        path: of the file.
+        source: the path of the file, or its text.
         package_dirs: folders to search for models and packages.
         audit: receives the errors about the shapes.
 
@@ -66,8 +69,8 @@ def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> 
         DescriptionError: there is no such file, or it has another format.
     """
     others = Audit(strict=False)  # the reader of the robot reports them
-    tree = read_tree(path, others, package_dirs)
-    grouping = Grouping(tree, path, others, package_dirs, touches=False)
+    tree = read_tree(source, others, package_dirs)
+    grouping = Grouping(tree, name_of(source), others, package_dirs, touches=False)
     groups = grouping.groups()
     for document in tree.files:
         document.audit = audit
@@ -77,10 +80,8 @@ def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> 
             place, at = _place(tree, grouping, group, name, link)
             assert link.part is not None
             for part in link.part.children("visual", "collision"):
-                own, file = grouping.reader.pose(part, link), part.document.path
-                files = finders.setdefault(
-                    file, MeshFiles(None if file is None else file.parent, package_dirs)
-                )
+                own, folder = grouping.reader.pose(part, link), part.document.folder
+                files = finders.setdefault(folder, MeshFiles(folder, package_dirs))
                 look = _look(part, own, place, at, files)
                 if look is not None and not (group.is_static and _is_obstacle(look)):
                     yield look

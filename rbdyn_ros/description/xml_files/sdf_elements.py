@@ -27,19 +27,24 @@ class SdfFile:
     """A parsed file.
 
     Attributes:
-        path: of the file.
+        path: of the file; None: the document is a text without a folder.
         audit: receives its findings.
         version: of SDF.
         at: the line of the first file that includes it; None: it is the first file.
         used: the elements, and the pairs of element and attribute, that were read.
     """
 
-    path: Path
+    path: Path | None
     audit: Audit
     root: Element
     version: Version
     at: int | None = None
     used: set[Any] = field(default_factory=set)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder from which it names other files."""
+        return None if self.path is None else self.path.parent
 
     @property
     def top(self) -> SdfElement:
