@@ -7,9 +7,10 @@ replaces a mesh that is not available, each with a warning. view/scene/surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
@@ -26,6 +27,7 @@ from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import WHOLE, Meshes, Only, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.parts.lights import MOST_LIGHTS, LinkLight
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.reading import guard
@@ -106,6 +108,7 @@ class Placeholder:
     name: str
 
 
+Part = TypeVar("Part", "LinkShape", LinkLight)
 AnyShape = Box | Sphere | Cylinder | Capsule | Points | MeshFile | Placeholder
 
 
@@ -135,17 +138,20 @@ class Appearance:
 
     Attributes:
         findings: warnings about shapes that were left out or replaced.
+        lights: at most MOST_LIGHTS.
     """
 
     visuals: tuple[LinkShape, ...] = ()
     collisions: tuple[LinkShape, ...] = ()
     findings: tuple[Finding, ...] = ()
+    lights: tuple[LinkLight, ...] = ()
 
     def of_links(self, names: Collection[str]) -> Appearance:
         """Return the appearance of some links."""
         visuals = tuple(shape for shape in self.visuals if shape.link in names)
         collisions = tuple(shape for shape in self.collisions if shape.link in names)
-        return Appearance(visuals, collisions, self.findings)
+        lights = tuple(light for light in self.lights if light.link in names)
+        return Appearance(visuals, collisions, self.findings, lights)
 
 
 def read_appearance(
@@ -189,9 +195,12 @@ def _of_sdf_file(file: RobotFile) -> Appearance:
 
 def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
     """Return the appearance of an SDF model or world."""
-    audit, meshes = OnlyWarnings(), dict[MeshFiles, NamedMeshes]()
+    audit, meshes, lights = OnlyWarnings(), dict[MeshFiles, NamedMeshes](), list[LinkLight]()
     found: dict[str, list[LinkShape]] = {"visual": [], "collision": []}
     for look in read_looks(source, package_dirs, audit):
+        if isinstance(look, LinkLight):
+            lights.append(look)
+            continue
         before, shape = audit.error_count, look.shape
         shown: AnyShape | None
         if isinstance(shape, MeshName):
@@ -208,8 +217,17 @@ def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> A
             found[look.kind].append(drawn)
     missing = [finding for named in meshes.values() for finding in named.findings()]
     visuals, collisions = (tuple(found[kind][:MOST_SHAPES]) for kind in found)
+    lamps = _most(lights, audit)
     notes = [finding for finding in audit.all() if finding.code != REPLACED]
-    return Appearance(visuals, collisions, (*missing, *notes))
+    return Appearance(visuals, collisions, (*missing, *notes), lamps)
+
+
+def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
+    """Return the lights that are drawn, with a warning about the others."""
+    if len(lights) > MOST_LIGHTS:
+        text = f"there are {len(lights)} lights; the first {MOST_LIGHTS} are drawn"
+        audit.add("warning", "many-lights", "", None, text)
+    return tuple(lights[:MOST_LIGHTS])
 
 
 def _of_robot(file: RobotFile) -> Appearance:
@@ -245,8 +263,11 @@ def _of_mjcf_text(
     from rbdyn_ros.description.mjcf_files.looks import read_looks
 
     audit, meshes = OnlyWarnings(), NamedMeshes(files)
-    visuals, collisions = list[LinkShape](), list[LinkShape]()
+    visuals, collisions, lights = list[LinkShape](), list[LinkShape](), list[LinkLight]()
     for look in read_looks(text, source, folder, files, audit):
+        if isinstance(look, LinkLight):
+            lights.append(look)
+            continue
         before, shape = audit.error_count, look.shape
         shown = shape if not isinstance(shape, str) else (
             meshes.read(shape, look.scale, look.owner, look.line, audit)
@@ -258,8 +279,10 @@ def _of_mjcf_text(
             drawn = LinkShape(look.link, shown, look.origin, look.color)
             visuals += [drawn] if look.visual else []
             collisions += [drawn] if look.touches else []
+    lamps = _most(lights, audit)
     findings = (*meshes.findings(), *audit.all())
-    return Appearance(tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES]), findings)
+    drawn_of = tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES])
+    return Appearance(*drawn_of, findings, lamps)
 
 
 def read_shapes(
@@ -343,6 +366,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
         tuple(look for own in looks for look in own.visuals)[:MOST_SHAPES],
         tuple(look for own in looks for look in own.collisions)[:MOST_SHAPES],
         (*(finding for own in looks for finding in own.findings), *audit.all()),
+        tuple(light for own in looks for light in own.lights)[:MOST_LIGHTS],
     )
 
 
@@ -364,13 +388,18 @@ def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -
 def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance:
     """Return an appearance whose links have a prefix, except for a root with a new name."""
 
-    def linked(shapes: tuple[LinkShape, ...]) -> tuple[LinkShape, ...]:
+    def linked(parts: Iterable[Part]) -> tuple[Part, ...]:
         return tuple(
-            replace(look, link=name if root and look.link == root else f"{prefix}{look.link}")
-            for look in shapes
+            replace(part, link=name if root and part.link == root else f"{prefix}{part.link}")
+            for part in parts
         )
 
-    return replace(looks, visuals=linked(looks.visuals), collisions=linked(looks.collisions))
+    return replace(
+        looks,
+        visuals=linked(looks.visuals),
+        collisions=linked(looks.collisions),
+        lights=linked(looks.lights),
+    )
 
 
 #: Readers of formats beside URDF, by the suffixes of the format.

@@ -19,7 +19,7 @@ from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import read_tree
 
 #: What other readers read; a note mentions all other elements that nothing reads.
-LOOKS = frozenset({"visual"})
+LOOKS = frozenset({"visual", "light"})
 
 
 def read(

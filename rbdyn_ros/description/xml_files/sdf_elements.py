@@ -19,7 +19,7 @@ Version = tuple[int, int]
 #: A larger number is no limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor")
+_NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor", "light")
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from rbdyn_ros.view.scene.scene import (
     FRAMES,
     GRID,
     JOINTS,
+    LIGHTS,
     LINES,
     MASSES,
     SURFACES,
@@ -31,6 +32,7 @@ from rbdyn_ros.view.scene.scene import (
     Scene,
 )
 from rbdyn_ros.view.scene.wrench_lines import CONTACT, COUPLE, HEAD, PUSH, SHAFT, TOUCH, Rgb
+from rbdyn_ros.view.web.lamps import add_lamp
 from rbdyn_ros.view.web.textured import textured_mesh
 
 if TYPE_CHECKING:
@@ -163,6 +165,8 @@ class Nodes:
             (self._hidden.discard if visible else self._hidden.add)(layer)
             for node in self._layers.get(layer, ()):
                 node.visible = visible
+            if layer == LIGHTS:
+                self._viser.configure_default_lights(enabled=not visible)
             if visible and self._at is not None:
                 self._follow(self._at)
 
@@ -213,7 +217,7 @@ class Nodes:
             nodes = [self._surface(layer, part) for part in self.scene.parts(layer)]
             return [*nodes, self._whole_mass()] if layer == MASSES else nodes
         make = {FRAMES: self._frames, JOINTS: self._joints, FORCES: self._forces,
-                LINES: self._lines, GRID: self._ground}  # fmt: skip
+                LINES: self._lines, GRID: self._ground, LIGHTS: self._lights}  # fmt: skip
         return make[layer]()
 
     def _name(self, body: int, kind: str) -> str:
@@ -321,6 +325,14 @@ class Nodes:
         nowhere = np.zeros((len(colors), 2, 3))
         self._arrows["lines"] = self._add_lines(f"{self._root}/lines", nowhere, colors)
         return [self._arrows["lines"]]
+
+    def _lights(self) -> list[Any]:
+        """Return the lights of the file."""
+        scene = self.scene
+        return [
+            add_lamp(self._viser, self._name(lamp.body, LIGHTS), lamp, scene.middle, scene.radius)
+            for lamp in scene.lamps
+        ]
 
     def _ground(self) -> list[Any]:
         scene = self.scene
