@@ -70,6 +70,10 @@ class Nodes:
         clicked: called with the name of a clicked body.
         dragged: a coroutine function, called with the name of a dragged body and viser's event,
             also for drags with Shift; None: bodies cannot be dragged.
+
+    Attributes:
+        scene: as it is shown.
+        origin: (3,) of its world on the page [m].
     """
 
     def __init__(
@@ -91,6 +95,11 @@ class Nodes:
         self._top = self._viser.add_frame(root, show_axes=False)
         self._bodies = [self._frame() for _ in range(scene.m.nbody)]
         self._at: BodyPlacement | None = None
+        self.origin = np.zeros(3)
+
+    def stand(self, origin: Array) -> None:
+        """Show the world of the robot with its origin (3,) elsewhere on the page."""
+        self._top.position = self.origin = origin
 
     def _frame(self) -> Any:
         """Return a new frame for a body."""
@@ -197,12 +206,12 @@ class Nodes:
     @property
     def centre(self) -> Array:
         """The centre of mass (3,) of the robot as it is shown."""
-        return np.zeros(3) if self._at is None else self._at.com
+        return self.origin if self._at is None else self.origin + self._at.com
 
     def pose(self, body: int) -> tuple[Array, Array]:
         """Return position (3,) and orientation (3, 3) of a body as it is shown."""
         frame = self._bodies[body]
-        return np.array(frame.position), quat_to_mat(np.array(frame.wxyz))
+        return self.origin + frame.position, quat_to_mat(np.array(frame.wxyz))
 
     def path(self, body: int) -> str:
         """Return the name of the node of a body, which other nodes may hang from."""
