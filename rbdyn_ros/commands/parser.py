@@ -44,7 +44,8 @@ class Parser(argparse.ArgumentParser):
             for word in more:
                 if not word.startswith("-"):
                     self.error(
-                        f"{quote(word)} is no option, no name:=value, and one robot is there: {advice}"
+                        f"{quote(word)} is no option and no name:=value, and one robot is there: "
+                        f"{advice}"
                     )
         return options, more
 
