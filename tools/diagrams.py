@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the diagrams at the beginning of guides into docs/pictures/steps.
 
-.venv/bin/python tools/diagrams.py                # or with the names of guides
+Run it by `.venv/bin/python tools/diagrams.py`, or with the names of guides.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ DIAGRAMS = {
         {
             "sim": (
                 (1.3, 1.5),
-                "rbdyn sim\nin place of the driver and\nrobot_state_publisher",
+                "rbdyn sim\ninstead of the driver and\nrobot_state_publisher",
                 OURS,
             ),
             "rviz": ((6.4, 2.5), "RViz", OTHERS),
@@ -118,7 +118,7 @@ DIAGRAMS = {
             "own": ((6.9, 0.75), "your loop\nor firmware", OTHERS),
         },
         (("urdf", "codegen", ""), ("codegen", "files", ""), ("files", "own", "")),
-        "C99 without loops, memory and dependencies; the test compares it with the engine",
+        "C99 without loops and tables; the test compares it with the engine",
     ),
     "identification": Diagram(
         (7.6, 1.3),
@@ -139,13 +139,13 @@ DIAGRAMS = {
             "sim": ((6.5, 1.65), "rbdyn sim", OURS),
             "arm": ((6.5, 0.75), "arm_controller", OURS),
         },
-        (("others", "graph", "refused"), ("graph", "sim", ""), ("graph", "arm", "")),
+        (("others", "graph", "not found"), ("graph", "sim", ""), ("graph", "arm", "")),
         "who is in the graph can command; the nodes check what they are sent",
     ),
     "arm_faults": Diagram(
         (7.6, 2.4),
         {
-            "dry": ((0.7, 1.35), "dry run", OTHERS),
+            "dry": ((0.7, 1.35), "not armed", OTHERS),
             "armed": ((2.3, 1.35), "armed", OURS),
             "brake": ((6.2, 2.0), "brake: motion decays, then\nthe arm is held", BAD),
             "blind": ((6.2, 0.75), "blind: the arm ends without\nits states", BAD),
