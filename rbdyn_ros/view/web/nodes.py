@@ -15,6 +15,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
@@ -52,12 +53,38 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
+#: Frames of a body that are nearer to each other share a label.
+NEAR = 0.05
 
 #: The layer of the name of a clicked body.
 LABEL = "label"
 
-#: Largest number of frames with labels; more would not be legible.
+#: Number of frames with labels; more would not be legible.
 MOST_LABELS = 300
+
+
+def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
+    """Return a body, a position (3,) and a text for each label of frames.
+
+    Frames of one body that are nearer to each other than `near` [m] share a label, which would
+    cover another one.
+    """
+    found = list[tuple[int, Array, list[str]]]()
+    frames = zip(m.frame_names, m.frame_bodyid.tolist(), m.frame_pos, strict=True)
+    for name, body, pos in itertools.islice(frames, MOST_LABELS):
+        beside = (
+            names for other, at, names in found
+            if other == body and np.linalg.norm(at - pos) < near
+        )  # fmt: skip
+        names = next(beside, None)
+        if names is None:
+            found.append((body, pos, [name]))
+        else:
+            names.append(name)
+    return [
+        (body, pos, ", ".join(names[:3]) + ", ..." * (len(names) > 3))
+        for body, pos, names in found
+    ]
 
 
 class Nodes:
@@ -292,13 +319,9 @@ class Nodes:
                     axes_radius=0.04 * AXES * size,
                 )
             )
-        for frame in range(min(m.nframe, MOST_LABELS)):
-            body, name = int(m.frame_bodyid[frame]), m.frame_names[frame]
-            label = self._viser.add_label(
-                self._name(body, "name"), name, position=m.frame_pos[frame],
-                font_screen_scale=0.7,
-            )  # fmt: skip
-            nodes.append(label)
+        for body, pos, text in frame_labels(m, NEAR * size):
+            name = self._name(body, "name")
+            nodes.append(self._viser.add_label(name, text, position=pos, font_screen_scale=0.7))
         return nodes
 
     def _joints(self) -> list[Any]:

@@ -185,7 +185,9 @@ def spread(camera: Any) -> float:
 
 def title(m: Model, name: str) -> str:
     """Return the heading of a robot in the panel, as HTML."""
-    facts = f"{m.nbody - 1} bodies, {m.nv} degrees of freedom, {m.body_mass.sum():.4g} kg"
+    count = m.nbody - 1
+    facts = f"{count} {'body' if count == 1 else 'bodies'}, {m.nv} degrees of freedom, "
+    facts += f"{m.body_mass.sum():.4g} kg"
     if m.nloop:
         facts += f", {m.nloop} loop joint{'s' * (m.nloop > 1)}"
     return _box(f"<b>{html.escape(name)}</b><br>{facts}")
