@@ -3,11 +3,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.parts.lights import MOST_LIGHTS
+from rbdyn_ros.view.scene.lamps import lamps_of
 
 TURNED = "1 2 3 0 0 1.5707963267948966"
 
@@ -85,6 +87,30 @@ def test_what_cannot_be_a_light_is_a_warning():
     (one,) = lights(world(light("point", negative)))
     assert all(0.0 <= part <= 100.0 for part in one.color)
     assert 0.0 <= one.brightness(1.0) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["<attenuation><quadratic>1e308</quadratic><constant>0</constant></attenuation>",
+     "<intensity>inf</intensity><diffuse>0 1 1 1</diffuse>", "<intensity>-inf</intensity>",
+     "<attenuation><range>-1</range><linear>0</linear></attenuation>",
+     "<attenuation><range>inf</range></attenuation>", "<direction>0 0 0</direction>",
+     "<spot><outer_angle>-9</outer_angle><inner_angle>99</inner_angle></spot>"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["point", "spot", "directional"])
+def test_extreme_numbers_make_a_light_that_can_be_drawn(more, kind, tmp_path):
+    path = tmp_path / "w.sdf"
+    path.write_text(world(light(kind, more) + model("")))
+    (one,) = read_appearance(path).lights
+    (lamp,) = lamps_of(rb.load(path), [one])
+    assert np.isfinite([*one.color, *one.direction, *lamp.decay]).all()
+    assert one.range > 0.0
+    assert 0.0 <= one.angles[0] <= one.angles[1]
+
+
+def test_a_light_that_is_too_far_away_is_left_out():
+    found = read_appearance(world(light("point", pose="1e9 0 0 0 0 0")))
+    assert (found.lights, [finding.code for finding in found.findings]) == ((), ["far-light"])
 
 
 def test_a_world_with_lights_gets_no_note_about_them(tmp_path):

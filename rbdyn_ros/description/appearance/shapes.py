@@ -27,7 +27,7 @@ from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import WHOLE, Meshes, Only, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
-from rbdyn_ros.description.parts.lights import MOST_LIGHTS, LinkLight
+from rbdyn_ros.description.parts.lights import FARTHEST, MOST_LIGHTS, LinkLight
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.reading import guard
@@ -224,6 +224,11 @@ def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> A
 
 def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
     """Return the lights that are drawn, with a warning about the others."""
+    near = [light for light in lights if max(map(abs, light.pos)) <= FARTHEST]
+    if len(near) < len(lights):
+        text = f"a light is farther away than {FARTHEST:g} m; it is left out"
+        audit.add("warning", "far-light", "", None, text)
+    lights = near
     if len(lights) > MOST_LIGHTS:
         text = f"there are {len(lights)} lights; the first {MOST_LIGHTS} are drawn"
         audit.add("warning", "many-lights", "", None, text)

@@ -10,6 +10,8 @@ from rbdyn_ros.description.parts.poses import Vec3
 
 #: The most lights that are drawn.
 MOST_LIGHTS = 8
+#: The largest number of a colour, the largest divisor of brightness, and the farthest place [m].
+BRIGHTEST, DARKEST, FARTHEST = 100.0, 1e12, 1e6
 DIRECTIONAL, POINT, SPOT = KINDS = ("directional", "point", "spot")
 
 
@@ -42,8 +44,8 @@ class LinkLight:
     def brightness(self, distance: float) -> float:
         """Return the share of its light that arrives at a distance [m]."""
         a, b, c = self.attenuation
-        divisor = a + b * distance + c * distance**2
-        return min(1.0 / divisor, 1.0) if divisor > 0.0 else 1.0
+        divisor = min(max(a + b * distance + c * distance**2, 1.0), DARKEST)
+        return 1.0 / divisor
 
 
 def unit(direction: Vec3 | None) -> Vec3:
@@ -57,5 +59,6 @@ def unit(direction: Vec3 | None) -> Vec3:
 
 def clipped(color: tuple[float, ...], intensity: float = 1.0) -> Vec3:
     """Return a colour times an intensity, none of it negative or infinite."""
-    red, green, blue = (min(max(x * intensity, 0.0), 100.0) for x in color[:3])
+    strength = min(max(intensity, 0.0), BRIGHTEST)
+    red, green, blue = (min(max(x * strength, 0.0), BRIGHTEST) for x in color[:3])
     return red, green, blue

@@ -11,6 +11,7 @@ from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 
 #: Half angles of a spot without any [rad].
 _ANGLES = (0.5, 0.8)
+SHORTEST = 1e-3  # [m]
 
 
 def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
@@ -38,7 +39,9 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
         at.pos,
         rotate(at.quat, unit(part.vector("direction"))),
         clipped(tuple(color or (1.0, 1.0, 1.0)), part.number("intensity", default=1.0)),
-        math.inf if fade is None or kind == DIRECTIONAL else fade.number("range", default=10.0),
+        math.inf
+        if fade is None or kind == DIRECTIONAL
+        else max(fade.number("range", default=10.0), SHORTEST),
         (1.0, 0.0, 0.0) if fade is None or kind == DIRECTIONAL else _attenuation(fade),
         _angles(spot) if kind == SPOT and spot is not None else _ANGLES,
         part.flag("cast_shadows", default=kind == DIRECTIONAL),
