@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -96,7 +97,11 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _end_silently() -> None:
-    """Let Ctrl-C end this process without a traceback while Python shuts down."""
+    """Let Ctrl-C end this process without a traceback while Python shuts down.
+
+    Python then searches no modules for garbage, which takes as long as a fifth of a start.
+    """
+    gc.freeze()
     from rbdyn_ros.commands.interrupts import end_at_once, is_ignored
 
     if not is_ignored():

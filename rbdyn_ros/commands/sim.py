@@ -43,6 +43,13 @@ Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not comple
 a parameter or the ROS 2 environment is refused."""
 
 
+#: What to do with several robots.
+ONE_ROBOT = (
+    "several robots of one world are a scene (--scene), of worlds apart "
+    f"`{ROS_ARGS} -p robots:=[left, right]`"
+)
+
+
 def add_sim(commands: Commands) -> None:
     """Add `sim` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
@@ -84,7 +91,7 @@ def add_sim(commands: Commands) -> None:
     command.add_argument(
         "--paused", action="store_true", help="start paused; the service ~/pause resumes"
     )
-    command.set_defaults(run=_sim)
+    command.set_defaults(run=_sim, one_robot=ONE_ROBOT)
 
 
 def _sim(options: argparse.Namespace) -> int:

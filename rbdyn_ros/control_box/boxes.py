@@ -15,13 +15,7 @@ from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import as_number, count, finite
 from rbdyn_ros.control_box.arm import BoxedJoints, with_rotors
 from rbdyn_ros.control_box.box import ControlBox, WireFaults, without_channel
-from rbdyn_ros.control_box.franka import arm as franka_arm
-from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.box import FrankaBox
 from rbdyn_ros.control_box.sockets import check_address
-from rbdyn_ros.control_box.ur import arm as ur_arm
-from rbdyn_ros.control_box.ur.arm import UrArm
-from rbdyn_ros.control_box.ur.box import UrBox
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal, shown
@@ -54,10 +48,22 @@ class BoxKind:
     ready: tuple[float, ...]
 
 
-KINDS = {
-    "franka": BoxKind(FrankaArm, FrankaBox, franka_arm.ARM_JOINT, franka_arm.READY),
-    "ur": BoxKind(UrArm, UrBox, ur_arm.ARM_JOINT, ur_arm.READY),
-}
+def _franka() -> BoxKind:
+    from rbdyn_ros.control_box.franka import arm
+    from rbdyn_ros.control_box.franka.box import FrankaBox
+
+    return BoxKind(arm.FrankaArm, FrankaBox, arm.ARM_JOINT, arm.READY)
+
+
+def _ur() -> BoxKind:
+    from rbdyn_ros.control_box.ur import arm
+    from rbdyn_ros.control_box.ur.box import UrBox
+
+    return BoxKind(arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY)
+
+
+#: The kinds of boxes; a simulator without one imports none.
+KINDS = {"franka": _franka, "ur": _ur}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class BoxName:
                 "franka@127.0.0.2, or with the robot of a scene left/franka@127.0.0.2"
             )
         prefix = f"{found['prefix']}/" if found["prefix"] else ""
-        return BoxName(prefix, KINDS[found["kind"]], found["address"] or "127.0.0.1")
+        return BoxName(prefix, KINDS[found["kind"]](), found["address"] or "127.0.0.1")
 
     def arm(self, m: Model, description: Description) -> BoxedJoints:
         """Return its arm in a Model.

@@ -89,7 +89,7 @@ def read_with_text(
 
     Args:
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml` or mechanism `.yaml` file, the
-            name of a robot, a RobotFile, or the text of a URDF or an MJCF.
+            name of a robot, a RobotFile, or the text of a URDF, MJCF or SDF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, after those of a RobotFile.
         xacro_args: values for the `$(arg ...)` of a xacro file; they replace those of a RobotFile.
@@ -108,10 +108,14 @@ def read_with_text(
     how: dict[str, Any] = {"strict": strict, "contact": contact}
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         check_no_arguments(xacro_args, Path("<text>"))
-        if is_mjcf(source):
+        if (root := root_of_text(source)) == "mujoco":
             from rbdyn_ros.description.mjcf_files import mjcf
 
             return mjcf.read_text(source, package_dirs=package_dirs, **how), ""
+        if root == "sdf":
+            from rbdyn_ros.description.sdf_files import sdf
+
+            return sdf.read(source, package_dirs=package_dirs, **how), ""
         described = urdf.read_text(source, package_dirs=package_dirs, srdf=srdf, **how)
         return described, guard.decode(source, "<text>")
     file = file_of(source, package_dirs, xacro_args)
@@ -135,10 +139,10 @@ def format_of(path: Path) -> Format | None:
     return next((form for form in FORMATS if suffix in form.suffixes), None)
 
 
-def is_mjcf(text: str | bytes) -> bool:
-    """Return whether the text of a document is MJCF."""
+def root_of_text(text: str | bytes) -> str:
+    """Return the root element of a document, as in Format; empty: it has none."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
-    return guard.root_tag(data[:_HEAD_BYTES]) == "mujoco"
+    return guard.root_tag(data[:_HEAD_BYTES])
 
 
 def file_of(

@@ -53,7 +53,7 @@ def load_urdf(
     Args:
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml`
             file; the name of a robot that is installed, such as panda; a RobotFile; or the text
-            of a URDF or an MJCF.
+            of a URDF, MJCF or SDF.
         floating_base: connect the root link to the world by a free joint `root_joint`: True for
             the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are

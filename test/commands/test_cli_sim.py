@@ -139,10 +139,10 @@ def test_without_viser_there_is_no_view(node, viser):
         (("--port", "65536"), "'65536'"),
         (("--port", "9" * 99), "'99999999999999999999"),
         (("--port", "8080", "--no-view"), "--no-view"),
-        (("arm.xacro", "left"), "unrecognized arguments: left"),
+        (("arm.xacro", "left"), "several robots of one world are a scene"),
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
-        (("arm.xacro", "--contact", "left"), "unrecognized arguments: left"),
+        (("arm.xacro", "--contact", "left"), "'left' is no option and no name:=value"),
     ],
 )
 def test_wrong_options_are_refused_before_the_node_starts(node, words, named):

@@ -162,3 +162,48 @@ def test_the_last_corner_of_a_large_mesh_is_found():
     assert (m.ntriangle, m.ntrivert) == (2 * n * n, (n + 1) ** 2)
     assert ((m.trimesh_wing < 0).sum(), m.trimesh_closed[0]) == (4 * n, 0)
     np.testing.assert_allclose(m.trimesh_box[0], [*vertices.min(axis=0), *vertices.max(axis=0)])
+
+
+def box(extents, centre):
+    made = trimesh.creation.box(extents)
+    made.apply_translation(centre)
+    return made
+
+
+SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
+#: Meshes of several parts, and where a ball that falls there comes to rest: its height less 0.1.
+PARTS = {
+    "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
+    "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),
+    "beside that step": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (-0.3, 0.0), 0.0),
+    "a cross": ([box((2.0, 0.2, 0.2), (0, 0, -0.1)), box((0.2, 2.0, 0.2), (0, 0, -0.1))],
+                (0.0, 0.0), 0.0),
+    "a seam": ([box((1.0, 2.0, 0.2), (x, 0.0, -0.1)) for x in (-0.5, 0.5)], (0.0, 0.0), 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_that_overlap_carry_a_ball_as_one_solid(name):
+    parts, (x, y), height = PARTS[name]
+    whole = trimesh.util.concatenate(parts)
+    m = falling(whole.vertices, whole.faces, x, y)
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    # the step leaves penetrations below 1e-9 m at rest
+    assert d.qpos[:3] == pytest.approx((x, y, height + 0.1), abs=1e-6)
+
+
+def test_a_sheet_with_both_sides_carries_from_above():
+    corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], float)
+    front = np.array([(0, 1, 2), (0, 2, 3)])
+    m = falling(corners, np.vstack([front, front[:, ::-1]]), 0.2, 0.1)
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    assert d.qpos[:3] == pytest.approx((0.2, 0.1, 0.1), abs=1e-6)
+
+
+def falling(vertices, faces, x, y):
+    """Return a ball of 0.1 m that starts 0.2 m above the plane z = 0 of a mesh."""
+    ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0, pose=rb.Pose((x, y, 0.3)))
+    mesh = rb.Obstacle("mesh", rb.TriangleMesh(vertices, faces))
+    return rb.scene(objects=[ball], obstacles=[mesh], floor=False)

@@ -159,36 +159,69 @@ MJCF = """<mujoco model="mjcf"><worldbody><geom name="ground" type="plane" size=
   <body name="upper"><joint name="j"/><geom size="0.1" mass="2"/></body></worldbody></mujoco>"""
 
 
-@pytest.fixture
-def mjcf(tmp_path):
-    (tmp_path / "arm.xml").write_text(MJCF)
-    return tmp_path / "arm.xml"
+SDF = """<sdf version="1.11"><model name="sdf"><link name="upper">
+  <inertial><mass>2</mass></inertial>
+  <collision name="c"><geometry><sphere><radius>0.1</radius></sphere></geometry></collision>
+  <visual name="v"><geometry><sphere><radius>0.1</radius></sphere></geometry></visual></link>
+  <joint name="j" type="revolute"><parent>world</parent><child>upper</child>
+  <axis><xyz>0 0 1</xyz></axis></joint></model></sdf>"""
+MECHANISM = """rbdyn_mechanism: 1
+name: yaml
+contact: true
+base: world
+links: {upper: {mass: 2, inertia: [1, 1, 1, 0, 0, 0]}}
+joints: {j: {type: continuous, parent: world, child: upper}}
+geometries: {g: {link: upper, sphere: {radius: 0.1}}}
+"""
+OTHERS = {
+    "mjcf.xml": MJCF,
+    "mjcf.mjcf": MJCF,
+    "sdf.sdf": SDF,
+    "sdf.xml": SDF,
+    "yaml.yaml": MECHANISM,
+}
+
+
+@pytest.fixture(params=OTHERS)
+def other(request, tmp_path):
+    """A robot in another format."""
+    (tmp_path / request.param).write_text(OTHERS[request.param])
+    return tmp_path / request.param
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_opens_an_mjcf(mjcf, command):
-    options, file = parsed(command, mjcf, "--contact")
+def test_every_command_opens_every_format(other, command):
+    options, file = parsed(command, other, "--contact")
     if command == "sim":
         options.ros_args = []
         m = by_parameters(ros_words(options, False), file)
     else:
         m = loaded_robot(options, file)[0]
-    assert (m.nv, m.ngeom, m.name) == (1, 2, "mjcf")
+    assert (m.nv, m.ngeom, m.name) == (1, 2, other.stem)
 
 
-@pytest.mark.parametrize("top", ["robot", "scene"])
-def test_files_and_calls_open_an_mjcf(mjcf, top):
-    scene = mjcf.parent / "scene.yaml"
-    scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": "arm.xml"}))
-    m = rb.load(scene if top == "scene" else rb.RobotFile(mjcf), contact=top == "robot")
+@pytest.mark.parametrize("top", ["robot", "scene", "scene call", "text"])
+def test_files_and_calls_open_every_format(other, top):
+    scene = other.parent / "scene.yaml"
+    scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": other.name}))
+    text = other.read_text() if top == "text" and other.suffix != ".yaml" else None
+    doors = {
+        "robot": lambda: rb.load(rb.RobotFile(other), contact=True),
+        "scene": lambda: rb.load(scene),
+        "scene call": lambda: rb.scene(rb.RobotFile(other)),
+        "text": lambda: rb.load_urdf(text or other, contact=True),
+    }
+    m = doors[top]()
     assert m.body_mass[m.body_id("upper")] == 2.0
-    assert m.geom_names[-1] == "ground"
-    assert [look.link for look in read_appearance(mjcf).visuals] == ["upper"]
+    assert m.nv == 1
+    assert m.ngeomlink == 1  # a scene brings its own floor
+    looks = read_appearance(text or other)
+    assert [look.link for look in (looks.visuals or looks.collisions)] == ["upper"]
 
 
-def test_an_mjcf_takes_no_arguments_of_xacro(mjcf):
+def test_other_formats_take_no_arguments_of_xacro(other):
     with refused(DescriptionError, "xacro-args"):
-        rb.load(mjcf, xacro_args={"length": 2})
+        rb.load(other, xacro_args={"length": 2})
 
 
 @pytest.mark.parametrize("command", COMMANDS)

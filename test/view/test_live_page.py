@@ -3,6 +3,7 @@
 
 import itertools
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +52,42 @@ def test_without_a_client_it_polls_rarely(near):
     assert looks[-1] - looks[0] < 8  # at thirty a second it would be more by far
     with PlainClient(server):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
+
+
+def test_robots_of_several_worlds_stand_side_by_side():
+    """They are farther apart than they reach; their own worlds stay where they are."""
+
+    class Two:
+        def __init__(self, loops):
+            self._loops = loops
+
+        def instants(self, energy=False):
+            return [one.instants(energy)[0] for one in self._loops]
+
+        def __getattr__(self, name):
+            return getattr(self._loops[0], name)
+
+    path = bundled_robot("seven_dof_arm")
+    left, right = ViewedLoop(path), ViewedLoop(path)  # they do not run
+    casts = [replace(left.cast, name="left"), replace(right.cast, name="right")]
+    server = open_server(0)
+    try:
+        live = Live(server, casts, Two([left, right]))
+        live.poll()
+        first, second = (robot.show for robot in live.robots)
+        assert first.nodes.origin.tolist() == [0.0, 0.0, 0.0]
+        x, y, z = second.nodes.origin
+        assert (x, z) == (0.0, 0.0)
+        reach = first.scene.radius + second.scene.radius
+        assert reach <= y < reach + first.scene.size
+        apart = second.pose("upper_arm")[0] - first.pose("upper_arm")[0]
+        assert apart == pytest.approx([0.0, y, 0.0])
+        assert second.nodes._top.position[1] == y
+        assert second.nodes.centre - first.nodes.centre == pytest.approx([0.0, y, 0.0])
+        middle = np.array(server.initial_camera.look_at)
+        assert middle[1] == pytest.approx(0.5 * y, abs=0.5 * first.scene.size)
+    finally:
+        server.stop()
 
 
 def seen_at(page, server, point):

@@ -343,16 +343,21 @@ def test_a_push_suits_what_hangs_together_with_the_link():
     assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
+#: Where the world of a robot is on the page.
+ORIGIN = np.array([0.0, 7.0, 0.0])
+
+
 class Shown:
     """A robot that is shown at its start."""
 
     def __init__(self, m):
         self.m, self._d = m, rb.make_data(m)
         self.scene = SimpleNamespace(size=1.0)
+        self.nodes = SimpleNamespace(origin=ORIGIN)
 
     def pose(self, name):
         position, R = rb.frame_pose(self.m, self._d, name)
-        return position.copy(), R.copy()
+        return position + ORIGIN, R.copy()
 
 
 @pytest.fixture
@@ -391,8 +396,8 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     (link, point, goal, first), (_, _, moved, second) = pulled
     assert link == "hand"
     assert point == pytest.approx([0.01, 0.02, 0.03])
-    assert goal == pytest.approx(at)
-    assert moved == pytest.approx(at + 0.1)
+    assert goal == pytest.approx(at - ORIGIN)
+    assert moved == pytest.approx(at - ORIGIN + 0.1)
     assert second == pytest.approx(4.0 * first)  # in simulated time
     run(made.dragged("hand", event("end", at, at)))
     assert made.held  # the last pull is to be ended
@@ -465,7 +470,7 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
     run(made.dragged("hand", event("update", position, nowhere)))
-    assert made._grip.goal == pytest.approx(position)
+    assert made._grip.goal == pytest.approx(position - ORIGIN)
 
 
 def test_a_held_robot_says_so_until_it_falls(m, cast):

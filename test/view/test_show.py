@@ -40,6 +40,7 @@ from rbdyn_ros.view.web.server import HEAD, PORTS_TRIED, is_local, refusal
 pytest.importorskip("viser")
 
 from rbdyn_ros.view.web.display import TRANSLUCENT
+from rbdyn_ros.view.web.nodes import frame_labels
 from rbdyn_ros.view.web.show import Show, address_of, body_facts, open_server
 from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
 
@@ -282,6 +283,19 @@ def test_forces_are_sent_where_they_act(server):
     show.display.set(FORCES, True)
     assert arrows["pushes"].points.shape == (1, 2, 3)
     assert arrows["touches"].points.shape == (1, 3)
+
+
+def test_frames_at_one_place_share_a_label():
+    link = '<link name="{}"/><joint name="{}" type="fixed"><parent link="{}"/><child link="{}"/>'
+    link += '<origin xyz="{} 0 0"/></joint>'
+    parts = [("b", "a", 0.01), ("c", "b", 0.01), ("d", "c", 0.01), ("e", "a", 0.5)]
+    text = '<robot name="r"><link name="a"/>'
+    text += "".join(link.format(n, f"j{n}", on, n, x) for n, on, x in parts) + "</robot>"
+    m = rb.load_urdf(text)
+    (_, pos, first), (_, away, second) = frame_labels(m, 0.1)
+    assert (first, second) == ("a, b, c, ...", "e")
+    assert (pos[0], away[0]) == (0.0, 0.5)
+    assert [label[2] for label in frame_labels(m, 0.001)] == list("abcde")
 
 
 def test_every_layer_can_be_shown_and_hidden(server):

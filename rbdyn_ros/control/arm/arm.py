@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
@@ -48,7 +47,12 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
     """
     angles = finite("the mounting", mounting, (3,), element="")
     world = finite("gravity", gravity, (3,), element="")
-    base: Array = Rotation.from_euler("xyz", angles).inv().apply(world.copy())  # SciPy: writable
+    base: Array = world.copy()
+    if not angles.any():
+        return base
+    from scipy.spatial.transform import Rotation  # slow to import
+
+    base = Rotation.from_euler("xyz", angles).inv().apply(base)
     return base
 
 

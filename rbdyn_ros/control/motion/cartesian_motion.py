@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
@@ -117,6 +116,8 @@ class CartesianMotion:
     """
 
     def __init__(self, start: Array, targets: Array, limits: CartesianLimits) -> None:
+        from scipy.spatial.transform import Rotation  # slow to import
+
         self._place, self._rotation = start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))
         self._segments = _segments(start, targets)
         for segment in self._segments:
@@ -130,6 +131,8 @@ class CartesianMotion:
 
     def poses(self, times: Array) -> tuple[Array, Array]:
         """Return positions (n, 3) [m] and rotation matrices (n, 3, 3) at times (n,) [s]."""
+        from scipy.spatial.transform import Rotation
+
         places, rotation = np.tile(self._place, (len(times), 1)), self._rotation
         for segment in self._segments:
             share = segment.share(times)[:, None]
@@ -153,6 +156,8 @@ def _ramp(x: Array) -> Array:
 
 def _segments(start: Array, targets: Array) -> list[_Segment]:
     """Return the ways between poses that differ."""
+    from scipy.spatial.transform import Rotation
+
     found, place, rotation = [], start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))
     for number, target in enumerate(targets):
         goal = Rotation.from_matrix(target[3:].reshape(3, 3))

@@ -7,9 +7,10 @@ replaces a mesh that is not available, each with a warning. view/scene/surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
@@ -26,6 +27,7 @@ from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import WHOLE, Meshes, Only, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.parts.lights import FARTHEST, MOST_LIGHTS, LinkLight
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.reading import guard
@@ -41,11 +43,12 @@ from rbdyn_ros.description.robot_files import (
     check_source,
     file_of,
     format_of,
-    is_mjcf,
     read,
+    root_of_text,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
+from rbdyn_ros.description.scenes.world_roots import without_free_root
 from rbdyn_ros.description.sdf_files.looks import read_looks
 from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
 from rbdyn_ros.description.urdf_files import urdf
@@ -105,6 +108,7 @@ class Placeholder:
     name: str
 
 
+Part = TypeVar("Part", "LinkShape", LinkLight)
 AnyShape = Box | Sphere | Cylinder | Capsule | Points | MeshFile | Placeholder
 
 
@@ -134,17 +138,20 @@ class Appearance:
 
     Attributes:
         findings: warnings about shapes that were left out or replaced.
+        lights: at most MOST_LIGHTS.
     """
 
     visuals: tuple[LinkShape, ...] = ()
     collisions: tuple[LinkShape, ...] = ()
     findings: tuple[Finding, ...] = ()
+    lights: tuple[LinkLight, ...] = ()
 
     def of_links(self, names: Collection[str]) -> Appearance:
         """Return the appearance of some links."""
         visuals = tuple(shape for shape in self.visuals if shape.link in names)
         collisions = tuple(shape for shape in self.collisions if shape.link in names)
-        return Appearance(visuals, collisions, self.findings)
+        lights = tuple(light for light in self.lights if light.link in names)
+        return Appearance(visuals, collisions, self.findings, lights)
 
 
 def read_appearance(
@@ -157,9 +164,9 @@ def read_appearance(
 
     Args:
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file,
-            the name of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of
-            the robot that it starts from; its own geometries are collisions, with convex hulls for
-            meshes. Other files, such as a saved Model, have no appearance.
+            the name of a robot, a RobotFile, or URDF, MJCF or SDF text. A mechanism has the
+            visuals of the robot that it starts from; its own geometries are collisions, with
+            convex hulls for meshes. Other files, such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -170,7 +177,10 @@ def read_appearance(
     """
     check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
-        read_text = _of_mjcf_text if is_mjcf(source) else _of_urdf
+        root = root_of_text(source)
+        if root == "sdf":
+            return _of_sdf(source, package_dirs)
+        read_text = _of_mjcf_text if root == "mujoco" else _of_urdf
         return read_text(source, "<text>", MeshFiles(folder, package_dirs))
     file = file_of(source, package_dirs)
     path = file.located()
@@ -179,11 +189,18 @@ def read_appearance(
     return _of_robot(file)
 
 
-def _of_sdf(file: RobotFile) -> Appearance:
+def _of_sdf_file(file: RobotFile) -> Appearance:
+    return _of_sdf(file.located(), file.package_dirs)
+
+
+def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
     """Return the appearance of an SDF model or world."""
-    audit, meshes = OnlyWarnings(), dict[MeshFiles, NamedMeshes]()
+    audit, meshes, lights = OnlyWarnings(), dict[MeshFiles, NamedMeshes](), list[LinkLight]()
     found: dict[str, list[LinkShape]] = {"visual": [], "collision": []}
-    for look in read_looks(file.located(), file.package_dirs, audit):
+    for look in read_looks(source, package_dirs, audit):
+        if isinstance(look, LinkLight):
+            lights.append(look)
+            continue
         before, shape = audit.error_count, look.shape
         shown: AnyShape | None
         if isinstance(shape, MeshName):
@@ -200,8 +217,22 @@ def _of_sdf(file: RobotFile) -> Appearance:
             found[look.kind].append(drawn)
     missing = [finding for named in meshes.values() for finding in named.findings()]
     visuals, collisions = (tuple(found[kind][:MOST_SHAPES]) for kind in found)
+    lamps = _most(lights, audit)
     notes = [finding for finding in audit.all() if finding.code != REPLACED]
-    return Appearance(visuals, collisions, (*missing, *notes))
+    return Appearance(visuals, collisions, (*missing, *notes), lamps)
+
+
+def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
+    """Return the lights that are drawn, with a warning about the others."""
+    near = [light for light in lights if max(map(abs, light.pos)) <= FARTHEST]
+    if len(near) < len(lights):
+        text = f"a light is farther away than {FARTHEST:g} m; it is left out"
+        audit.add("warning", "far-light", "", None, text)
+    lights = near
+    if len(lights) > MOST_LIGHTS:
+        text = f"there are {len(lights)} lights; the first {MOST_LIGHTS} are drawn"
+        audit.add("warning", "many-lights", "", None, text)
+    return tuple(lights[:MOST_LIGHTS])
 
 
 def _of_robot(file: RobotFile) -> Appearance:
@@ -237,8 +268,11 @@ def _of_mjcf_text(
     from rbdyn_ros.description.mjcf_files.looks import read_looks
 
     audit, meshes = OnlyWarnings(), NamedMeshes(files)
-    visuals, collisions = list[LinkShape](), list[LinkShape]()
+    visuals, collisions, lights = list[LinkShape](), list[LinkShape](), list[LinkLight]()
     for look in read_looks(text, source, folder, files, audit):
+        if isinstance(look, LinkLight):
+            lights.append(look)
+            continue
         before, shape = audit.error_count, look.shape
         shown = shape if not isinstance(shape, str) else (
             meshes.read(shape, look.scale, look.owner, look.line, audit)
@@ -250,8 +284,10 @@ def _of_mjcf_text(
             drawn = LinkShape(look.link, shown, look.origin, look.color)
             visuals += [drawn] if look.visual else []
             collisions += [drawn] if look.touches else []
+    lamps = _most(lights, audit)
     findings = (*meshes.findings(), *audit.all())
-    return Appearance(tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES]), findings)
+    drawn_of = tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES])
+    return Appearance(*drawn_of, findings, lamps)
 
 
 def read_shapes(
@@ -335,12 +371,14 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
         tuple(look for own in looks for look in own.visuals)[:MOST_SHAPES],
         tuple(look for own in looks for look in own.collisions)[:MOST_SHAPES],
         (*(finding for own in looks for finding in own.findings), *audit.all()),
+        tuple(light for own in looks for light in own.lights)[:MOST_LIGHTS],
     )
 
 
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
-        root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
+        whole = read(item.shape, strict=False, package_dirs=package_dirs)
+        root = root_of(without_free_root(whole))
         own = _of_robot(file_of(item.shape, package_dirs))
         return _renamed(own, f"{item.name}/", root, item.name)
     try:
@@ -355,17 +393,22 @@ def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -
 def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance:
     """Return an appearance whose links have a prefix, except for a root with a new name."""
 
-    def linked(shapes: tuple[LinkShape, ...]) -> tuple[LinkShape, ...]:
+    def linked(parts: Iterable[Part]) -> tuple[Part, ...]:
         return tuple(
-            replace(look, link=name if root and look.link == root else f"{prefix}{look.link}")
-            for look in shapes
+            replace(part, link=name if root and part.link == root else f"{prefix}{part.link}")
+            for part in parts
         )
 
-    return replace(looks, visuals=linked(looks.visuals), collisions=linked(looks.collisions))
+    return replace(
+        looks,
+        visuals=linked(looks.visuals),
+        collisions=linked(looks.collisions),
+        lights=linked(looks.lights),
+    )
 
 
 #: Readers of formats beside URDF, by the suffixes of the format.
-READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf, MJCF_SUFFIXES: _of_mjcf}
+READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf_file, MJCF_SUFFIXES: _of_mjcf}
 
 
 class NamedMeshes:

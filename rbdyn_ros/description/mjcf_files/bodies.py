@@ -34,6 +34,7 @@ class MjcfBody:
         moves: whether it has joints of its own.
         item: of its element.
         inertial: of its element <inertial>; None without one.
+        lights: the elements of its lights, and the frames of these in the body.
     """
 
     name: str
@@ -43,6 +44,7 @@ class MjcfBody:
     item: Item
     inertial: Item | None = None
     geoms: list[Geom] = field(default_factory=list)
+    lights: list[tuple[Item, Pose]] = field(default_factory=list)
 
     @property
     def group(self) -> MjcfBody:
@@ -112,6 +114,9 @@ class _TreeReader:
                 self._site(child, body, frame, name)
             elif child.tag == "body":
                 below.append((child, frame, name))
+            elif child.tag == "light":
+                item = self._classes.item(child, f"light of {body.item.owner}", name)
+                body.lights.append((item, frame))
             elif child.tag in _LOOKS:
                 self._document.seen.add(id(child))
             elif child.tag in _REFUSED:

@@ -13,6 +13,7 @@ from rbdyn_ros.description.mjcf_files.bodies import read_tree
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.geoms import Geom
+from rbdyn_ros.description.mjcf_files.lights import read_light
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import read_settings
 from rbdyn_ros.description.parts.geometries import (
@@ -25,6 +26,7 @@ from rbdyn_ros.description.parts.geometries import (
     Sphere,
     TriangleMesh,
 )
+from rbdyn_ros.description.parts.lights import LinkLight
 from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
 
@@ -60,8 +62,8 @@ class Look:
 
 def read_looks(
     data: bytes | str, source: str, folder: Path | None, files: MeshFiles, audit: Audit
-) -> Iterator[Look]:
-    """Yield the visible geoms of a model; planes are obstacles, which are always shown.
+) -> Iterator[Look | LinkLight]:
+    """Yield visible geoms and lights; planes are obstacles, which are always shown.
 
     Args:
         data: the document.
@@ -79,6 +81,10 @@ def read_looks(
     colors = dict(_materials(document, classes))
     meshes = MeshShapes(files, decompose=False)
     for body in tree.bodies.values():
+        for item, frame in body.lights:
+            light = read_light(item, body.name, frame)
+            if light is not None:
+                yield light
         for geom in body.geoms:
             shape, scale, at = _shape(geom, meshes)
             if shape is not None:

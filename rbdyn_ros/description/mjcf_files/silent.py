@@ -7,7 +7,7 @@ from __future__ import annotations
 #: all elements by "".
 SILENT: dict[str, frozenset[str]] = {
     **dict.fromkeys(
-        ("visual", "statistic", "size", "camera", "texture", "skin", "custom"),
+        ("visual", "statistic", "size", "camera", "light", "texture", "skin", "custom"),
         frozenset[str](),
     ),
     "": frozenset(("name", "class", "group", "user", "rgba", "material", "model")),
@@ -56,7 +56,6 @@ REASONS = {
     "touch": "a contact sensor of a sensors file has the wrench on a body",
     "noise": "readings have no noise; a sensors file gives them one",
     "cutoff": "readings are not clamped",
-    "light": "the view has its own lights",
     "ctrl": "a keyframe has positions only",
     "act": "a keyframe has positions only",
     "qvel": "a keyframe has positions only",

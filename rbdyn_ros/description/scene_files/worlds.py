@@ -43,7 +43,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
     if not tree.is_world:
         part.error("not-a-scene", "the file has no <world>", allowed="<world>")
     audit.raise_errors(str(path))
-    groups = Grouping(tree, path, audit, package_dirs, touches=True).groups()
+    groups = Grouping(tree, str(path), audit, package_dirs, touches=True).groups()
     gravity = part.vector("gravity")
     for document in tree.files:
         document.report(LOOKS)

@@ -24,7 +24,8 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
-from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Link
+from rbdyn_ros.description.parts.types import Description, Joint, Link
+from rbdyn_ros.description.robot_files import SUFFIXES
 from rbdyn_ros.description.scenes.joining import (
     add_findings,
     coordinates,
@@ -32,11 +33,17 @@ from rbdyn_ros.description.scenes.joining import (
     with_all_of,
     without_lines,
 )
+from rbdyn_ros.description.scenes.world_roots import (
+    has_mass,
+    only_solid,
+    stands,
+    without_free_root,
+)
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, not_allowed, quote
 
 MESHES = (".stl", ".obj", ".dae")
-ROBOTS = (".urdf", ".xacro", ".xml", ".sdf", ".yaml", ".yml")
+ROBOTS = (*SUFFIXES, ".xml")
 SHAPES = (
     "a Sphere, Box, Cylinder, Capsule or Points, a list of shapes or of pairs (shape, pose), or "
     f"the path of a file {', '.join((*ROBOTS, *MESHES))}"
@@ -57,16 +64,20 @@ def with_object(
         item: the object.
         package_dirs: as for build.scene.scene_description.
         audit: receives all errors.
-        acts: whether the joints of a robot file keep their actuators. If it has some and its root
-            is the link `world`, it does not float and is not among the objects of the scene.
+        acts: whether the joints of a robot file keep their actuators. If it has some, or no joint
+            that moves, and its root is the link `world`, it does not float and is not among the
+            objects of the scene. A file with one shape that stands in the world is an obstacle.
     """
     fixed, owner = False, f"object {quote(item.name)}"
     if not audit_pose("pose", item.pose, owner, item.line, audit):
         return joined
     try:
         if is_robot_file(item.shape):
-            made, is_fixed = _of_file(item, package_dirs, audit, acts)
-            fixed = is_fixed and acts and any(joint.actuated for joint in made.joints)
+            found = _of_file(item, package_dirs, audit)
+            if (solid := only_solid(item, found, acts)) is not None:
+                return replace(joined, obstacles=(*joined.obstacles, solid))
+            fixed = stands(found, acts)
+            made = _named(item, found, acts)
         else:
             made = _of_shapes(item, package_dirs)
     except RbdynError as error:
@@ -75,7 +86,7 @@ def with_object(
     except UnusableMeshError as error:
         audit.error(error.code, owner, item.line, f"the mesh {quote(str(item.shape))} {error}")
         return joined
-    if not any(link.inertial is not None and link.inertial.mass > 0.0 for link in made.links):
+    if not fixed and not has_mass(made):
         text = "it has no mass, so it cannot move freely; give a link an <inertial>"
         audit.error("no-mass", owner, item.line, text)
         return joined
@@ -105,19 +116,21 @@ def is_robot_file(shape: object) -> bool:
     return isinstance(shape, str | Path) and Path(shape).suffix.lower() in ROBOTS
 
 
-def _of_file(
-    item: Object, package_dirs: Sequence[str | Path], audit: Audit, acts: bool
-) -> tuple[Description, bool]:
-    """Return an object from a robot file, and whether its root was the link `world`.
-
-    Its root has the name of the object. Its joints have no actuators unless it `acts`.
-    """
+def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> Description:
+    """Return what the robot file of an object describes."""
     if item.mass is not None or item.density is not None:
         what = "mass" if item.mass is not None else "density"
         raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")
     surface = item.surface or Surface()
     contact = Contact(obstacles=(), surface=surface, decompose=item.decompose)
-    found = without_lines(described(item.shape, contact, package_dirs, audit))
+    return without_free_root(without_lines(described(item.shape, contact, package_dirs, audit)))
+
+
+def _named(item: Object, found: Description, acts: bool) -> Description:
+    """Return an object from a robot file: its root has the name of the object.
+
+    Its joints have no actuators unless it `acts`.
+    """
     root = root_of(found)
     named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")
     joints = tuple(
@@ -125,8 +138,7 @@ def _of_file(
         for joint in named.joints
     )
     filtered = tuple(replace(x, filter=item.filter or x.filter) for x in named.geometries)
-    made = replace(named, joints=joints, geometries=filtered, obstacles=())
-    return made, root == WORLD
+    return replace(named, joints=joints, geometries=filtered, obstacles=())
 
 
 def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:

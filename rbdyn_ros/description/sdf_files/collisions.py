@@ -152,8 +152,7 @@ class SolidReader:
             return None
 
     def _files(self, part: SdfElement) -> MeshFiles:
-        path = part.document.path
-        return MeshFiles(path.parent, self._package_dirs)
+        return MeshFiles(part.document.folder, self._package_dirs)
 
     def _meshes_of(self, part: SdfElement) -> Meshes:
         """Return the meshes of the folder of a collision, divided or not as it wants."""
@@ -162,8 +161,7 @@ class SolidReader:
         if divided is not None:
             divided.child("convex_decomposition")
         decompose = self._decompose or wish == "convex_decomposition"
-        path = part.document.path
-        key = path.parent, decompose
+        key = part.document.folder, decompose
         if key not in self._meshes:
             self._meshes[key] = Meshes(self._files(part), decompose=decompose)
         return self._meshes[key]

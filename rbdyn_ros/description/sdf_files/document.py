@@ -15,6 +15,7 @@ from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.xml_files.sdf_elements import SdfFile, Version
 from rbdyn_ros.errors import DescriptionError, quote
 
+IS_WORLD = "it is a world, not one robot; the command `rbdyn sim WORLD.sdf` simulates it"
 OLDEST, NEWEST = (1, 4), (1, 12)
 #: Gazebo reads comments with two dashes, which are no XML; only their line ends are kept.
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -41,22 +42,30 @@ class IncludedAudit(Audit):
         self._whole.add(severity, code, element, self._line, f"{message} ({at})", **of)
 
 
-def opened(path: Path, audit: Audit, at: int | None = None) -> SdfFile:
-    """Parse a file.
+def opened(source: Path | str | bytes, audit: Audit, at: int | None = None) -> SdfFile:
+    """Parse a file or a text.
 
     Args:
-        path: of the file.
+        source: the path of the file, or the text of a document.
         audit: of the first file.
         at: the line that includes it; None: it is the first file.
 
     Raises:
         DescriptionError: it cannot be read, or is no SDF.
     """
-    data = read_bytes(path, "an .sdf file", "the path of an .sdf file")
-    own = audit if at is None else IncludedAudit(audit, path, at)
-    text = _COMMENT.sub(_lines, guard.decode(data, str(path)))
-    root = guard.parse(text, str(path), "sdf", guard.Everything())
-    return SdfFile(path, own, root, _version(root, own, str(path)), at)
+    path = source if isinstance(source, Path) else None
+    name = name_of(source)
+    if isinstance(source, Path):
+        source = read_bytes(source, "an .sdf file", "the path of an .sdf file")
+    own = audit if at is None or path is None else IncludedAudit(audit, path, at)
+    text = _COMMENT.sub(_lines, guard.decode(source, name))
+    root = guard.parse(text, name, "sdf", guard.Everything())
+    return SdfFile(path, own, root, _version(root, own, name), at)
+
+
+def name_of(source: Path | str | bytes) -> str:
+    """Return what messages call a file or a text."""
+    return str(source) if isinstance(source, Path) else "<text>"
 
 
 def _lines(comment: re.Match[str]) -> str:

@@ -24,6 +24,7 @@ _CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_
 #: Where gz-fuel-tools keeps models.
 _CACHE = "~/.gz/fuel"
 _OUTSIDE = "is outside the folder of the model"
+_OF_TEXT = "is a path, but a text has no folder; allowed are model://NAME and package://NAME/PATH"
 _CONFIG = "model.config"
 _CONFIG_BYTES = 1 << 16
 #: The files of a model in its model.config, with their versions of SDF.
@@ -53,13 +54,13 @@ class ModelFiles:
     def __init__(self, package_dirs: Sequence[str | Path] = ()) -> None:
         self._dirs = folders(package_dirs)
 
-    def find(self, uri: str, folder: Path) -> Path:
+    def find(self, uri: str, folder: Path | None) -> Path:
         """Return the path of an SDF file.
 
         Args:
             uri: `model://name`, `package://name/path`, a path from the folder, or the address of
                 a model, whose last part is its name.
-            folder: of the file that includes it.
+            folder: of the file that includes it; None: it is included by a text.
 
         Raises:
             MissingModelError: there is none, or it is outside the allowed folders.
@@ -88,19 +89,19 @@ class ModelFiles:
             raise MissingModelError("include-address", f"{text}{cure}{where}")
         raise MissingModelError("include-missing", f"is not found{_CURE}")
 
-    def _models(self, name: str, folder: Path) -> Iterator[Path]:
+    def _models(self, name: str, folder: Path | None) -> Iterator[Path]:
         """Yield the folders of a model: in the given folders, beside the file, in the sources."""
         for place in self._dirs:
             yield from (place / name, place / "models" / name)
-        own = own_package(folder)
-        above = (folder, *folder.parents[:2]) if own is None else (folder, folder.parent, own)
-        for place in above:
+        for place in () if folder is None else _around(folder):
             if not place.stat().st_mode & 0o002:  # everybody may put a model into the folder
                 yield from (place / name, place / "models" / name)
         yield from find_packages(name, self._dirs, folder)
 
-    def _beside(self, folder: Path, name: str) -> Path:
+    def _beside(self, folder: Path | None, name: str) -> Path:
         """Return a file by its path from the folder, or from one of the folders of models."""
+        if folder is None:
+            raise MissingModelError("include-outside", _OF_TEXT)
         own = own_package(folder)
         given = [place.resolve() for place in (*self._dirs, *listed("GZ_SIM_RESOURCE_PATH"))]
         allowed = (folder.resolve(), own or folder.resolve(), *given)
@@ -116,6 +117,12 @@ class ModelFiles:
             text = "is outside the folder of the file that includes it; pass its folder in "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
         raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
+
+
+def _around(folder: Path) -> tuple[Path, ...]:
+    """Return the folders around a file that have models beside it."""
+    own = own_package(folder)
+    return (folder, *folder.parents[:2]) if own is None else (folder, folder.parent, own)
 
 
 def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:

@@ -84,7 +84,7 @@ class Grouping:
 
     Args:
         tree: of a file.
-        path: of the file.
+        source: the name of the file.
         audit: receives the errors.
         package_dirs: folders that have packages and models.
         touches: whether collisions are read.
@@ -94,14 +94,14 @@ class Grouping:
     def __init__(
         self,
         tree: SdfTree,
-        path: Path,
+        source: str,
         audit: Audit,
         package_dirs: Sequence[str | Path],
         *,
         touches: bool,
         decompose: bool = False,
     ) -> None:
-        self._tree, self._source, self._audit, self._touches = tree, str(path), audit, touches
+        self._tree, self._source, self._audit, self._touches = tree, source, audit, touches
         self.places = FramePlaces()
         self.top = tree.world.origin
         self.top.full = WORLD

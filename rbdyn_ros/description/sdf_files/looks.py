@@ -18,10 +18,13 @@ from rbdyn_ros.description.parts.geometries import (
     Sphere,
     TriangleMesh,
 )
+from rbdyn_ros.description.parts.lights import LinkLight
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.types import WORLD
+from rbdyn_ros.description.sdf_files.document import name_of
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
+from rbdyn_ros.description.sdf_files.lights import read_light
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
 from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
@@ -54,11 +57,13 @@ class SdfLook:
     line: int
 
 
-def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> Iterator[SdfLook]:
-    """Yield the shapes of a model or a world; planes and height fields are left out.
+def read_looks(
+    source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
+) -> Iterator[SdfLook | LinkLight]:
+    """Yield the shapes and lights of a model or a world, without planes and height fields.
 
     Args:
-        path: of the file.
+        source: the path of the file, or its text.
         package_dirs: folders to search for models and packages.
         audit: receives the errors about the shapes.
 
@@ -66,24 +71,34 @@ def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> 
         DescriptionError: there is no such file, or it has another format.
     """
     others = Audit(strict=False)  # the reader of the robot reports them
-    tree = read_tree(path, others, package_dirs)
-    grouping = Grouping(tree, path, others, package_dirs, touches=False)
+    tree = read_tree(source, others, package_dirs)
+    grouping = Grouping(tree, name_of(source), others, package_dirs, touches=False)
     groups = grouping.groups()
     for document in tree.files:
         document.audit = audit
     finders: dict[Path | None, MeshFiles] = {}
+    if tree.is_world:
+        yield from _lights(tree.world.origin, grouping, WORLD, IN_PLACE)
     for group in groups:
         for name, link in group.members.items():
             place, at = _place(tree, grouping, group, name, link)
             assert link.part is not None
+            yield from _lights(link, grouping, place, at)
             for part in link.part.children("visual", "collision"):
-                own, file = grouping.reader.pose(part, link), part.document.path
-                files = finders.setdefault(
-                    file, MeshFiles(None if file is None else file.parent, package_dirs)
-                )
+                own, folder = grouping.reader.pose(part, link), part.document.folder
+                files = finders.setdefault(folder, MeshFiles(folder, package_dirs))
                 look = _look(part, own, place, at, files)
                 if look is not None and not (group.is_static and _is_obstacle(look)):
                     yield look
+
+
+def _lights(frame: Frame, grouping: Grouping, link: str, at: Pose) -> Iterator[LinkLight]:
+    """Yield the lights of a link or of the world, whose pose in the drawn link is `at`."""
+    for part in frame.part.children("light") if frame.part is not None else ():
+        pose = compose(at, grouping.reader.pose(part, frame))
+        light = read_light(part, link, pose)
+        if light is not None:
+            yield light
 
 
 def _place(

@@ -46,18 +46,20 @@ class SdfTree:
             yield from (frame for frame in own if frame.kind == kind)
 
 
-def read_tree(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SdfTree:
+def read_tree(
+    source: Path | str | bytes, audit: Audit, package_dirs: Sequence[str | Path] = ()
+) -> SdfTree:
     """Read a file and all files that it includes.
 
     Args:
-        path: of the file.
+        source: the path of the file, or the text of a document, which names no file by a path.
         audit: receives the errors.
         package_dirs: folders that have models.
 
     Raises:
         DescriptionError: the file cannot be read, or is no SDF.
     """
-    return _ModelReader(audit, package_dirs).tree(path)
+    return _ModelReader(audit, package_dirs).tree(source)
 
 
 class _ModelReader:
@@ -66,10 +68,10 @@ class _ModelReader:
         self._documents: list[SdfFile] = []
         self._path: list[Path] = []
 
-    def tree(self, path: Path) -> SdfTree:
-        document = opened(path, self._audit)
+    def tree(self, source: Path | str | bytes) -> SdfTree:
+        document = opened(source, self._audit)
         self._documents.append(document)
-        self._path.append(path.resolve())
+        self._path += [source.resolve()] if isinstance(source, Path) else []
         top = document.top
         worlds, models = list(top.children("world")), list(top.children("model", "include"))
         for extra in (*worlds[1:], *(models if worlds else models[1:])):
@@ -119,9 +121,8 @@ class _ModelReader:
 
     def _included(self, asked: SdfElement, uri: str) -> SdfElement | None:
         """Return the model of an included file; None after an error."""
-        folder = asked.document.path.parent if asked.document.path else Path()
         try:
-            path = self._files.find(uri, folder)
+            path = self._files.find(uri, asked.document.folder)
         except MissingModelError as error:
             asked.repair(error.code, str(error), "it is left out", found=uri[:200])
             return None

@@ -14,28 +14,30 @@ from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.poses import IN_PLACE
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments
+from rbdyn_ros.description.sdf_files.document import IS_WORLD, name_of
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import read_tree
 
 #: What other readers read; a note mentions all other elements that nothing reads.
-LOOKS = frozenset({"visual"})
+LOOKS = frozenset({"visual", "light"})
 
 
 def read(
-    path: Path,
+    source: Path | str | bytes,
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
 ) -> Description:
-    """Read the model of an SDF file.
+    """Read the model of an SDF.
 
     The root link is where its parent would place it, as in a URDF, unless a joint connects the
     model to the world. Groups of links that no joint connects float.
 
     Args:
-        path: of the file.
+        source: the path of the file, or the text of a document, which names other files by
+            `model://` and `package://` only.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for models and packages.
         xacro_args: must be empty.
@@ -49,24 +51,23 @@ def read(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: contact is neither a bool nor a Contact, or there are arguments of xacro.
     """
-    wanted = check_contact(contact)
-    check_no_arguments(xacro_args, path)
+    wanted, name = check_contact(contact), name_of(source)
+    check_no_arguments(xacro_args, Path(name))
     audit = Audit(strict=strict)
-    tree = read_tree(path, audit, package_dirs)
+    tree = read_tree(source, audit, package_dirs)
     if tree.is_world:
-        text = "it is a world, not one robot; name it where a scene is wanted"
-        audit.error("is-world", tree.world.part.owner, tree.world.part.line, text)
-    audit.raise_errors(str(path))
+        audit.error("is-world", tree.world.part.owner, tree.world.part.line, IS_WORLD)
+    audit.raise_errors(name)
     decompose = wanted is not None and wanted.decompose
     touches = wanted is not None
-    grouping = Grouping(tree, path, audit, package_dirs, touches=touches, decompose=decompose)
+    grouping = Grouping(tree, name, audit, package_dirs, touches=touches, decompose=decompose)
     groups = grouping.groups()
-    described = _alone(groups[0], audit) if len(groups) == 1 else _together(groups, str(path))
+    described = _alone(groups[0], audit) if len(groups) == 1 else _together(groups, name)
     for document in tree.files:
         document.report(LOOKS if touches else LOOKS | {"collision"})
-    audit.raise_errors(str(path))
+    audit.raise_errors(name)
     checked = audit_description(with_contact(described, wanted, audit), audit)
-    audit.raise_errors(str(path))
+    audit.raise_errors(name)
     return replace(checked, findings=audit.sorted())
 
 

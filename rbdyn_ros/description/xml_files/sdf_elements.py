@@ -19,7 +19,7 @@ Version = tuple[int, int]
 #: A larger number is no limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor")
+_NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor", "light")
 
 
 @dataclass(slots=True)
@@ -27,19 +27,24 @@ class SdfFile:
     """A parsed file.
 
     Attributes:
-        path: of the file.
+        path: of the file; None: the document is a text without a folder.
         audit: receives its findings.
         version: of SDF.
         at: the line of the first file that includes it; None: it is the first file.
         used: the elements, and the pairs of element and attribute, that were read.
     """
 
-    path: Path
+    path: Path | None
     audit: Audit
     root: Element
     version: Version
     at: int | None = None
     used: set[Any] = field(default_factory=set)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder from which it names other files."""
+        return None if self.path is None else self.path.parent
 
     @property
     def top(self) -> SdfElement:

@@ -14,15 +14,14 @@ ENGINE = "it is for another physics engine"
 _STOPS = "limits of joints are rigid stops"
 _WORLD = "the simulator has no such surroundings"
 _FRAME_IDS = ("gz_frame_id", "ignition_frame_id", "frame_id", "optical_frame_id", "frameName")
-_LOOKS = "the view has its own lights and sky"
 #: Why a tag is not used, and what is instead.
 WHY = {
     "plugin": "it is a program for Gazebo",
     "sensor": "the simulator has no sensor of this type",
     "topic": "its topics have the name of the sensor",
     **dict.fromkeys(_FRAME_IDS, "readings are in the frame of the sensor"),
-    "light": _LOOKS,
-    "scene": _LOOKS,
+    "light": "lights of an SDF or an MJCF are drawn, not those of a URDF",
+    "scene": "the view has its own sky and surroundings",
     "physics": "timestep and integrator are parameters of the simulator",
     "gui": "it is for the window of Gazebo",
     "state": "the poses of the models count, not those of a recorded state",

@@ -43,12 +43,12 @@ class Grip:
         client: number of the browser.
         link: name of the body.
         point: (3,) in the frame of the body [m].
-        start: (3,) place of the point in the world at the start [m].
+        start: (3,) place of the point on the page at the start [m].
         pose: (3, 3) orientation of the body at the start.
         view: (3,) direction of the camera.
         turns: whether it turns the body.
-        goal: position (3,) of the cursor, or orientation (9,) of the body.
-        cursor: (3,) place of the cursor in the world [m].
+        goal: position (3,) of the cursor in the robot's world, or orientation (9,) of the body.
+        cursor: (3,) place of the cursor on the page [m].
         tick, since: the last tick, and when it was seen first [s].
     """
 
@@ -135,7 +135,7 @@ class Hand:
         turns = event.modifier == "shift"
         self._grip = Grip(
             event.client_id, link, R.T @ (start - position), start, R, view, turns,
-            R.reshape(-1) if turns else start, start,
+            R.reshape(-1) if turns else start - self._show.nodes.origin, start,
         )  # fmt: skip
         self._follow(event)
 
@@ -150,7 +150,7 @@ class Hand:
             turn = np.cross(away, grip.view / max(float(np.linalg.norm(grip.view)), 1e-9))
             grip.goal = (rotation(turn) @ grip.pose).reshape(-1)
         else:
-            grip.goal = cursor
+            grip.goal = cursor - self._show.nodes.origin
 
     def _drop(self) -> None:
         self._grip, self._ending = None, self._grip

@@ -27,7 +27,7 @@ from rbdyn_ros.view.live.loading import load, moved, warning_of
 from rbdyn_ros.view.live.sights import Sights
 from rbdyn_ros.view.web.charts import Charts
 from rbdyn_ros.view.web.server import address_of, open_server
-from rbdyn_ros.view.web.show import Show, frame_camera
+from rbdyn_ros.view.web.show import Show, frame_camera, stand_side_by_side
 
 if TYPE_CHECKING:
     import viser
@@ -74,7 +74,9 @@ class Live:
             ]
             simulated.add_to(server)
             if len(casts) > 1:
-                frame_camera(server, [robot.show.scene for robot in self.robots])
+                shows = [robot.show for robot in self.robots]
+                stand_side_by_side(shows)
+                frame_camera(server, shows)
                 self._choose()
         clock.before_reset = self._let_go
         self._frame_start()

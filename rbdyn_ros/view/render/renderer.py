@@ -2,7 +2,8 @@
 """Draw pictures of a robot and its world as a camera sees them.
 
 What is drawn is what the view shows at first: visuals, or collisions, or boxes of inertia, and the
-obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows.
+obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows, or the
+lights of the file do.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import ColorSpec
 from rbdyn_ros.view.render.context import OffScreen, check_size
 from rbdyn_ros.view.render.drawables import Drawable, Programs, drawables
+from rbdyn_ros.view.render.lamps import lighting
 from rbdyn_ros.view.render.lens import Lens, Pixels, pixels_of
 from rbdyn_ros.view.render.marks import Marks
 from rbdyn_ros.view.render.projection import (
@@ -36,8 +38,6 @@ from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
 from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 
 SKY = (0.77, 0.84, 0.92, 1.0)
-#: Direction to the sun.
-SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 #: Edge of the picture that the sun sees [pixels].
 SHADOW = 2048
 #: Samples of a pixel.
@@ -75,6 +75,7 @@ class Renderer(OffScreen):
         self._depths.compare_func = "<="
         self._shadow = context.framebuffer(depth_attachment=self._depths)
         self._targets: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._lighting = lighting((), ())
         self._lenses: dict[ColorSpec, Lens] = {}
 
     @property
@@ -149,6 +150,7 @@ class Renderer(OffScreen):
         for mark, pose in self._marks.at(at) if marks else ():
             seen.append(mark)
             models.append(pose)
+        self._lighting = lighting(self._scene.lamps, bodies)
         with self._context:
             return self._picture(seen, models, camera, eye)
 
@@ -169,10 +171,11 @@ class Renderer(OffScreen):
     def _cast_shadows(self, seen: list[Drawable], models: list[Array]) -> Array:
         """Draw what the sun sees; return its projection."""
         gl, middle, reach = self._gl, self._scene.middle, 1.5 * self._scene.radius + 1.0
-        side = np.cross(SUN, (0.0, 1.0, 0.0))
+        to_sun = self._lighting.to_sun
+        side = np.cross(to_sun, (0.0, 1.0, 0.0) if abs(to_sun[1]) < 0.9 else (1.0, 0.0, 0.0))
         side /= np.linalg.norm(side)
-        R = np.stack([side, np.cross(SUN, side), -SUN], axis=1)
-        sun = parallel(reach) @ inverse(pose_of(middle + 2.0 * reach * SUN, R))
+        R = np.stack([side, np.cross(to_sun, side), -to_sun], axis=1)
+        sun = parallel(reach) @ inverse(pose_of(middle + 2.0 * reach * to_sun, R))
         self._shadow.use()
         self._context.enable_only(gl.DEPTH_TEST)
         self._shadow.clear(depth=1.0)
@@ -201,7 +204,8 @@ class Renderer(OffScreen):
         self._depths.use(0)
         for name, value in (("view", view), ("sun", sun)):
             program[name].write(uniform(value))
-        program["to_sun"], program["eye"] = tuple(SUN), tuple(eye)
+        self._lighting.write(program)
+        program["eye"] = tuple(eye)
         program["shadow"], program["image"] = 0, 1
         for one, model in zip(seen, models, strict=True):
             program["model"].write(uniform(model))

@@ -25,7 +25,11 @@ void main() {
 
 FRAGMENT = """#version 330
 uniform vec4 color;
-uniform vec3 to_sun, eye;
+uniform vec3 to_sun, sun_color, eye;
+uniform int lamps;
+uniform vec3 lamp_at[8], lamp_towards[8], lamp_color[8];
+uniform vec4 lamp_fade[8];  // attenuation and range
+uniform vec2 lamp_cone[8];  // cosines of the half angles
 uniform sampler2DShadow shadow;
 uniform bool is_floor, has_image;
 uniform sampler2D image;
@@ -42,6 +46,18 @@ float sunlit(float facing) {
     for (int x = -1; x <= 1; x++) for (int y = -1; y <= 1; y++)
         lit += texture(shadow, vec3(place.xy + step * vec2(x, y), place.z - slack));
     return lit / 9.0;
+}
+
+// the light of a lamp at this place
+vec3 lamplight(int i, vec3 n) {
+    vec3 away = lamp_at[i] - world;
+    float r = length(away);
+    vec4 fade = lamp_fade[i];
+    vec3 to_lamp = away / max(r, 1e-6);
+    float inside = smoothstep(lamp_cone[i].y, lamp_cone[i].x, dot(-to_lamp, lamp_towards[i]));
+    float edge = 1.0 - smoothstep(0.8 * fade.w, fade.w, r);
+    float share = edge * min(1.0 / max(fade.x + r * (fade.y + r * fade.z), 1e-6), 1.0);
+    return lamp_color[i] * share * inside * max(dot(n, to_lamp), 0.0);
 }
 
 // the share of a line of a grid in this pixel
@@ -64,7 +80,9 @@ void main() {
     vec3 sky = mix(vec3(0.22, 0.21, 0.20), vec3(0.42, 0.45, 0.50), 0.5 + 0.5 * n.z);
     vec3 half_way = normalize(to_sun + from);
     float gloss = is_floor ? 0.0 : 0.12 * pow(max(dot(n, half_way), 0.0), 40.0);
-    vec3 shown = base * (sky + vec3(0.78, 0.75, 0.70) * facing * lit) + gloss * lit;
+    vec3 light = sky + sun_color * facing * lit;
+    for (int i = 0; i < lamps; i++) light += lamplight(i, n);
+    vec3 shown = base * light + gloss * lit * min(sun_color.r, 1.0);
     pixel = vec4(pow(clamp(shown, 0.0, 1.0), vec3(1.0 / 2.2)), color.a);
 }
 """

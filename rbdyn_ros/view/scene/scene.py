@@ -21,6 +21,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.coordinates import floating_entries
 from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
+from rbdyn_ros.view.scene.lamps import lamps_of
 from rbdyn_ros.view.scene.lines import Lines, lines_of
 from rbdyn_ros.view.scene.parts import (
     COLLISION,
@@ -47,6 +48,7 @@ from rbdyn_ros.view.scene.wrench_lines import (
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
 ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
 JOINTS, FORCES, LINES, GRID = "joint axes and limits", "forces", "lines", "grid"
+LIGHTS = "lights"
 
 #: Layers of surfaces, see Scene.parts.
 SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
@@ -94,6 +96,7 @@ class Scene:
         lowest: height of its lowest point at qpos0 [m].
         shown: the layers that are visible at first.
         lines: lines between its bodies.
+        lamps: the lights of its file.
         floor: height of the grid [m].
         findings: warnings about broken meshes, in the layers made so far.
 
@@ -108,6 +111,7 @@ class Scene:
         self.findings: list[Finding] = []
         self.size = 1.0
         self.shown = _layers_shown(looks)
+        self.lamps = lamps_of(m, looks.lights)
         self.lines: Lines = lines_of(m, skeleton=self.shown != (VISUALS,))
         points = self.points([Instant.still(m, m.qpos0)])
         low, high = points.min(axis=0), points.max(axis=0)

@@ -20,6 +20,7 @@ from rbdyn_ros.view.scene.scene import (
     FRAMES,
     GRID,
     JOINTS,
+    LIGHTS,
     LINES,
     MASSES,
     VISUALS,
@@ -47,6 +48,7 @@ _HINTS = {
     FORCES: "contact forces green, with a ball at each contact point; pushes orange, torques "
     "violet; the robot's weight is half as long as the robot",
     LINES: "springs, rods, bands, loop joints, and the skeleton of bodies without visuals",
+    LIGHTS: "the lights of the file instead of the lights of the page",
     GRID: "the ground with the axes of the world, x red, y green, z blue, and the obstacles",
 }
 
@@ -82,7 +84,7 @@ class Display:
     def move(self) -> None:
         """Add a box for each layer that the present scene has and no earlier one had."""
         scene = self._nodes.scene
-        on = {*scene.shown, FORCES, LINES, GRID}
+        on = {*scene.shown, FORCES, LINES, GRID, LIGHTS}
         with self._folder:
             for layer in _present(scene):
                 if layer not in self.boxes:
@@ -166,6 +168,7 @@ def _present(scene: Scene) -> list[str]:
         JOINTS: m.njnt > 0,
         FORCES: True,
         LINES: len(scene.lines.bodies) > 0,
+        LIGHTS: len(scene.lamps) > 0,
         GRID: True,
     }
     return [layer for layer, is_there in there.items() if is_there]

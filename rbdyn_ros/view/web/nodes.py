@@ -15,6 +15,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
@@ -23,6 +24,7 @@ from rbdyn_ros.view.scene.scene import (
     FRAMES,
     GRID,
     JOINTS,
+    LIGHTS,
     LINES,
     MASSES,
     SURFACES,
@@ -31,6 +33,7 @@ from rbdyn_ros.view.scene.scene import (
     Scene,
 )
 from rbdyn_ros.view.scene.wrench_lines import CONTACT, COUPLE, HEAD, PUSH, SHAFT, TOUCH, Rgb
+from rbdyn_ros.view.web.lamps import add_lamp
 from rbdyn_ros.view.web.textured import textured_mesh
 
 if TYPE_CHECKING:
@@ -50,12 +53,38 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
+#: Frames of a body that are nearer to each other share a label.
+NEAR = 0.05
 
 #: The layer of the name of a clicked body.
 LABEL = "label"
 
-#: Largest number of frames with labels; more would not be legible.
+#: Number of frames with labels; more would not be legible.
 MOST_LABELS = 300
+
+
+def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
+    """Return a body, a position (3,) and a text for each label of frames.
+
+    Frames of one body that are nearer to each other than `near` [m] share a label, which would
+    cover another one.
+    """
+    found = list[tuple[int, Array, list[str]]]()
+    frames = zip(m.frame_names, m.frame_bodyid.tolist(), m.frame_pos, strict=True)
+    for name, body, pos in itertools.islice(frames, MOST_LABELS):
+        beside = (
+            names for other, at, names in found
+            if other == body and np.linalg.norm(at - pos) < near
+        )  # fmt: skip
+        names = next(beside, None)
+        if names is None:
+            found.append((body, pos, [name]))
+        else:
+            names.append(name)
+    return [
+        (body, pos, ", ".join(names[:3]) + ", ..." * (len(names) > 3))
+        for body, pos, names in found
+    ]
 
 
 class Nodes:
@@ -68,6 +97,10 @@ class Nodes:
         clicked: called with the name of a clicked body.
         dragged: a coroutine function, called with the name of a dragged body and viser's event,
             also for drags with Shift; None: bodies cannot be dragged.
+
+    Attributes:
+        scene: as it is shown.
+        origin: (3,) of its world on the page [m].
     """
 
     def __init__(
@@ -89,6 +122,11 @@ class Nodes:
         self._top = self._viser.add_frame(root, show_axes=False)
         self._bodies = [self._frame() for _ in range(scene.m.nbody)]
         self._at: BodyPlacement | None = None
+        self.origin = np.zeros(3)
+
+    def stand(self, origin: Array) -> None:
+        """Show the world of the robot with its origin (3,) elsewhere on the page."""
+        self._top.position = self.origin = origin
 
     def _frame(self) -> Any:
         """Return a new frame for a body."""
@@ -163,6 +201,8 @@ class Nodes:
             (self._hidden.discard if visible else self._hidden.add)(layer)
             for node in self._layers.get(layer, ()):
                 node.visible = visible
+            if layer == LIGHTS:
+                self._viser.configure_default_lights(enabled=not visible)
             if visible and self._at is not None:
                 self._follow(self._at)
 
@@ -193,12 +233,12 @@ class Nodes:
     @property
     def centre(self) -> Array:
         """The centre of mass (3,) of the robot as it is shown."""
-        return np.zeros(3) if self._at is None else self._at.com
+        return self.origin if self._at is None else self.origin + self._at.com
 
     def pose(self, body: int) -> tuple[Array, Array]:
         """Return position (3,) and orientation (3, 3) of a body as it is shown."""
         frame = self._bodies[body]
-        return np.array(frame.position), quat_to_mat(np.array(frame.wxyz))
+        return self.origin + frame.position, quat_to_mat(np.array(frame.wxyz))
 
     def path(self, body: int) -> str:
         """Return the name of the node of a body, which other nodes may hang from."""
@@ -213,7 +253,7 @@ class Nodes:
             nodes = [self._surface(layer, part) for part in self.scene.parts(layer)]
             return [*nodes, self._whole_mass()] if layer == MASSES else nodes
         make = {FRAMES: self._frames, JOINTS: self._joints, FORCES: self._forces,
-                LINES: self._lines, GRID: self._ground}  # fmt: skip
+                LINES: self._lines, GRID: self._ground, LIGHTS: self._lights}  # fmt: skip
         return make[layer]()
 
     def _name(self, body: int, kind: str) -> str:
@@ -279,13 +319,9 @@ class Nodes:
                     axes_radius=0.04 * AXES * size,
                 )
             )
-        for frame in range(min(m.nframe, MOST_LABELS)):
-            body, name = int(m.frame_bodyid[frame]), m.frame_names[frame]
-            label = self._viser.add_label(
-                self._name(body, "name"), name, position=m.frame_pos[frame],
-                font_screen_scale=0.7,
-            )  # fmt: skip
-            nodes.append(label)
+        for body, pos, text in frame_labels(m, NEAR * size):
+            name = self._name(body, "name")
+            nodes.append(self._viser.add_label(name, text, position=pos, font_screen_scale=0.7))
         return nodes
 
     def _joints(self) -> list[Any]:
@@ -321,6 +357,14 @@ class Nodes:
         nowhere = np.zeros((len(colors), 2, 3))
         self._arrows["lines"] = self._add_lines(f"{self._root}/lines", nowhere, colors)
         return [self._arrows["lines"]]
+
+    def _lights(self) -> list[Any]:
+        """Return the lights of the file."""
+        scene = self.scene
+        return [
+            add_lamp(self._viser, self._name(lamp.body, LIGHTS), lamp, scene.middle, scene.radius)
+            for lamp in scene.lamps
+        ]
 
     def _ground(self) -> list[Any]:
         scene = self.scene

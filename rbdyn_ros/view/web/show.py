@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import html
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class Show:
             self._title = server.gui.add_html(title(m, self.name))
             self._told = server.gui.add_html("", visible=False)
             self.display = Display(server, self.nodes)
-            frame_camera(server, [self.scene])
+            frame_camera(server, [self])
         server.on_client_connect(partial(fit_page, server))
         self.put(Instant.still(m, m.qpos0))
 
@@ -124,12 +125,27 @@ class Show:
             call(self.picked)
 
 
-def frame_camera(server: viser.ViserServer, scenes: list[Scene]) -> None:
+def stand_side_by_side(shows: Sequence[Show]) -> None:
+    """Show robots of different worlds in a row along y, farther apart than they reach.
+
+    The first stays at the origin; the others keep the lines of its grid.
+    """
+    cell = 10.0 ** np.floor(np.log10(max(show.scene.size for show in shows)))
+    y = 0.0
+    for before, show in itertools.pairwise(shows):
+        left, right = before.scene, show.scene
+        apart = left.middle[1] + left.radius - right.middle[1] + right.radius
+        y += cell * np.ceil(apart / cell)
+        show.nodes.stand(np.array([0.0, y, 0.0]))
+
+
+def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
     """Set the initial camera: the reach of all robots from the front, slightly from above."""
-    low = np.min([scene.middle - scene.radius for scene in scenes], axis=0)
-    high = np.max([scene.middle + scene.radius for scene in scenes], axis=0)
+    balls = [(show.nodes.origin + show.scene.middle, show.scene.radius) for show in shows]
+    low = np.min([middle - radius for middle, radius in balls], axis=0)
+    high = np.max([middle + radius for middle, radius in balls], axis=0)
     middle = 0.5 * (low + high)
-    radius = max(float(np.linalg.norm(one.middle - middle)) + one.radius for one in scenes)
+    radius = max(float(np.linalg.norm(one - middle)) + reach for one, reach in balls)
     distance = MARGIN * max(radius, 1e-3) / np.sin(HALF_ANGLE)
     camera = server.initial_camera
     camera.fov = 2.0 * HALF_ANGLE
@@ -169,7 +185,9 @@ def spread(camera: Any) -> float:
 
 def title(m: Model, name: str) -> str:
     """Return the heading of a robot in the panel, as HTML."""
-    facts = f"{m.nbody - 1} bodies, {m.nv} degrees of freedom, {m.body_mass.sum():.4g} kg"
+    count = m.nbody - 1
+    facts = f"{count} {'body' if count == 1 else 'bodies'}, {m.nv} degrees of freedom, "
+    facts += f"{m.body_mass.sum():.4g} kg"
     if m.nloop:
         facts += f", {m.nloop} loop joint{'s' * (m.nloop > 1)}"
     return _box(f"<b>{html.escape(name)}</b><br>{facts}")

@@ -181,7 +181,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     refused(spawn("x", ""), codes.NO_RESOURCE, "neither")
     refused(spawn("x", "", text="<robot"), codes.RESOURCE_PARSE_ERROR, "line 1")
     refused(spawn("x", "", text="mjcf"), codes.UNSUPPORTED_FORMAT, "begin with '<'")
-    refused(spawn("x", "model.sdf"), codes.UNSUPPORTED_FORMAT, "'model.sdf'")
+    refused(spawn("x", "model.usd"), codes.UNSUPPORTED_FORMAT, "'model.usd'")
     refused(spawn("x", "/no/where.urdf"), codes.MISSING_ASSETS, "/no/where.urdf")
     refused(spawn("x", "package://nowhere/a.urdf"), codes.MISSING_ASSETS, "'nowhere'")
     refused(spawn("x", "primitive:cube?size=1"), codes.UNSUPPORTED_FORMAT, "'cube'")

@@ -280,6 +280,10 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
         for name, one in world.robots.items():
             if one.pose is not None:
                 found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
+        for name, thing in world.spawned.items():
+            is_there = prefix + name in found or world.obstacle(name) is not None
+            if isinstance(thing, Object) and not is_there:  # it stands, without joints
+                found[prefix + name] = _Entity(robot, -1, name, "robot", thing.pose)
         for item in world.loose.obstacles:
             entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
             found.setdefault(prefix + item.name, entity)

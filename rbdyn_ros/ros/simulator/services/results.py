@@ -9,11 +9,15 @@ from typing import Any
 from rclpy.node import Node
 
 from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.sdf_files.document import IS_WORLD
 from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
 from rbdyn_ros.ros.common.qos import SERVICES
 
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
+
+#: What a request learns of a file by the code of its first finding; of others it learns the code.
+OWN_WORDS = {"xacro-request": NOT_FOR_OTHERS, "is-world": f"the file is no robot: {IS_WORLD}"}
 
 #: Fills in the response of a service; raises RbdynError to refuse the request.
 Handler = Callable[[Any, Any], None]
@@ -55,8 +59,8 @@ def of_files(error: RbdynError, logger: Any) -> str:
     The words of the finding may quote what is in the files, which the caller may not read.
     """
     first = error.findings[0]
-    if first.code == "xacro-request":
-        return NOT_FOR_OTHERS
+    if first.code in OWN_WORDS:
+        return OWN_WORDS[first.code]
     line = f"line {first.line}: " if first.line is not None else ""
     where = f"{error.source}: " if error.source else ""
     text = f"a request was refused: {where}{first_finding(error)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be spawned: from the resource of a request to an object or an obstacle.
 
-A resource is the text of a URDF, the URI of a robot file or a mesh, or a primitive shape:
+A resource is the text of a robot, the URI of a robot file or a mesh, or a primitive shape:
 ``primitive:box?size=0.1,0.1,0.1&mass=0.2``. Primitives and meshes without mass and density are
 fixed in the world. A file is named by its path, ``file:///path`` or ``package://name/path``.
 """
@@ -55,10 +55,12 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 #: Of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
-#: Other formats run code, or open more files than the one that is named.
-SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".sdf"))
+#: A xacro file runs code; a world is no entity.
+SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
+WORLD_FILE = "a .world file is a world, not one entity; the command `rbdyn sim` simulates it"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
-FORMATS = ("urdf", "stl", "obj", "dae")
+FORMATS = ("urdf", "sdf", "mjcf", "stl", "obj", "dae")
+_NAMED = re.compile(r"<(?:robot|model)\b[^>]*?\bname\s*=\s*[\"']([A-Za-z0-9_.-]{1,60})[\"']")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 #: Examples for GetSpawnables: a URI and a description.
@@ -101,7 +103,7 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
 
 def _name_of(uri: str) -> str:
     if is_text(uri):
-        found = re.search(r"<robot\b[^>]*?\bname\s*=\s*[\"']([A-Za-z0-9_.-]{1,60})[\"']", uri)
+        found = _NAMED.search(uri)
         return found[1] if found else "object"
     stem = uri.removeprefix(PRIMITIVE).partition("?")[0] if _is_primitive(uri) else Path(uri).stem
     return re.sub(r"[^A-Za-z0-9_.-]", "_", stem)[:60] or "object"
@@ -113,7 +115,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     Args:
         name: of the entity.
         uri: see the module.
-        text: of a URDF, used if the URI is empty.
+        text: of a URDF, SDF or MJCF, used if the URI is empty.
         pose: in the world.
 
     Raises:
@@ -124,7 +126,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     if not uri:
         if not text.lstrip().startswith("<"):
             reason = "the resource_string does not begin with '<'; allowed is the text of a URDF"
-            raise ResultError(UNSUPPORTED_FORMAT, reason)
+            raise ResultError(UNSUPPORTED_FORMAT, f"{reason}, SDF or MJCF")
         return Object(name, text, pose=pose)
     if _is_primitive(uri):
         try:
@@ -138,6 +140,8 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     suffix = path.suffix.lower()
     if suffix == ".xacro":
         raise ResultError(UNSUPPORTED_FORMAT, NOT_FOR_OTHERS)
+    if suffix == ".world":
+        raise ResultError(UNSUPPORTED_FORMAT, WORLD_FILE)
     if suffix not in SPAWNED:
         suffixes = ", ".join(SPAWNED)
         allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"

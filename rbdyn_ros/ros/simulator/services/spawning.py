@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from rclpy.validate_namespace import validate_namespace
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose, quat_mul
 from rbdyn_ros.description.reading.requests import for_others
+from rbdyn_ros.description.robot_files import read_with_text
 from rbdyn_ros.description.scenes.scene_objects import is_robot_file
-from rbdyn_ros.description.source import MECHANISM_SUFFIXES
-from rbdyn_ros.description.urdf_files.urdf import is_text, read_file
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector_numbers
@@ -138,11 +136,8 @@ class Spawning:
         if space in self._entities.namespaces():
             text = f"another robot uses the namespace {quote(space)}; choose another one"
             raise ResultError(NAMESPACE_INVALID, text)
-        urdf = ""
-        if isinstance(entity.shape, str) and is_text(entity.shape):
-            urdf = entity.shape
-        elif Path(entity.shape).suffix.lower() not in MECHANISM_SUFFIXES:
-            urdf = read_file(Path(entity.shape), strict=False)[1]
+        folders = self._simulation.robots[0].begin.package_dirs
+        urdf = read_with_text(entity.shape, strict=False, package_dirs=folders)[1]
         return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:

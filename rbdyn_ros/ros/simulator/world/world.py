@@ -174,7 +174,7 @@ class World:
     @property
     def _owners(self) -> set[str]:
         """The names of the objects and of all robots."""
-        return {*self.loose.objects, *self.first_robots, *self.robots}
+        return {*self.loose.objects, *self.first_robots, *self.robots, *self.spawned}
 
     def weld(self, link: str, to: str, places: Places) -> Weld:
         """Return the weld of two links in the pose that they have to each other.

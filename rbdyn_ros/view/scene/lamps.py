@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lights of a robot file, on the bodies of a Model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.lights import DIRECTIONAL, LinkLight
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import quat_to_mat
+
+#: Farthest point at which the fading of a light counts [m].
+FAR = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lamp:
+    """A light on a body.
+
+    Attributes:
+        body: its number.
+        pos, direction: (3,) in the body.
+        light: of the file.
+    """
+
+    body: int
+    pos: Array
+    direction: Array
+    light: LinkLight
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it shines from infinity."""
+        return self.light.kind == DIRECTIONAL
+
+    def placed(self, pos: Array, R: Array) -> tuple[Array, Array]:
+        """Return position and direction in the world, for a body there."""
+        return pos + R @ self.pos, R @ self.direction
+
+    @property
+    def decay(self) -> tuple[float, float]:
+        """Brightness at 1 m, and the power of the distance that divides it.
+
+        The power fits the attenuation at 1 m and where the light ends, or at FAR.
+        """
+        near, end = self.light.brightness(1.0), min(max(self.light.range, 2.0), FAR)
+        far = self.light.brightness(end)
+        return near, float(np.log(near / far) / np.log(end))
+
+
+def lamps_of(m: Model, lights: Sequence[LinkLight]) -> list[Lamp]:
+    """Return the lights of the links that a Model has."""
+    found = []
+    for light in lights:
+        if light.link not in m.frame_names:
+            continue
+        frame = m.frame_id(light.link)
+        R = quat_to_mat(m.frame_quat[frame])
+        pos = m.frame_pos[frame] + R @ np.array(light.pos)
+        direction = R @ np.array(light.direction)
+        found.append(Lamp(int(m.frame_bodyid[frame]), pos, direction, light))
+    return found

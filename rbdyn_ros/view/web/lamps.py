@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lights of a robot file as lights of viser."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.lights import POINT
+from rbdyn_ros.view.scene.lamps import Lamp
+
+if TYPE_CHECKING:
+    import viser
+
+#: Brightness of a white light, as that of viser's own main light.
+WHITE = 3.0
+#: viser cannot turn parallel light, so a lamp this far away replaces it, in radii of the robot.
+FAR = 20.0
+
+
+def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
+    """Add a light to the page; return its node.
+
+    Args:
+        scene: of the page.
+        name: of the node, below that of its body.
+        lamp: the light.
+        middle: (3,) of the ball around the robot.
+        radius: of this ball [m].
+    """
+    light = lamp.light
+    strongest = max(light.color) or 1.0
+    red, green, blue = (round(255 * part / strongest) for part in light.color)
+    near, power = lamp.decay
+    how: dict[str, Any] = {
+        "color": (red, green, blue),
+        "intensity": WHITE * near * max(light.color),
+        "cast_shadow": light.shadows,
+        "decay": power,
+        "distance": light.range if math.isfinite(light.range) else 0.0,
+        "position": tuple(map(float, lamp.pos)),
+    }
+    if light.kind == POINT:
+        return scene.add_light_point(name, **how)
+    inner, outer = light.angles
+    if lamp.is_far:
+        away = FAR * (radius + 1.0)
+        how["position"] = tuple((middle - away * lamp.direction).tolist())
+        how["decay"], outer = 0.0, math.atan(4.0 / FAR)
+        inner = outer
+    outer = min(outer, 0.5 * math.pi)
+    towards = tuple(np.asarray(lamp.direction, np.float64).tolist())
+    penumbra = max(1.0 - inner / outer, 0.0)
+    return scene.add_light_spot(name, **how, direction=towards, angle=outer, penumbra=penumbra)

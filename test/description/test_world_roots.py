@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robot files as parts of a scene: what floats in it, stands in it, and is refused."""
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.parts.types import WORLD, Description, Link
+from rbdyn_ros.description.scenes.entities import with_entity
+from rbdyn_ros.errors import DescriptionError
+from rbdyn_ros.loading.load import complete
+
+EMPTY = Description("scene", (Link(WORLD),), (), base=WORLD)
+AT = rb.Pose((1.0, 2.0, 3.0), (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)))
+
+
+def sdf(body, more=""):
+    return f"<sdf version='1.11'><model name='thing'>{more}{body}</model></sdf>"
+
+
+def mjcf(world, more=""):
+    return f"<mujoco><worldbody>{world}</worldbody>{more}</mujoco>"
+
+
+def solid(name, shape, at="0 0 0 0 0 0"):
+    geometry = f"<geometry>{shape}</geometry>"
+    return f"<collision name='{name}'><pose>{at}</pose>{geometry}</collision>"
+
+
+def link(name, more="", at="0 0 0 0 0 0"):
+    return f"<link name='{name}'><pose>{at}</pose>{more}</link>"
+
+
+def joint(parent, child, name="j", kind="revolute"):
+    axis = "<axis><xyz>0 0 1</xyz></axis>" * (kind != "fixed")
+    ends = f"<parent>{parent}</parent><child>{child}</child>"
+    return f"<joint name='{name}' type='{kind}'>{ends}{axis}</joint>"
+
+
+BOX, POST, GROUND = (
+    "<box><size>0.2 0.4 0.6</size></box>",
+    "<cylinder><radius>0.1</radius><length>1</length></cylinder>",
+    "<plane/>",
+)
+STATIC = "<static>true</static>"
+ARM = link("base", solid("c", BOX)) + link("tip") + joint("base", "tip")
+LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/>{}</body>"
+LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
+DRIVE = "<actuator><motor joint='j'/></actuator>"
+KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
+#: What each file becomes if its joints have actuators: its name among the objects, the robots or
+#: the obstacles, or the words of a refusal; and the number of degrees of freedom.
+FILES = {
+    "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
+    "arm.sdf": (sdf(ARM), "object", 7),
+    "crane.sdf": (sdf(ARM + joint("world", "base", "foot", "fixed")), "robot", 1),
+    "wall.sdf": (sdf(link("l", solid("c", BOX), "0 0 1 0 0 0"), STATIC), "obstacle", 0),
+    "ground.sdf": (sdf(link("l", solid("c", GROUND)), STATIC), "obstacle", 0),
+    "table.sdf": (sdf(link("l", solid("c", BOX) + solid("d", POST)), STATIC), "robot", 0),
+    "room.sdf": (sdf(link("l", solid("c", BOX) + solid("d", GROUND)), STATIC), "2 shapes", 0),
+    "pieces.sdf": (sdf(link("a") + link("b")), "'a_root_joint' moves in its world", 0),
+    "ball.xml": (mjcf(LEGS.format("")), "object", 6),
+    "ball.mjcf": (mjcf(LEGS.format("")), "object", 6),
+    "legs.xml": (mjcf(LEGS.format(LEG), DRIVE + KEY), "object", 7),
+    "arm.xml": (mjcf(LEG, DRIVE), "robot", 1),
+    "post.xml": (mjcf("<body pos='0 0 1'><geom size='0.1'/></body>"), "obstacle", 0),
+}
+
+
+def spawned(name, tmp_path, acts):
+    path = tmp_path / name
+    path.write_text(FILES[name][0])
+    return with_entity(EMPTY, rb.Object("x", path, pose=AT), acts=acts)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_floats_stands_or_is_refused(name, tmp_path):
+    _, kind, count = FILES[name]
+    if kind not in ("object", "robot", "obstacle"):
+        with pytest.raises(DescriptionError, match=kind):
+            spawned(name, tmp_path, acts=True)
+        return
+    scene = spawned(name, tmp_path, acts=True)
+    found = {
+        "object": scene.objects,
+        "robot": scene.robots,
+        "obstacle": tuple(one.name for one in scene.obstacles),
+    }
+    assert [key for key, names in found.items() if names == ("x",)] == [kind]
+    m = complete(scene)
+    assert m.nv == count
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    if kind != "obstacle":
+        position, rotation = rb.frame_pose(m, d, "x")
+        assert position == pytest.approx(AT.pos)
+        assert rotation[:, 0] == pytest.approx([0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["wall.sdf", "post.xml"])
+def test_an_obstacle_is_where_its_shape_is(name, tmp_path):
+    """The shape is 1 m above the origin of the file."""
+    one = spawned(name, tmp_path, acts=True).obstacles[0]
+    assert one.origin.pos == pytest.approx((1.0, 2.0, 4.0))
+    assert one.origin.quat == pytest.approx(AT.quat)
+
+
+def test_a_keyframe_loses_the_joint_that_the_scene_replaces(tmp_path):
+    states = spawned("legs.xml", tmp_path, acts=True).states
+    assert [state.positions for state in states] == [{"x/j": 0.5}]
+
+
+@pytest.mark.parametrize("name", ["arm.xml", "table.sdf"])
+def test_an_object_without_actuators_that_cannot_float_is_refused(name, tmp_path):
+    words = {"arm.xml": "'j' moves in its world", "table.sdf": "it has no mass"}[name]
+    with pytest.raises(DescriptionError, match=words):
+        spawned(name, tmp_path, acts=False)
+
+
+@pytest.mark.parametrize("name", ["box.sdf", "arm.sdf", "ball.xml", "legs.xml"])
+def test_an_object_of_a_scene_is_a_file_of_any_format(name, tmp_path):
+    (tmp_path / name).write_text(FILES[name][0])
+    m = rb.scene(objects=[rb.Object("x", tmp_path / name, pose=AT)])
+    assert m.jnt_names[0] == "x"
+    assert m.nv == FILES[name][2]
+
+
+def test_a_world_is_no_object(tmp_path):
+    path = tmp_path / "yard.sdf"
+    path.write_text("<sdf version='1.11'><world name='yard'/></sdf>")
+    with pytest.raises(DescriptionError, match=r"`rbdyn sim WORLD\.sdf` simulates it"):
+        with_entity(EMPTY, rb.Object("x", path))
+
+
+def test_the_text_of_an_sdf_is_a_robot(tmp_path):
+    text = FILES["arm.sdf"][0]
+    (tmp_path / "arm.sdf").write_text(text)
+    m, same = rb.load_urdf(text), rb.load(tmp_path / "arm.sdf")
+    assert m.jnt_names == same.jnt_names
+    assert (m.body_mass == same.body_mass).all()
+    assert rb.load_urdf(text.encode()).nv == 1
+
+
+def test_a_text_includes_models_by_their_names_only(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/model.sdf").write_text(FILES["arm.sdf"][0])
+    text = "<sdf version='1.11'><include><uri>{}</uri></include></sdf>"
+    assert rb.load_urdf(text.format("model://part"), package_dirs=tmp_path).nv == 1
+    for uri in ("part", "part/model.sdf", f"{tmp_path}/part", f"file://{tmp_path}/part"):
+        with refused(DescriptionError, "include-outside"):
+            rb.load_urdf(text.format(uri), package_dirs=tmp_path)

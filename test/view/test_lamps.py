@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lights of a file in pictures and on the page."""
+
+import math
+
+import numpy as np
+import pytest
+from support.drawing import needs_renderer
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.sensors import ColorSpec
+from rbdyn_ros.view.render.lamps import WHITE, lighting
+from rbdyn_ros.view.scene.lamps import lamps_of
+from rbdyn_ros.view.scene.scene import LIGHTS
+
+FLOOR = (
+    "<model name='floor'><static>true</static><link name='l'><collision name='c'><geometry>"
+    "<plane/></geometry></collision></link></model>"
+)
+BALL = (
+    "<model name='ball'><pose>9 0 0.5 0 0 0</pose><link name='l'><visual name='v'><geometry>"
+    "<sphere><radius>0.1</radius></sphere></geometry></visual></link></model>"
+)
+HEIGHT = 2.0
+LAMP = (
+    "<light name='lamp' type='{}'><pose>0 0 2 0 0 0</pose><diffuse>0.4 0.4 0.4 1</diffuse>"
+    "<attenuation><range>50</range><constant>1</constant><linear>0.5</linear>"
+    "<quadratic>0.25</quadratic></attenuation>"
+    "<spot><inner_angle>0.8</inner_angle><outer_angle>1.0</outer_angle></spot></light>"
+)
+SUN = "<light name='sun' type='directional'><direction>{}</direction></light>"
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    def draw(lights):
+        """Return the light (height, width) in a picture of the floor from 4 m above."""
+        path = tmp_path / "world.sdf"
+        path.write_text(f"<sdf version='1.11'><world name='w'>{lights}{FLOOR}{BALL}</world></sdf>")
+        m = rb.load(path)
+        camera = ColorSpec(
+            "eye", "world", rate=1.0, near=0.1, far=50.0, width=201, height=201,
+            intrinsics=(50.0, 50.0, 100.0, 100.0),
+        )  # fmt: skip
+        place = {"eye": (0.0, 0.0, 4.0), "target": (0.0, 0.0, 0.0)}
+        picture = rb.render(m, rb.make_data(m), camera, path, **place)
+        return (picture[:, :, 0] / 255.0) ** 2.2
+
+    return draw
+
+
+def at(light, x, y):
+    """Return the brightest pixel around a point of the floor: beside the lines of its grid."""
+    row, column = round(100 - 50 * y / 4), round(100 + 50 * x / 4)
+    return float(light[row - 3 : row + 4, column - 3 : column + 4].max())
+
+
+@needs_renderer
+def test_a_point_light_fades_with_distance_and_angle(drawn):
+    """What it adds to the floor is the cosine of the angle over a + b r + c r^2."""
+    dark = drawn(LAMP.format("point").replace("0.4 0.4 0.4", "0 0 0"))
+    light = drawn(LAMP.format("point"))
+    added = {r: at(light, r, 0.0) - at(dark, r, 0.0) for r in (0.0, 2.0, 4.0)}
+
+    def expected(r):
+        far = math.hypot(r, HEIGHT)
+        return HEIGHT / far / (1.0 + 0.5 * far + 0.25 * far**2)
+
+    for r in (2.0, 4.0):
+        # a pixel has steps of 1/255; the brightest of 7 x 7 is up to 0.24 m nearer
+        assert added[r] / added[0.0] == pytest.approx(expected(r) / expected(0.0), rel=0.2)
+    assert at(light, -2.0, 0.0) == pytest.approx(at(light, 2.0, 0.0), rel=0.03)
+
+
+@needs_renderer
+def test_a_spot_lights_a_circle(drawn):
+    dark = drawn(LAMP.format("spot").replace("0.4 0.4 0.4", "0 0 0"))
+    light = drawn(LAMP.format("spot"))
+    radius = HEIGHT * math.tan(0.5)
+    for turn in np.arange(0.0, 2 * math.pi, 0.7):
+        x, y = math.cos(turn), math.sin(turn)
+        assert at(light, 0.6 * radius * x, 0.6 * radius * y) > 1.1 * at(dark, 0.0, 0.0)
+        outside = at(light, 1.5 * radius * x, 1.5 * radius * y)
+        assert outside == pytest.approx(at(dark, 0.0, 0.0), rel=0.03)
+
+
+@needs_renderer
+def test_parallel_light_is_the_sun_of_a_picture(drawn):
+    """The floor gets the cosine of its direction, and nothing from below."""
+    dark, light, slanted = (
+        drawn(SUN.format(direction)) for direction in ("0 0 1", "0 0 -1", "0 -0.6 -0.8")
+    )
+    added = at(light, 0.0, 0.0) - at(dark, 0.0, 0.0)
+    assert added > 0.2
+    assert at(slanted, 0.0, 0.0) - at(dark, 0.0, 0.0) == pytest.approx(0.8 * added, rel=0.05)
+
+
+def test_without_lights_the_sun_of_the_renderer_shines(tmp_path):
+    m = rb.load("seven_dof_arm")
+    bodies = [np.eye(4)] * m.nbody
+    assert (lighting([], bodies).sun == WHITE).all()
+    path = tmp_path / "w.sdf"
+    path.write_text(
+        f"<sdf version='1.11'><world name='w'>{LAMP.format('point')}{BALL}</world></sdf>"
+    )
+    m = rb.load(path)
+    lamps = lamps_of(m, read_appearance(path).lights)
+    lit = lighting(lamps, bodies)
+    assert (lit.count, lit.sun.tolist()) == (1, [0.0, 0.0, 0.0])
+    assert lit.at[0].tolist() == [0.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", ["point", "spot", "directional"])
+def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
+    pytest.importorskip("viser")
+    from rbdyn_ros.view.web.show import Show, open_server
+
+    path = tmp_path / "w.sdf"
+    path.write_text(f"<sdf version='1.11'><world name='w'>{LAMP.format(kind)}{BALL}</world></sdf>")
+    m = rb.load(path)
+    server = open_server(0)
+    try:
+        show = Show(server, m, read_appearance(path))
+        (node,) = show.nodes._layers[LIGHTS]
+        assert node.visible
+        assert node.cast_shadow == (kind == "directional")
+        assert max(node.color) == 255
+        if kind == "directional":
+            assert node.decay == 0.0
+            assert node.direction == (0.0, 0.0, -1.0)
+            assert node.position[2] > 20.0
+        else:
+            assert tuple(node.position) == (0.0, 0.0, 2.0)
+            assert node.distance == 50.0
+            # 1 / 1.75 at 1 m and 1 / 31 at 10 m
+            assert node.decay == pytest.approx(math.log10(31.0 / 1.75))
+            assert node.intensity == pytest.approx(3.0 * 0.4 / 1.75)
+        if kind == "spot":
+            assert (node.angle, node.penumbra) == pytest.approx((0.5, 0.2))
+        show.display.set(LIGHTS, False)
+        assert not node.visible
+    finally:
+        server.stop()
