@@ -117,6 +117,8 @@ class ControlBox(ABC):
         seen: in lock-step, the version of the newest state that the box looked at.
         idle: whether the box lets time stand at this state, if the others do.
         failure: the error that ended the thread.
+        watch: called with every state that the box sees, in its thread.
+        runs_on: whether time goes on though nothing happens.
     """
 
     robot: BoxedRobot
@@ -136,7 +138,8 @@ class ControlBox(ABC):
         self._loop, self._arm, self._log = loop, arm, log
         self._patience, self._period = patience, loop.period_ns / NANOSECONDS
         self._peers: Collection[ControlBox] = [self] if peers is None else peers
-        self.seen, self.idle = 0, False
+        self.seen, self.idle, self.runs_on = 0, False, False
+        self.watch: Callable[[LoopState], object] = lambda _: None
         self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
         self._dofs = arm.driven
         self._tick = self._unrest = 0
@@ -265,6 +268,7 @@ class ControlBox(ABC):
     def _cycle(self, version: int, state: LoopState) -> None:
         """Tell the client a state, take its command, and give the torques for the next tick."""
         began = time.monotonic()
+        self.watch(state)
         self._act_as_asked()
         fresh = self._report(state, self._follow_time(state))
         tick = state.tick
@@ -310,6 +314,11 @@ class ControlBox(ABC):
             if self._ended.is_set():
                 return
             time.sleep(1e-4)
+
+    def _may_stand(self) -> bool:
+        """Whether nothing from outside the protocol wants time to go on."""
+        wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
+        return not (wanted or self._is_outdated())
 
     def _is_outdated(self) -> bool:
         return self._loop.readout.newer(self.seen, 0.0) is not None

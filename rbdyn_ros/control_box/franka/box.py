@@ -135,7 +135,7 @@ class FrankaBox(ControlBox):
     def _stand(self) -> bool:
         """Let time stand; after it the first command of a motion may have come."""
         sent, due, stood = 0, 0.0, False
-        while not (self._ended.is_set() or self._asked or self._is_outdated()):
+        while self._may_stand():
             if not self._stands():
                 break
             stood = True

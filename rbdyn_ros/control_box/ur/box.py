@@ -139,7 +139,7 @@ class UrBox(ControlBox):
 
     def _stand(self) -> bool:
         stood = False
-        while not (self._ended.is_set() or self._asked or self._is_outdated()):
+        while self._may_stand():
             if not (self._idles() and all(peer.idle for peer in self._peers)):
                 break
             stood = True
