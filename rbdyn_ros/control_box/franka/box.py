@@ -181,8 +181,8 @@ class FrankaBox(ControlBox):
                     self._commands.send(tick, data)
                 elif not self._commands.faults.dead:
                     self.robot.command(data)
-            ended = self._ended.is_set() or not self._ends[0].connected
-            begun = tick is None and not self._stands()
+            ended = self._ended.is_set() or not self._ends[0].connected or self._is_outdated()
+            begun = not self._stands() if tick is None else not self.robot.awaits
             if answered or begun or ended or time.monotonic() >= until:
                 return
 
