@@ -2,14 +2,13 @@
 """An unmodified client of libfranka (pylibfranka, extra box-test) moves an arm in lock-step."""
 
 import importlib.util
-import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.box_clients import CUBE, result, standing
 from support.raw_client import address
 from support.robots import find
 
@@ -25,21 +24,8 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("client.py")
 
 
-def run(task, timeout=300):
-    words = [sys.executable, str(CLIENT), address(), task]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def standing(arm):
-    """Wait until time stands; return the last state."""
-    tick, since = -1, time.monotonic()
-    while time.monotonic() - since < 1.0:
-        state = arm.loop.readout.latest()
-        if state.tick != tick:
-            tick, since = state.tick, time.monotonic()
-    return state
+def run(task):
+    return result(CLIENT, task)
 
 
 @pytest.fixture
@@ -122,23 +108,9 @@ def test_lost_packets_end_a_motion_by_name(panda):
     assert "communication_constraints_violation" in done.stderr
 
 
-SCENE = """\
-rbdyn_scene: 1
-robot:
-  file: {robot}
-  start: {{panda_finger_joint1: 0.04, panda_joint2: -0.7853981633974483,
-          panda_joint4: -2.356194490192345, panda_joint6: 1.5707963267948966,
-          panda_joint7: 0.7853981633974483}}
-objects:
-  cube: {{box: {{size: [0.04, 0.04, 0.04]}}, mass: 0.05, xyz: [0.307, 0.0, 0.4868]}}
-obstacles:
-  table: {{box: {{size: [0.1, 0.1, 0.1]}}, xyz: [0.307, 0.0, 0.4168]}}
-"""
-
-
 def test_the_gripper_grasps_a_cube(tmp_path, said):
     path = tmp_path / "cube.yaml"
-    path.write_text(SCENE.format(robot=find("panda.urdf")))
+    path.write_text(CUBE.format(robot=find("panda.urdf")))
     with rb.BoxedArm(path, [f"franka@{address()}"], log=said.append, start={}) as arm:
         found = run("grasp")
         standing(arm)
