@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rbdyn_ros.control_box.arm import BoxedJoints
 from rbdyn_ros.control_box.laws import Torques
+from rbdyn_ros.control_box.robot import BoxedRobot
 from rbdyn_ros.control_box.sockets import End
 from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
 from rbdyn_ros.errors import RbdynError
@@ -71,34 +72,6 @@ def without_channel(faults: Faults) -> Faults:
     """Return faults without those that act on the wire."""
     clean = Faults.none(len(faults.stuck))
     return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
-
-
-class BoxedRobot(Protocol):
-    """The state machine of an arm, as its box and the services of a node see it."""
-
-    @property
-    def awaits(self) -> bool:
-        """Whether the client has to send a command now."""
-
-    @property
-    def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
-
-    @property
-    def settles(self) -> bool:
-        """Whether it comes to rest without a client."""
-
-    def restart(self) -> None:
-        """Begin anew after the simulated arm was reset."""
-
-    def reboot(self) -> None:
-        """Begin as after switching on."""
-
-    def press_user_stop(self, pressed: bool) -> None:
-        """Press or release the button that stops the arm."""
-
-    def guide(self, on: bool) -> bool:
-        """Begin or end guiding by hand; return whether the arm may be guided now."""
 
 
 class ControlBox(ABC):

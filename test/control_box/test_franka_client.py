@@ -24,8 +24,12 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("client.py")
 
 
-def run(task):
-    return result(CLIENT, task)
+#: Of a motion [s].
+times = pytest.mark.parametrize("seconds", [1, pytest.param(61, marks=pytest.mark.nightly)])
+
+
+def run(task, *words, **more):
+    return result(CLIENT, task, *words, **more)
 
 
 @pytest.fixture
@@ -51,12 +55,13 @@ def test_the_clients_own_model_agrees(panda):
     assert mass == pytest.approx(rb.mass_matrix(m, d)[:7, :7], abs=2e-4)  # fingers are closed
 
 
-def test_torques_move_it_the_same_way_twice(said):
+@times
+def test_torques_move_it_the_same_way_twice(said, seconds):
     states = []
     for _ in range(2):
         box = [f"franka@{address()}"]
         with rb.BoxedArm(find("panda.urdf"), box, log=said.append, patience=30.0) as arm:
-            found = run("impedance")
+            found = run("impedance", str(seconds))
             states.append(standing(arm))
         assert found["rate"] == 1.0
         assert 0.1 < found["moved"] < 0.25
@@ -64,13 +69,18 @@ def test_torques_move_it_the_same_way_twice(said):
     assert states[0].hash() == states[1].hash()
 
 
-def test_cartesian_impedance_moves_it(panda):
-    assert 0.02 < run("cartesian_impedance")["moved"] < 0.06
+@times
+def test_cartesian_impedance_moves_it(panda, seconds):
+    found = run("cartesian_impedance", str(seconds))
+    assert 0.02 < found["moved"] < 0.06
+    assert found["rate"] == 1.0
 
 
-def test_all_motion_interfaces_end_at_their_goals(panda):
-    for name, error in run("motions").items():
+@times
+def test_all_motion_interfaces_end_at_their_goals(panda, seconds):
+    for name, (error, rate) in run("motions", str(seconds), timeout=3000).items():
         assert error < 2e-3, name
+        assert rate == 1.0, name
 
 
 def test_a_push_is_a_reflex_and_the_client_recovers(panda, said):

@@ -23,9 +23,9 @@ obstacles:
 """
 
 
-def result(script, task, timeout=300):
-    """Run a task of a client; return the JSON object that it prints last."""
-    words = [sys.executable, str(script), address(), task]
+def result(script, *words, timeout=300):
+    """Run a client with a task; return the JSON object that it prints last."""
+    words = [sys.executable, str(script), address(), *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

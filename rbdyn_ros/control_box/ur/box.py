@@ -107,13 +107,11 @@ class UrBox(ControlBox):
 
     def _report(self, state: LoopState, ticks: int) -> bool:
         self.robot.observe(MeasuredArm.of(self._arm, state), ticks)
-        for peer, data in self._states.arrived(state.tick):
-            peer.session.push(data)
         if state.tick % self._every == 0:
             for item in self._packets():
                 self._states.send(state.tick, item)
-            for peer, data in self._states.arrived(state.tick):
-                peer.session.push(data)
+        for peer, data in self._states.arrived(state.tick):
+            peer.session.push(data)
         self._rtde.flush()
         return True
 
