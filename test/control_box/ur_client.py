@@ -56,6 +56,13 @@ def moves():
     return found
 
 
+def joints():
+    """Move the joints; return where RTDE says that they rest."""
+    c, state = connected()
+    goal = np.add(settled(state), [0.3, 0.2, -0.2, 0.1, 0.1, 0.4])
+    return {"done": c.moveJ(goal.tolist(), 1.05, 1.4), "q": settled(state).tolist()}
+
+
 def gap(q, goal):
     return float(np.abs(q - goal).max())
 
