@@ -27,7 +27,7 @@ The Franka Control Interface, `--box franka`:
 | robot | TCP 1337, protocol version 10 (libfranka 0.18 and later); another version gets the status of an incompatible library |
 | gripper | TCP 1338, version 3: homing, grasp, move, stop, states every 10 ms |
 | arms | Panda and FR3, told apart by the limit of joint 4; joints `...joint1` to `...joint7` in one chain on a fixed base |
-| real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 ms (99 %); success rate 0.98; wake-up lateness of the node 138 us (99 %), without a box 44 us |
+| real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 to 1.7 ms (99 %); success rate 0.98 over a minute; wake-up lateness of the node 138 to 177 us (99 %), without a box 44 us |
 | unmodified clients in the tests | `pylibfranka` 0.21, `franky` 2.0: joint and Cartesian motions, both impedances, stop, gripper |
 | requests | all twelve of version 10 |
 | motions | torques; joint positions and velocities, poses and twists of the end effector with elbow, each with both internal controllers or external torques; asynchronous joint goals with the internal controllers |

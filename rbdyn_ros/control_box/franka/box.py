@@ -182,8 +182,8 @@ class FrankaBox(ControlBox):
                 elif not self._commands.faults.dead:
                     self.robot.command(data)
             ended = self._ended.is_set() or not self._ends[0].connected or self._is_outdated()
-            begun = not self._stands() if tick is None else not self.robot.awaits
-            if answered or begun or ended or time.monotonic() >= until:
+            in_vain = not (self._stands() if tick is None else self.robot.awaits)
+            if answered or in_vain or ended or time.monotonic() >= until:
                 return
 
 

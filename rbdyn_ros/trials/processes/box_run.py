@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.box import ControlBox
 from rbdyn_ros.control_box.boxes import BoxedLoop, BoxName, behind_boxes
 from rbdyn_ros.errors import RbdynError, refusal
@@ -119,15 +119,15 @@ def _check(
             raise RunEndedError(CRASHED, user.ended() + never)
         box.runs_on = True
     if time.monotonic() > deadline:
-        after = f"after {trial.allowance.time:g} s"
+        text = f"the box waits for the program at the state of {simulated:g} s"
         if not connected:
-            text = f"{after} the program has not connected to its control box"
-        else:
-            text = f"{after} the box waits for the program at the state of {simulated:g} s"
-        raise RunEndedError(TIMEOUT, text)
+            text = "the program has not connected to its control box"
+        elif box.runs_on:
+            text = f"the program has ended, and the run is at {simulated:g} s"
+        raise RunEndedError(TIMEOUT, f"after {trial.allowance.time:g} s {text}")
 
 
-def _simulation(trial: Trial, seed: int, start: Any, log: Callable[[str], object]) -> BoxedLoop:
+def _simulation(trial: Trial, seed: int, start: Array, log: Callable[[str], object]) -> BoxedLoop:
     """Return the simulation of a run behind its box, whose sockets are open."""
     program, every = trial.controller.program, trial.controller.every
     assert program is not None
