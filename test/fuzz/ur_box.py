@@ -13,6 +13,7 @@ import struct
 import numpy as np
 
 from fuzz.boxes import GUIDES, LEAVES, MOVES, STOP, act_outside, moved, piece, pieces, refuses
+from rbdyn_ros.control_box.ur import primary
 from rbdyn_ros.control_box.ur.arm import NAMES, READY, UrArm
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
 from rbdyn_ros.control_box.ur.dashboard import DashboardSession
@@ -150,6 +151,7 @@ def fuzz_ur_box(data: bytes) -> None:
         robot.observe(now)
         torques = robot.act()
         assert np.isfinite(torques.at(now.q, now.dq)).all(), "a torque is not finite"
+        primary.state(robot)
         for one in open_ones.values():
             if isinstance(one, RtdeSession):
                 one.report()
