@@ -71,7 +71,8 @@ DOCS = ["mkdocs-material>=9.5"]
 POLICY = ["onnxruntime>=1.17"]  # networks of learned policies
 # unmodified clients of the control boxes
 BOX_TEST = [
-    f"{name}; platform_machine == 'x86_64'" for name in ("pylibfranka>=0.21", "ur-rtde>=1.6")
+    f"{name}; platform_machine == 'x86_64'"
+    for name in ("pylibfranka>=0.21", "franky-control>=2.0", "ur-rtde>=1.6")
 ]
 TEST = [
     *GYM,

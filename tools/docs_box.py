@@ -27,6 +27,8 @@ The Franka Control Interface, `--box franka`:
 | robot | TCP 1337, protocol version 10 (libfranka 0.18 and later); another version gets the status of an incompatible library |
 | gripper | TCP 1338, version 3: homing, grasp, move, stop, states every 10 ms |
 | arms | Panda and FR3, told apart by the limit of joint 4; joints `...joint1` to `...joint7` in one chain on a fixed base |
+| real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 to 1.7 ms (99 %); success rate 0.98 over a minute; wake-up lateness of the node 138 to 177 us (99 %), without a box 44 us |
+| unmodified clients in the tests | `pylibfranka` 0.21, `franky` 2.0: joint and Cartesian motions, both impedances, stop, gripper |
 | requests | all twelve of version 10 |
 | motions | torques; joint positions and velocities, poses and twists of the end effector with elbow, each with both internal controllers or external torques; asynchronous joint goals with the internal controllers |
 | a Move while the arm brakes | begins when it rests |
@@ -72,7 +74,9 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 | programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE. A program has at most 1 MiB and 10,000 calls; of calls without a motion 20 act in a cycle |
 | limits of numbers | speeds and accelerations of moves 1e-6 to 1000; turns of a pose 1000 rad; gravity 30 m/s^2 an axis; tools 2 m, payloads 50 kg; a packet 65535 bytes |
 | pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
-| states at 30001 to 30003 | absent |
+| states at 30001 and 30002 | the version, then ten a second: robot mode, joints, tool, configuration without the parameters of Denavit and Hartenberg; the other parts, and states at 30003, are absent |
+| words at 30001 to 30003 | `power on`, `power off`, `set robotmode run`, `set unlock protective stop`, `stop program` |
+| ur_client_library 2.14 | its RTDE client, dashboard and primary pipeline run, but for programs that are files of the controller; its driver connects, and its program is refused |
 | `external_control.urscript` of ur_client_library, ur_robot_driver | absent |
 | movej, movel | trapezoids of the speed of the leading joint or the tool; blends end in a stop; a joint moves at most as fast as the slowest limit |
 | servoj | the desired joints follow q'' = gain (command - (q + lookahead_time q')), the vendor's words as a law |

@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rbdyn_ros.control_box.arm import BoxedJoints
 from rbdyn_ros.control_box.laws import Torques
+from rbdyn_ros.control_box.robot import BoxedRobot
 from rbdyn_ros.control_box.sockets import End
 from rbdyn_ros.control_box.wire import FAULTLESS, LineFaults, WireLine
 from rbdyn_ros.errors import RbdynError
@@ -73,34 +74,6 @@ def without_channel(faults: Faults) -> Faults:
     return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
 
 
-class BoxedRobot(Protocol):
-    """The state machine of an arm, as its box and the services of a node see it."""
-
-    @property
-    def awaits(self) -> bool:
-        """Whether the client has to send a command now."""
-
-    @property
-    def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
-
-    @property
-    def settles(self) -> bool:
-        """Whether it comes to rest without a client."""
-
-    def restart(self) -> None:
-        """Begin anew after the simulated arm was reset."""
-
-    def reboot(self) -> None:
-        """Begin as after switching on."""
-
-    def press_user_stop(self, pressed: bool) -> None:
-        """Press or release the button that stops the arm."""
-
-    def guide(self, on: bool) -> bool:
-        """Begin or end guiding by hand; return whether the arm may be guided now."""
-
-
 class ControlBox(ABC):
     """The thread that connects an arm of a loop with its servers.
 
@@ -117,6 +90,8 @@ class ControlBox(ABC):
         seen: in lock-step, the version of the newest state that the box looked at.
         idle: whether the box lets time stand at this state, if the others do.
         failure: the error that ended the thread.
+        watch: called with every state that the box sees, in its thread.
+        runs_on: whether time goes on though nothing happens.
     """
 
     robot: BoxedRobot
@@ -136,7 +111,8 @@ class ControlBox(ABC):
         self._loop, self._arm, self._log = loop, arm, log
         self._patience, self._period = patience, loop.period_ns / NANOSECONDS
         self._peers: Collection[ControlBox] = [self] if peers is None else peers
-        self.seen, self.idle = 0, False
+        self.seen, self.idle, self.runs_on = 0, False, False
+        self.watch: Callable[[LoopState], object] = lambda _: None
         self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
         self._dofs = arm.driven
         self._tick = self._unrest = 0
@@ -265,6 +241,7 @@ class ControlBox(ABC):
     def _cycle(self, version: int, state: LoopState) -> None:
         """Tell the client a state, take its command, and give the torques for the next tick."""
         began = time.monotonic()
+        self.watch(state)
         self._act_as_asked()
         fresh = self._report(state, self._follow_time(state))
         tick = state.tick
@@ -310,6 +287,11 @@ class ControlBox(ABC):
             if self._ended.is_set():
                 return
             time.sleep(1e-4)
+
+    def _may_stand(self) -> bool:
+        """Whether nothing from outside the protocol wants time to go on."""
+        wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
+        return not (wanted or self._is_outdated())
 
     def _is_outdated(self) -> bool:
         return self._loop.readout.newer(self.seen, 0.0) is not None

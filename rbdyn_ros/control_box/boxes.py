@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import as_number, count, finite
 from rbdyn_ros.control_box.arm import BoxedJoints, with_rotors
@@ -20,7 +21,8 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal, shown
 from rbdyn_ros.loading.load import load
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model, with_arrays
+from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import FAST, FLOATS, LOCKSTEP, MODES_OF_TIME, LoopSettings
 from rbdyn_ros.runtime.types import Faults
@@ -97,6 +99,11 @@ class BoxName:
         prefix = f"{found['prefix']}/" if found["prefix"] else ""
         return BoxName(prefix, KINDS[found["kind"]](), found["address"] or "127.0.0.1")
 
+    def at(self, address: str) -> str:
+        """Return the name of the same box at another address."""
+        kind = next(name for name, kind in KINDS.items() if kind is self.kind)
+        return f"{self.prefix}{kind}@{address}"
+
     def arm(self, m: Model, description: Description) -> BoxedJoints:
         """Return its arm in a Model.
 
@@ -113,6 +120,30 @@ def equipped(m: Model, boxes: Sequence[str]) -> Model:
         name = BoxName.parsed(text)
         m = with_rotors(m, name.prefix, name.kind.joints)
     return m
+
+
+def ready(m: Model, description: Description, boxes: Sequence[str]) -> Array:
+    """Return m.qpos0 (nq,) with the arms of boxes in a usual pose.
+
+    Raises:
+        RbdynError: a name or an arm is refused.
+    """
+    qpos: Array = m.qpos0.copy()
+    for text in boxes:
+        box = BoxName.parsed(text)
+        qpos[box.arm(m, description).qposadr] = box.kind.ready
+    return qpos
+
+
+def behind_boxes(m: Model, description: Description, boxes: Sequence[str]) -> Model:
+    """Return the Model for a simulation with boxes, which starts in a usual pose of the arms.
+
+    Raises:
+        RbdynError: a name or an arm is refused.
+    """
+    m = equipped(m, boxes)
+    kept = {name: getattr(m, name) for name in PRIMARY}
+    return with_arrays(m, kept | {"qpos0": ready(m, description, boxes)})
 
 
 def boxed(
@@ -228,7 +259,60 @@ class Boxes:
             box.close()
 
 
-class BoxedArm:
+class BoxedLoop:
+    """A simulation behind control boxes, without ROS; their sockets are open from the start.
+
+    Args:
+        m: made with `equipped`.
+        description: of its robots.
+        boxes: see BoxName.
+        settings: of the loop without boxes.
+        start: (nq,) position at the start.
+        patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
+        log: takes sentences; in the thread of a box.
+
+    Attributes:
+        loop: the simulation.
+        boxes: its boxes.
+
+    Raises:
+        RbdynError: the robot has no such arm, or a box is refused.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        description: Description,
+        boxes: Sequence[str],
+        settings: LoopSettings,
+        start: Array,
+        patience: float,
+        log: Callable[[str], object],
+    ) -> None:
+        self.loop = Loop(m, boxed(settings, m, description, boxes), start)
+        self.loop.compile()
+        try:
+            self.boxes = Boxes(boxes, self.loop, description, patience, log, log)
+        except Exception:
+            self.loop.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        self.boxes.start()
+        self.loop.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the boxes and the simulation; raise the error that ended a box earlier."""
+        self.boxes.close()
+        self.loop.stop()
+        self.boxes.check()
+
+
+class BoxedArm(BoxedLoop):
     """A simulated arm behind its control box, without ROS.
 
         with rb.BoxedArm("panda") as arm:
@@ -278,36 +362,11 @@ class BoxedArm:
         given = opened(source, **how)
         description, boxes = given.description, boxes or given.boxes or ("franka",)
         m = equipped(load(source, **how), boxes)
-        qpos = m.qpos0.copy()
-        if start is None:
-            for text in boxes:
-                box = BoxName.parsed(text)
-                qpos[box.arm(m, description).qposadr] = box.kind.ready
+        qpos = ready(m, description, boxes) if start is None else m.qpos0.copy()
         own = m.jnt_dofnum == 1
         chosen([*(start or {})], np.array(m.jnt_names)[own].tolist(), "joint", prefix="start: ")
         for name, position in (start or {}).items():
             at = m.jnt_qposadr[m.jnt_names.index(name)]
             qpos[at] = finite(f"start: {name}", position)
         settings = LoopSettings(time_mode=time_mode, realtime="off", seed=seed)
-        settings = boxed(settings, m, description, boxes)
-        self.loop = Loop(m, settings, qpos)
-        self.loop.compile()
-        try:
-            self.boxes = Boxes(boxes, self.loop, description, patience, log, log)
-        except Exception:
-            self.loop.stop()
-            raise
-
-    def __enter__(self) -> Self:
-        self.boxes.start()
-        self.loop.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the boxes and the simulation; raise the error that ended a box earlier."""
-        self.boxes.close()
-        self.loop.stop()
-        self.boxes.check()
+        super().__init__(m, description, boxes, settings, qpos, patience, log)

@@ -147,7 +147,13 @@ class ClientLink(Generic[S]):
 
 
 class End(ABC):
-    """A port of a box."""
+    """A port of a box.
+
+    Attributes:
+        clients: how many have connected so far.
+    """
+
+    clients = 0
 
     @property
     @abstractmethod
@@ -259,6 +265,7 @@ class Endpoint(End):
             )
             client.close()
             return
+        self.clients += 1
         self._peer = ClientLink(client, where, self.server)
         self.server.open()
         self._log(f"{self._name}: a client connects from {where[0]}")
@@ -382,6 +389,7 @@ class Hub(End, Generic[S]):
             )
             client.close()
             return
+        self.clients += 1
         self.peers.append(ClientLink(client, where, self._make()))
         self._log(f"{self._name}: a client connects from {where[0]}")
 

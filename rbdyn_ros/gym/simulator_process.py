@@ -16,8 +16,8 @@ from pathlib import Path
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.simulator.embedded import embedded
 from rbdyn_ros.ros.simulator.setup import Setup
-from rbdyn_ros.trials.processes.node_process import NodeProcess
-from rbdyn_ros.trials.trial import UserNode
+from rbdyn_ros.trials.processes.user_process import UserProcess
+from rbdyn_ros.trials.trial import UserProgram
 
 POLL = 0.1
 #: Data of a process of a node at most [MiB].
@@ -31,7 +31,7 @@ def main() -> None:
     with ExitStack() as stack:
         try:
             nodes = [
-                stack.enter_context(NodeProcess(_node(words), folder, MEMORY, f"node_{k}"))
+                stack.enter_context(UserProcess(_node(words), folder, MEMORY, f"node_{k}"))
                 for k, words in enumerate(given["nodes"])
             ]
             simulator = stack.enter_context(embedded(Setup(given["parameters"])))
@@ -48,8 +48,8 @@ def main() -> None:
             node.end(quiet=True)
 
 
-def _node(words: list[str]) -> UserNode:
-    return UserNode(tuple(words), folder=str(Path.cwd()))
+def _node(words: list[str]) -> UserProgram:
+    return UserProgram(tuple(words), folder=str(Path.cwd()))
 
 
 if __name__ == "__main__":

@@ -104,8 +104,10 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
         ModelError: the controller does not support the robot.
     """
     number = count("seed", seed, 0, MAX_SEED)
-    if trial.controller.node is not None and watch is not None:
-        raise bad_argument("watch", "a run of a node has no rb.Batch to watch; record it instead")
+    if trial.controller.program is not None and watch is not None:
+        raise bad_argument(
+            "watch", "a run of a program has no rb.Batch to watch; record it instead"
+        )
     if trial.controller.isolated and watch is None:
         return run_in_worker(trial, number, quiet=False)
     return run_shard(trial, [number], watch)[0]

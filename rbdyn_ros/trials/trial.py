@@ -15,7 +15,9 @@ from rbdyn_ros import __version__
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
+from rbdyn_ros.description.source import opened
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
@@ -49,8 +51,8 @@ class Joints:
 
 
 @dataclass(frozen=True)
-class UserNode:
-    """A ROS node of the user, which answers the states of the simulator in lock-step.
+class UserProgram:
+    """A program of the user that answers states in lock-step: a ROS node, or a client of a box.
 
     Attributes:
         command: words of its command line; with a package, the executable and its arguments.
@@ -58,6 +60,7 @@ class UserNode:
         folder: in which it starts.
         joints: that each tick waits for; empty: all joints that accept efforts.
         files: hash of the files in the folder that the command names.
+        box: name of the control box that it connects to; "": it is a ROS node.
     """
 
     command: tuple[str, ...]
@@ -65,19 +68,27 @@ class UserNode:
     folder: str = "."
     joints: tuple[str, ...] = ()
     files: str = ""
+    box: str = ""
+
+    @property
+    def noun(self) -> str:
+        """What messages call it."""
+        return "program" if self.box else "node"
 
     @property
     def written(self) -> str:
         """All that is known of its commands, as text."""
-        return f"{self.command} {self.package} {self.joints} {self.files}"
+        box = f" {self.box}" if self.box else ""
+        return f"{self.command} {self.package} {self.joints} {self.files}{box}"
 
     @property
     def why_not_here(self) -> str:
         """Why this machine cannot run it as the one that read the trial; "" if it can."""
         if not Path(self.folder).is_dir():
-            return f"there is no folder {quote(self.folder, 200)}, in which the node starts"
+            where = quote(self.folder, 200)
+            return f"there is no folder {where}, in which the {self.noun} starts"
         if hash_of_files(self.folder, self.command) != self.files:
-            text = "files in the command of the node have changed since the trial"
+            text = f"files in the command of the {self.noun} have changed since the trial"
             return f"{text} was read, or this machine has others"
         return ""
 
@@ -113,6 +124,15 @@ class TrialRobot:
         """The path of the file."""
         return str(self.file.path)
 
+    @functools.cached_property
+    def description(self) -> Description:
+        """What the file describes.
+
+        Raises:
+            RbdynError: it cannot be read.
+        """
+        return opened(self.file, strict=self.strict, contact=self.contact).description
+
 
 @dataclass(frozen=True)
 class TrialController:
@@ -123,19 +143,19 @@ class TrialController:
         code: a function of the user, or None.
         traced: whether the function is compiled too; otherwise each run calls it in Python.
         every: timesteps from one command to the next.
-        node: a ROS node of the user, or None.
+        program: a ROS node of the user or a client of a control box, or None.
     """
 
     policy: Policy | None = None
     code: PythonCode | None = None
     traced: bool = False
     every: int = 1
-    node: UserNode | None = None
+    program: UserProgram | None = None
 
     @property
     def isolated(self) -> bool:
         """Whether each run needs a process of its own."""
-        return self.node is not None or (self.code is not None and not self.traced)
+        return self.program is not None or (self.code is not None and not self.traced)
 
     @property
     def written(self) -> str:
@@ -143,8 +163,8 @@ class TrialController:
         law = self.policy
         gains = "" if law is None else {name: x.tolist() for name, x in law.gains.items()}
         kind = "" if law is None else f"{type(law).__name__} {law.limit}"
-        node = "" if self.node is None else f" {self.node.written}"
-        return f"{kind} {gains} {self.code} {self.traced} {self.every}{node}"
+        program = "" if self.program is None else f" {self.program.written}"
+        return f"{kind} {gains} {self.code} {self.traced} {self.every}{program}"
 
 
 @dataclass(frozen=True)
@@ -207,12 +227,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Allowance:
-    """The time and memory that a run of a Python controller or of a node may use.
+    """The time and memory that a run of a Python controller or of a program may use.
 
     Attributes:
         time: wall time [s].
         memory: memory of the controller beyond what the process has at its start, or the data of
-            each process of the node [MiB].
+            each process of the program [MiB].
     """
 
     time: float = 60.0

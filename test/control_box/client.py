@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of libfranka: run by test_franka_client.py in a process of its own.
 
-Usage: client.py ADDRESS TASK; prints a JSON object. The motions are those of the vendor's
-examples, shorter.
+Usage: client.py ADDRESS TASK [SECONDS]; prints a JSON object. The motions are those of the
+vendor's examples.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pylibfranka as fr
 
+SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
 TORQUES, FORCES = [20.0, 20.0, 18.0, 18.0, 16.0, 14.0, 12.0], [20.0, 20.0, 20.0, 25.0, 25.0, 25.0]
 
 
@@ -44,7 +45,7 @@ def joint_position(t, _, first):
 
 
 def joint_velocity(t, _state, _first):
-    v = 0.2 * (1 - np.cos(2 * np.pi * t))
+    v = 0.2 * (1 - np.cos(2 * np.pi * t)) * (-1) ** int(t)
     return fr.JointVelocities([0.0, 0.0, 0.0, v, v, v, v])
 
 
@@ -56,7 +57,7 @@ def cartesian_pose(t, _, first):
 
 
 def cartesian_velocity(t, _state, _first):
-    v = 0.03 * (1 - np.cos(2 * np.pi * t))
+    v = 0.03 * (1 - np.cos(2 * np.pi * t)) * (-1) ** int(t)
     return fr.CartesianVelocities([v * 0.7, 0.0, v * 0.7, 0.0, 0.0, 0.0])
 
 
@@ -67,7 +68,7 @@ def model(robot):
     return {"gravity": float(np.abs(gap).max()), "mass": list(own.mass(state)), "q": list(state.q)}
 
 
-def impedance(robot, seconds=1.0):
+def impedance(robot, seconds=SECONDS):
     """Joint impedance with the gains of the vendor's example."""
     own = robot.load_model()
     control = robot.start_torque_control()
@@ -96,8 +97,9 @@ def cartesian_impedance(robot):
         force = -K * gap - 2 * np.sqrt(K) * (J @ np.array(state.dq))
         return fr.Torques((J.T @ force + np.array(own.coriolis(state))).tolist())
 
-    _, first, last = follow(control, make, 1.0)
-    return {"moved": last.O_T_EE[12] - first.O_T_EE[12]}
+    _, first, last = follow(control, make, SECONDS)
+    rate = last.control_command_success_rate
+    return {"moved": last.O_T_EE[12] - first.O_T_EE[12], "rate": rate}
 
 
 def motions(robot):
@@ -111,8 +113,9 @@ def motions(robot):
     found = {}
     for name, (start, make) in starts.items():
         for mode in (fr.ControllerMode.JointImpedance, fr.ControllerMode.CartesianImpedance):
-            _, _, last = follow(start(mode), make, 1.0)
-            found[f"{name} {mode.name}"] = float(np.abs(np.array(last.q) - last.q_d).max())
+            _, _, last = follow(start(mode), make, SECONDS)
+            gap = float(np.abs(np.array(last.q) - last.q_d).max())
+            found[f"{name} {mode.name}"] = gap, last.control_command_success_rate
     return found
 
 
@@ -157,7 +160,7 @@ def grasp(address):
 
 
 if __name__ == "__main__":
-    address, task = sys.argv[1:]
+    address, task = sys.argv[1:3]
     if task == "grasp":
         print(json.dumps(grasp(address)))
     else:

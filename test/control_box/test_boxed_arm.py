@@ -135,6 +135,24 @@ def test_a_box_ends_while_it_waits_for_a_command(said, patience):
         arm.boxes.check()
 
 
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
+    with boxed_panda(said, patience=math.inf) as arm, RawClient(address()) as client:
+        client.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
+        client.turn(600, speed=0.6)  # a reset must be a jump
+        client.command(client.move())
+        robot = arm.boxes.all[0].robot
+        until(lambda: robot.awaits)
+        settled(arm)
+        if reset:
+            arm.loop.plant.reset()
+        else:
+            client.ask(Request.STOP_MOVE)
+        until(lambda: robot.rests)
+        client.answer()  # to the Move, or to StopMove after it
+        client.turn()
+
+
 def test_a_reset_without_time_moves_the_hold_of_the_arm(said):
     with boxed_panda(said) as arm, RawClient(address()) as client:
         wide = np.full(52, 1e5)

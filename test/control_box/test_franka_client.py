@@ -2,14 +2,13 @@
 """An unmodified client of libfranka (pylibfranka, extra box-test) moves an arm in lock-step."""
 
 import importlib.util
-import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.box_clients import CUBE, result, standing
 from support.raw_client import address
 from support.robots import find
 
@@ -25,21 +24,12 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("client.py")
 
 
-def run(task, timeout=300):
-    words = [sys.executable, str(CLIENT), address(), task]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+#: Of a motion [s].
+times = pytest.mark.parametrize("seconds", [1, pytest.param(61, marks=pytest.mark.nightly)])
 
 
-def standing(arm):
-    """Wait until time stands; return the last state."""
-    tick, since = -1, time.monotonic()
-    while time.monotonic() - since < 1.0:
-        state = arm.loop.readout.latest()
-        if state.tick != tick:
-            tick, since = state.tick, time.monotonic()
-    return state
+def run(task, *words, **more):
+    return result(CLIENT, task, *words, **more)
 
 
 @pytest.fixture
@@ -65,12 +55,13 @@ def test_the_clients_own_model_agrees(panda):
     assert mass == pytest.approx(rb.mass_matrix(m, d)[:7, :7], abs=2e-4)  # fingers are closed
 
 
-def test_torques_move_it_the_same_way_twice(said):
+@times
+def test_torques_move_it_the_same_way_twice(said, seconds):
     states = []
     for _ in range(2):
         box = [f"franka@{address()}"]
         with rb.BoxedArm(find("panda.urdf"), box, log=said.append, patience=30.0) as arm:
-            found = run("impedance")
+            found = run("impedance", str(seconds))
             states.append(standing(arm))
         assert found["rate"] == 1.0
         assert 0.1 < found["moved"] < 0.25
@@ -78,13 +69,18 @@ def test_torques_move_it_the_same_way_twice(said):
     assert states[0].hash() == states[1].hash()
 
 
-def test_cartesian_impedance_moves_it(panda):
-    assert 0.02 < run("cartesian_impedance")["moved"] < 0.06
+@times
+def test_cartesian_impedance_moves_it(panda, seconds):
+    found = run("cartesian_impedance", str(seconds))
+    assert 0.02 < found["moved"] < 0.06
+    assert found["rate"] == 1.0
 
 
-def test_all_motion_interfaces_end_at_their_goals(panda):
-    for name, error in run("motions").items():
+@times
+def test_all_motion_interfaces_end_at_their_goals(panda, seconds):
+    for name, (error, rate) in run("motions", str(seconds), timeout=3000).items():
         assert error < 2e-3, name
+        assert rate == 1.0, name
 
 
 def test_a_push_is_a_reflex_and_the_client_recovers(panda, said):
@@ -122,23 +118,9 @@ def test_lost_packets_end_a_motion_by_name(panda):
     assert "communication_constraints_violation" in done.stderr
 
 
-SCENE = """\
-rbdyn_scene: 1
-robot:
-  file: {robot}
-  start: {{panda_finger_joint1: 0.04, panda_joint2: -0.7853981633974483,
-          panda_joint4: -2.356194490192345, panda_joint6: 1.5707963267948966,
-          panda_joint7: 0.7853981633974483}}
-objects:
-  cube: {{box: {{size: [0.04, 0.04, 0.04]}}, mass: 0.05, xyz: [0.307, 0.0, 0.4868]}}
-obstacles:
-  table: {{box: {{size: [0.1, 0.1, 0.1]}}, xyz: [0.307, 0.0, 0.4168]}}
-"""
-
-
 def test_the_gripper_grasps_a_cube(tmp_path, said):
     path = tmp_path / "cube.yaml"
-    path.write_text(SCENE.format(robot=find("panda.urdf")))
+    path.write_text(CUBE.format(robot=find("panda.urdf")))
     with rb.BoxedArm(path, [f"franka@{address()}"], log=said.append, start={}) as arm:
         found = run("grasp")
         standing(arm)

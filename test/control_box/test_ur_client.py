@@ -2,14 +2,12 @@
 """An unmodified client of ur_rtde (extra box-test) moves an arm in lock-step."""
 
 import importlib.util
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.box_clients import result
 from support.raw_client import address, settled
 from support.robots import find
 
@@ -30,11 +28,8 @@ obstacles:
 """
 
 
-def run(task, timeout=300):
-    words = [sys.executable, str(CLIENT), address(), task]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def run(task):
+    return result(CLIENT, task)
 
 
 @pytest.fixture

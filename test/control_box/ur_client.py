@@ -56,6 +56,13 @@ def moves():
     return found
 
 
+def joints():
+    """Move the joints; return where RTDE says that they rest."""
+    c, state = connected()
+    goal = np.add(settled(state), [0.3, 0.2, -0.2, 0.1, 0.1, 0.4])
+    return {"done": c.moveJ(goal.tolist(), 1.05, 1.4), "q": settled(state).tolist()}
+
+
 def gap(q, goal):
     return float(np.abs(q - goal).max())
 
@@ -112,9 +119,14 @@ def force():
     """Push down until the force is there; then freedrive."""
     c, state = connected()
     c.zeroFtSensor()
-    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 1500):
+    began = state.getTimestamp()
+
+    def pushed():
+        """Push on; return whether three seconds of the box have passed."""
         c.forceMode([0.0] * 6, [0, 0, 1, 0, 0, 0], [0, 0, -20.0, 0, 0, 0], 2, [2, 2, 0.1, 1, 1, 1])
-        time.sleep(2e-3)
+        return state.getTimestamp() - began > 3.0
+
+    until(pushed)
     found = {"force": state.getActualTCPForce(), "z": state.getActualTCPPose()[2]}
     c.forceModeStop()
     q = settled(state)

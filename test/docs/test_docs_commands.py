@@ -56,6 +56,7 @@ NOT_RUN = {
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
     ("docs/guides/control_box.md", "pip install"): INSTALLS,
     ("docs/guides/control_box.md", "rbdyn sim panda --box franka"): CLIENT,
+    ("docs/guides/control_box.md", "rbdyn trial trial.yaml"): CLIENT,
     ("docs/guides/control_box.md", "rbdyn sim --scene cell.yaml"): CLIENT,
     ("docs/guides/control_box.md", "ros2 service call /simulator/user_stop"): WORKSPACE,
     ("docs/guides/ur_box.md", "pip install"): INSTALLS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,12 +19,16 @@ from rbdyn_ros.control_box.franka.gripper import GripperServer
 from rbdyn_ros.control_box.franka.packets import GripperRequest, Request
 from rbdyn_ros.control_box.franka.robot import RobotServer
 from rbdyn_ros.control_box.links import Load
+from rbdyn_ros.control_box.robot import BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
 #: What a piece is; any other number is a cycle.
-STREAM, DATAGRAM, HAND, LEAVES, STOP, GUIDES, MOVES = range(7)
+STREAM, DATAGRAM, HAND = range(3)
+#: Pieces of all boxes.
+LEAVES, STOP, GUIDES, MOVES = range(4, 8)
 
 
 @functools.cache
@@ -90,34 +95,57 @@ def seeds() -> list[bytes]:
     return [*found, hello + piece(STOP, b"\1") + piece(9), hello + piece(GUIDES, b"\1") + piece(9)]
 
 
+def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield what each piece of an input is, and its bytes."""
+    while data:
+        size = int.from_bytes(data[1:3], "little")
+        yield data[0], data[3 : 3 + size]
+        data = data[3 + size :]
+
+
+def refuses(session: Session, body: bytes) -> bool:
+    """Return whether a session refuses bytes, and ends with that."""
+    try:
+        session.request(body)
+    except ValueError:
+        session.close()
+        return True
+    return False
+
+
+def act_outside(robot: BoxedRobot, kind: int, body: bytes) -> None:
+    """Press the user stop, or guide the arm by hand."""
+    on = bool(body[:1] > b"\0")
+    if kind == STOP:
+        robot.press_user_stop(on)
+    elif kind == GUIDES:
+        robot.guide(on)
+
+
+def moved(ready: Sequence[float], body: bytes) -> MeasuredArm:
+    """Return an arm moved by hundredths of a radian, with hundredths of a radian per second."""
+    n, z = len(ready), np.zeros(len(ready))
+    numbers = np.frombuffer(body[: 2 * n].ljust(2 * n, b"\0"), np.int8) / 100.0
+    return MeasuredArm(ready + numbers[:n], numbers[n:], z, z, z)
+
+
 def fuzz_box(data: bytes) -> None:
     """Let a client say something; the torques of every cycle must be finite."""
     arm().carry(Load(0.0, np.zeros(3), np.zeros((3, 3))))
     server, hand = RobotServer(arm(), lambda _: None), GripperServer(arm(), lambda _: None)
-    z = np.zeros(7)
-    now = MeasuredArm(np.array(READY), z, z, z, z)
+    now = moved(READY, b"")
     server.observe(now)
-    while data:
-        kind, size = data[0], int.from_bytes(data[1:3], "little")
-        body, data = data[3 : 3 + size], data[3 + size :]
+    for kind, body in pieces(data):
         for at, one in ((STREAM, server), (HAND, hand)):
-            if kind == at:
-                try:
-                    one.request(body)
-                except ValueError:
-                    one.close()
-                    one.open()
+            if kind == at and refuses(one, body):
+                one.open()
         if kind == DATAGRAM:
             server.command(body)
         elif kind == LEAVES:
             server.close()
-        elif kind == STOP:
-            server.press_user_stop(bool(body[:1] > b"\0"))
-        elif kind == GUIDES:
-            server.guide(bool(body[:1] > b"\0"))
-        elif kind == MOVES:  # of each joint: hundredths of a radian from READY, and of its speed
-            numbers = np.frombuffer(body[:14].ljust(14, b"\0"), np.int8) / 100.0
-            now = MeasuredArm(READY + numbers[:7], numbers[7:], z, z, z)
+        elif kind == MOVES:
+            now = moved(READY, body)
+        act_outside(server, kind, body)
         server.observe(now)
         torques = server.act()
         hand.observe(np.zeros(2), np.zeros(2))

@@ -12,8 +12,8 @@ import struct
 
 import numpy as np
 
-from fuzz.boxes import piece
-from rbdyn_ros.control_box.sensing import MeasuredArm
+from fuzz.boxes import GUIDES, LEAVES, MOVES, STOP, act_outside, moved, piece, pieces, refuses
+from rbdyn_ros.control_box.ur import primary
 from rbdyn_ros.control_box.ur.arm import NAMES, READY, UrArm
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
 from rbdyn_ros.control_box.ur.dashboard import DashboardSession
@@ -25,7 +25,7 @@ from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
 #: What a piece is; any other number is a cycle.
-RTDE, SECOND, DASHBOARD, SCRIPT, LEAVES, STOP, GUIDES, MOVES = range(8)
+RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
 LINK = (
     '<link name="{}"><inertial><origin xyz="0 0.02 0.1"/><mass value="2"/><inertia ixx="0.02" '
     'iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -95,7 +95,9 @@ def seeds() -> list[bytes]:
         b"movej([0,0,0,0,0,0], a=1, v=1)\nset_payload(2, [0,0,0.1])\nmovel(p[0.3,0.1,0.4,0,3,0])\n"
     )
     found += [greet + piece(DASHBOARD, lines) + piece(9), piece(SCRIPT, rows) + piece(9) * 4]
-    found += [greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (5, 6)]
+    found += [
+        greet + piece(RTDE, command(9)) + piece(one, b"\1") + piece(9) for one in (STOP, GUIDES)
+    ]
     found += [
         greet + piece(9) + piece(RTDE, command(number, 1e200)) + piece(9) * 3
         for number in (*STREAMED, *COMMANDS)
@@ -133,32 +135,23 @@ def fuzz_ur_box(data: bytes) -> None:
         dashboard = DashboardSession(robot, lambda _: None)
         return dict(zip(range(4), [*rtde, dashboard, ScriptSession(start)], strict=True))
 
-    open_ones, z = sessions(), np.zeros(6)
-    now = MeasuredArm(np.array(READY), z, z, z, z)
+    open_ones, now = sessions(), moved(READY, b"")
     robot.observe(now)
-    while data:
-        kind, size = data[0], int.from_bytes(data[1:3], "little")
-        body, data = data[3 : 3 + size], data[3 + size :]
+    for kind, body in pieces(data):
         if kind in open_ones:
-            try:
-                open_ones[kind].request(body)
-            except ValueError:
-                open_ones[kind].close()
+            if refuses(open_ones[kind], body):
                 open_ones[kind] = sessions()[kind]
         elif kind == LEAVES:
             for one in open_ones.values():
                 one.close()
             open_ones = sessions()
-        elif kind == STOP:
-            robot.press_user_stop(bool(body[:1] > b"\0"))
-        elif kind == GUIDES:
-            robot.guide(bool(body[:1] > b"\0"))
-        elif kind == MOVES:  # of each joint: hundredths of a radian from READY, and of its speed
-            numbers = np.frombuffer(body[:12].ljust(12, b"\0"), np.int8) / 100.0
-            now = MeasuredArm(READY + numbers[:6], numbers[6:], z, z, z)
+        elif kind == MOVES:
+            now = moved(READY, body)
+        act_outside(robot, kind, body)
         robot.observe(now)
         torques = robot.act()
         assert np.isfinite(torques.at(now.q, now.dq)).all(), "a torque is not finite"
+        primary.state(robot)
         for one in open_ones.values():
             if isinstance(one, RtdeSession):
                 one.report()

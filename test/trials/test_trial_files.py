@@ -99,7 +99,7 @@ def test_a_file_with_an_error_is_refused_with_its_line(tmp_path, key, value, cod
 
 def test_a_word_of_a_command_may_be_longer_than_a_name_of_a_file(tmp_path):
     node = "{node: {command: [python3, -c, " + "x" * 300 + "]}}"
-    assert trial(tmp_path, controller=node).controller.node.files
+    assert trial(tmp_path, controller=node).controller.program.files
 
 
 def test_all_errors_of_a_file_are_reported_together(tmp_path):

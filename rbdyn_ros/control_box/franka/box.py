@@ -135,7 +135,7 @@ class FrankaBox(ControlBox):
     def _stand(self) -> bool:
         """Let time stand; after it the first command of a motion may have come."""
         sent, due, stood = 0, 0.0, False
-        while not (self._ended.is_set() or self._asked or self._is_outdated()):
+        while self._may_stand():
             if not self._stands():
                 break
             stood = True
@@ -181,9 +181,9 @@ class FrankaBox(ControlBox):
                     self._commands.send(tick, data)
                 elif not self._commands.faults.dead:
                     self.robot.command(data)
-            ended = self._ended.is_set() or not self._ends[0].connected
-            begun = tick is None and not self._stands()
-            if answered or begun or ended or time.monotonic() >= until:
+            ended = self._ended.is_set() or not self._ends[0].connected or self._is_outdated()
+            in_vain = not (self._stands() if tick is None else self.robot.awaits)
+            if answered or in_vain or ended or time.monotonic() >= until:
                 return
 
 

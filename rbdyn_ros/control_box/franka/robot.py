@@ -34,15 +34,14 @@ from rbdyn_ros.control_box.franka.states import CycleState, StatePacket
 from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.links import NO_LOAD
 from rbdyn_ros.control_box.paths import CYCLE, Stream
+from rbdyn_ros.control_box.robot import REST, BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
 
-#: Below this speed an arm has come to rest [rad/s], after so many cycles.
-REST, SETTLED = 1e-3, 50
 #: Speed at which a recovery moves joints back into their limits [rad/s].
 BACK = 0.2
 
 
-class RobotServer:
+class RobotServer(BoxedRobot):
     """The state machine of the arm.
 
     Args:
@@ -68,7 +67,6 @@ class RobotServer:
         self._motion: ClientMotion | None = None
         self._tau_d = np.zeros(7)
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
-        self._rested = 0
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
         self._recovery = -1  # number of the request that waits for its end
@@ -283,16 +281,6 @@ class RobotServer:
         return self._motion is not None and not self._motion.begun
 
     @property
-    def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
-        return self._holds and self._rested > SETTLED
-
-    @property
-    def settles(self) -> bool:
-        """Whether it comes to rest without a client."""
-        return self._holds and self._rested <= SETTLED
-
-    @property
     def _holds(self) -> bool:
         return self._motion is None and self.mode != Mode.GUIDING
 
@@ -310,8 +298,7 @@ class RobotServer:
         self._number += ticks - 1
         ddq_d = self._joints.a if self._motion is not None else np.zeros(7)
         self.sensing.take(now, self.settings, ddq_d, ticks * CYCLE)
-        still = (np.abs(now.dq) < REST).all() and (np.abs(self._joints.v) < REST).all()
-        self._rested = self._rested + 1 if still else 0
+        self._count_rest(now.dq, self._joints.v)
         if self._motion is not None and (error := self._now.violation()):
             self._reflex(error)
         if self.mode == Mode.RECOVERY and self._rested > 1 and self._is_inside():

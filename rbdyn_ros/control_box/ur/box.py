@@ -17,6 +17,8 @@ from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.dashboard import DASHBOARD_PORT, DashboardSession
+from rbdyn_ros.control_box.ur.primary import STATES_EVERY, version
+from rbdyn_ros.control_box.ur.primary import state as state_package
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.rtde import RTDE_PORT, Owners, RtdeSession
@@ -29,6 +31,7 @@ from rbdyn_ros.runtime.state import LoopState
 
 #: The primary, the secondary and the real-time interface; all of them take programs.
 SCRIPT_PORTS = (30001, 30002, 30003)
+STATE_PORTS = SCRIPT_PORTS[:2]
 #: What a TCP connection loses comes again after this time [s].
 RETRANSMIT = 0.2
 #: Largest piece of a client's inputs that is read in one cycle [bytes].
@@ -41,7 +44,7 @@ class UrBox(ControlBox):
     """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
 
     It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
-    RTDE leave every 2 ms, also while time stands.
+    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time stands.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
@@ -85,7 +88,7 @@ class UrBox(ControlBox):
         seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
         self._states = WireLine[_State](seed, 0, number, again)
         self._commands = WireLine[_Bytes](seed, 1, number, again)
-        self._came = False
+        self._shown = 0.0  # when clients of the primary interface got the last state
         self._free_since = 0.0, 0
 
     def _open(self, address: str, log: Callable[[str], object]) -> None:
@@ -95,8 +98,9 @@ class UrBox(ControlBox):
         self._hubs.append(self._rtde)
         dashboard = partial(DashboardSession, robot, log)
         self._hubs.append(Hub(dashboard, "dashboard", address, DASHBOARD_PORT, log))
-        scripts = partial(ScriptSession, partial(start_program, robot))
         for port in SCRIPT_PORTS:
+            hello = version() if port in STATE_PORTS else b""
+            scripts = partial(ScriptSession, partial(start_program, robot), hello)
             name = f"programs at {port}"
             self._hubs.append(Hub(scripts, name, address, port, log, LARGE_PIECE))
 
@@ -107,14 +111,13 @@ class UrBox(ControlBox):
 
     def _report(self, state: LoopState, ticks: int) -> bool:
         self.robot.observe(MeasuredArm.of(self._arm, state), ticks)
-        for peer, data in self._states.arrived(state.tick):
-            peer.session.push(data)
         if state.tick % self._every == 0:
             for item in self._packets():
                 self._states.send(state.tick, item)
-            for peer, data in self._states.arrived(state.tick):
-                peer.session.push(data)
+        for peer, data in self._states.arrived(state.tick):
+            peer.session.push(data)
         self._rtde.flush()
+        self._show()
         return True
 
     def _repeat(self) -> None:
@@ -122,6 +125,18 @@ class UrBox(ControlBox):
             for peer, data in self._packets():
                 peer.session.push(data)
         self._rtde.flush()
+        self._show()
+
+    def _show(self) -> None:
+        """Send the state to clients of the primary and the secondary interface, if it is time."""
+        if self.robot.clock < self._shown + STATES_EVERY or self._states.faults.dead:
+            return
+        self._shown, data = self.robot.clock, b""
+        for hub in self._hubs[-len(SCRIPT_PORTS) :][: len(STATE_PORTS)]:
+            for peer in [peer for peer in hub.peers if not peer.busy]:
+                data = data or state_package(self.robot)
+                peer.session.push(data)
+            hub.flush()
 
     def _packets(self) -> list[_State]:
         """Return the packets of a cycle; a client that does not read gets none."""
@@ -139,7 +154,7 @@ class UrBox(ControlBox):
 
     def _stand(self) -> bool:
         stood = False
-        while not (self._ended.is_set() or self._asked or self._is_outdated()):
+        while self._may_stand():
             if not (self._idles() and all(peer.idle for peer in self._peers)):
                 break
             stood = True

@@ -101,9 +101,10 @@ class DashboardSession:
         for line in lines:
             if self.quits:
                 break
-            self._answers += f"{self._answer(line.decode(errors='replace').strip())}\n".encode()
+            self._answers += f"{self.answer(line.decode(errors='replace').strip())}\n".encode()
 
-    def _answer(self, line: str) -> str:
+    def answer(self, line: str) -> str:
+        """Act on a line; return what the client gets."""
         for word, serve in self._words.items():
             if line == word or line.startswith(f"{word} "):
                 return serve(line[len(word) :].strip())

@@ -4,13 +4,26 @@
 from __future__ import annotations
 
 from rbdyn_ros.control_box.ur.control_script import ControlScript
+from rbdyn_ros.control_box.ur.dashboard import DashboardSession
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.statements import StatementRow
 from rbdyn_ros.errors import quote
 
+#: Programs that are words of the dashboard.
+WORDS = {
+    "power on": "power on",
+    "power off": "power off",
+    "set robotmode run": "brake release",
+    "set unlock protective stop": "unlock protective stop",
+    "stop program": "stop",
+}
+
 
 def start_program(robot: UrRobot, text: str) -> None:
     """Start a program that a client uploaded, or refuse it."""
+    if word := WORDS.get(text.strip()):
+        DashboardSession(robot, robot.say).answer(word)
+        return
     try:
         program = ControlScript.read(text) or StatementRow.read(text)
     except ValueError as error:

@@ -16,6 +16,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.paths import Stream
+from rbdyn_ros.control_box.robot import REST, BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
@@ -34,8 +35,6 @@ from rbdyn_ros.control_box.ur.sensing import ToolSensing
 
 #: Natural frequency of the stiff joints [rad/s].
 STIFF = 100.0
-#: Below this speed an arm has come to rest [rad/s], after so many ticks.
-REST, SETTLED = 1e-3, 50
 #: Deceleration of a protective or emergency stop [rad/s^2].
 BRAKES = 8.0
 #: How fast the speed scaling follows the slider [1/s].
@@ -73,7 +72,7 @@ class ArmProgram(Protocol):
         """Whether it waits for the end of a motion, and its client with it."""
 
 
-class UrRobot:
+class UrRobot(BoxedRobot):
     """The state machine of the arm.
 
     Args:
@@ -108,7 +107,6 @@ class UrRobot:
         self.tau = np.zeros(6)
         self.joints = Stream(0.5 * (arm.lower + arm.upper), period=dt)
         self._begun = False
-        self._rested = 0
         self._stopped_at = 0.0
         self.past = ToolPast(max(1, round(STEP / dt)))
         self.messages: list[str] = []
@@ -269,16 +267,6 @@ class UrRobot:
         return runs and self.motion is not None and self.motion.waits
 
     @property
-    def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
-        return self._holds and self._rested > SETTLED
-
-    @property
-    def settles(self) -> bool:
-        """Whether it comes to rest without a client."""
-        return self._holds and self._rested <= SETTLED
-
-    @property
     def _holds(self) -> bool:
         if self._stands:
             return self.scale == 0.0
@@ -304,8 +292,7 @@ class UrRobot:
         if not self._begun:
             self.joints, self._begun = Stream(now.q, period=self.dt), True
         self.past.add(now.q, self.sensing.wrench[:3])
-        still = (np.abs(now.dq) < REST).all() and (np.abs(self.joints.v) < REST).all()
-        self._rested = self._rested + 1 if still else 0
+        self._count_rest(now.dq, self.joints.v)
         if self.safety == SafetyMode.NORMAL and (reason := self._violation()):
             self.protective_stop(reason)
 

@@ -199,12 +199,13 @@ class ScriptSession:
 
     Args:
         start: takes a program.
+        hello: what the client gets first.
     """
 
     is_full = False
 
-    def __init__(self, start: Callable[[str], None]) -> None:
-        self._start, self._cutter, self._answers = start, ProgramCutter(), b""
+    def __init__(self, start: Callable[[str], None], hello: bytes = b"") -> None:
+        self._start, self._cutter, self._answers = start, ProgramCutter(), hello
 
     def close(self) -> None:
         """Let the client go; its program goes on."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the controller of a trial: a law with its gains, a function or a node of the user."""
+"""Read the controller of a trial: a law with its gains, or a function or program of the user."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.control_box.boxes import BoxName
 from rbdyn_ros.description.yaml_files.tables import Given
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.trials.files.keys import LAWS, MAX_STEPS
 from rbdyn_ros.trials.files.values import is_known, line_of, read_code
-from rbdyn_ros.trials.trial import Joints, TrialController, UserNode, hash_of_files
+from rbdyn_ros.trials.trial import Joints, TrialController, UserProgram, hash_of_files
 
 OF_LAW = ("stiffness", "damping", "limit")
 
@@ -29,16 +31,18 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
     if given is None:
         return None
     every = _every(given, m)
+    if "box" in given.lines and "command" not in given.lines:
+        given.error("unknown-key", "box", "box belongs to a command")
     if "law" in given:
         policy = _policy(given, m)
         return None if policy is None else TrialController(policy, every=every)
     for key in OF_LAW:
-        if key in given.lines and given.lines.keys() & {"traced", "python", "node"}:
+        if key in given.lines and "law" not in given.lines:
             message = f"{key} belongs to a law; a controller of yours has its own numbers"
             given.error("unknown-key", key, message)
-    if "node" in given:
-        node = _node(given["node"], m, folder)
-        return None if node is None else TrialController(every=every, node=node)
+    if given.keys() & {"node", "command"}:
+        program = _node(given["node"], m, folder) if "node" in given else _client(given, folder)
+        return None if program is None else TrialController(every=every, program=program)
     traced = "traced" in given
     code = read_code(given, "traced" if traced else "python", folder)
     return None if code is None else TrialController(None, code, traced, every)
@@ -83,7 +87,7 @@ def _gain(given: Given, key: str, m: Model) -> Any:
     return gains
 
 
-def _node(given: Given, m: Model, folder_: Path) -> UserNode | None:
+def _node(given: Given, m: Model, folder_: Path) -> UserProgram | None:
     """Return the ROS node; None after an error."""
     of_package = [key for key in ("package", "executable", "arguments") if key in given.lines]
     if ("command" in given.lines) == bool(of_package) or of_package == ["arguments"]:
@@ -100,6 +104,26 @@ def _node(given: Given, m: Model, folder_: Path) -> UserNode | None:
     words, folder = given.get("command"), str(folder_.resolve())
     if words is None:
         words = (given["executable"], *given["arguments"])
-    return UserNode(
+    return UserProgram(
         words, given.get("package", ""), folder, given["joints"], hash_of_files(folder, words)
     )
+
+
+def _client(given: Given, folder_: Path) -> UserProgram | None:
+    """Return the client of a control box; None after an error."""
+    if "box" not in given:
+        given.error("missing-key", "", "it has no key 'box', such as franka or ur")
+        return None
+    words, box, folder = given["command"], given["box"], str(folder_.resolve())
+    try:
+        address = BoxName.parsed(box).address
+    except RbdynError as error:
+        given.error("bad-box", "box", str(error))
+        return None
+    if not any(address in word for word in words):
+        text = (
+            f"no word of the command has the address {address}, which is another one in each run"
+        )
+        given.error("bad-command", "command", text)
+        return None
+    return UserProgram(words, "", folder, (), hash_of_files(folder, words), box)

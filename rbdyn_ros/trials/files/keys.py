@@ -104,12 +104,14 @@ CONTROLLER = Table(
         Key("traced", _CODE, "FILE:FUNCTION, which is compiled"),
         Key("python", _CODE, "FILE:FUNCTION, which every run calls in a process of its own"),
         Key("node", Owned(NODE, "node"), "a ROS node, by the simulator in lock-step"),
+        Key("command", _COMMAND, "words of a program that connects to a control box"),
+        Key("box", Name(), "the control box of a command: franka, ur, or left/ur of a scene"),
         Key("stiffness", _GAIN, "of a law; one number, or by joint"),
         Key("damping", _GAIN, "of a law; one number, or by joint"),
         Key("limit", Flag(), "a law limits its efforts; default false"),
         Key("rate", POSITIVE, "of commands [Hz]; default: every timestep"),
     ),
-    one=("law", "traced", "python", "node"),
+    one=("law", "traced", "python", "node", "command"),
     code="bad-controller",
     owner="controller",
 )
@@ -235,7 +237,9 @@ TRIAL = Table(
         Key("repair", Flag(), "repair errors of the robot where possible", default=False),
         Key("floating_base", Flag(), "as in `rb.load`", default=False),
         Key("contact", Flag(), "of the <collision> elements of a .urdf", default=False),
-        Key("exact_stops", Flag(), "of friction and limits; default: with contact or a node"),
+        Key(
+            "exact_stops", Flag(), "of friction and limits; default: with contact, a node or a box"
+        ),
         Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
         Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
         Key("duration", POSITIVE, "of a run [s]", needed=True),
@@ -250,7 +254,12 @@ TRIAL = Table(
         Key("measures", MEASURES, "of yours, and the largest error at rest, `settling_band`"),
         Key("limits", LIMITS, "by measure; one number: at most"),
         Key("verdict", VERDICT, "how the runs decide", default=Rule()),
-        Key("process", PROCESS, "of a `python` controller or a node", default=Allowance()),
+        Key(
+            "process",
+            PROCESS,
+            "of a `python` controller, a node or a command",
+            default=Allowance(),
+        ),
         Key("recordings", Whole(0, MAX_RECORDINGS), "of failed runs, as MCAP; default 0"),
     ),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.control_box.boxes import behind_boxes
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.scene import is_scene
 from rbdyn_ros.description.yaml_files.kinds import is_sound
@@ -25,7 +26,7 @@ from rbdyn_ros.trials.files.keys import BAND, DIALECT, MAX_RUNS, MAX_STEPS
 from rbdyn_ros.trials.files.sampled import SampledReader
 from rbdyn_ros.trials.files.values import line_of
 from rbdyn_ros.trials.references import reference_table
-from rbdyn_ros.trials.trial import Joints, Trial, TrialRobot, Varied
+from rbdyn_ros.trials.trial import Joints, Trial, TrialRobot, UserProgram, Varied
 
 
 def load(path: str | Path) -> Trial:
@@ -77,10 +78,12 @@ def _trial(top: Given, path: Path) -> Trial | None:
     motion = read_reference(section(top, "reference"), Joints.of(m).names)
     controller = read_controller(top.get("controller"), m, path.parent)
     limits = read_limits(section(top, "limits"), m, functions)
-    has_node = controller is not None and controller.node is not None
-    m.opt.exact_stops = top.get("exact_stops", m.ncontact > 0 or has_node)
-    if has_node:
-        _check_node(top, robot, varied)
+    program = None if controller is None else controller.program
+    m.opt.exact_stops = top.get("exact_stops", m.ncontact > 0 or program is not None)
+    if program is not None:
+        _check_program(top, program, robot, varied)
+        if program.box and not top.audit.errors:
+            m = _with_box(top, m, robot, program.box)
     if top.audit.errors or controller is None:
         return None
     numbers = {key: top[key] for key in ("runs", "first_seed", "recordings") if key in top}
@@ -125,14 +128,25 @@ def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
     return found
 
 
-def _check_node(top: Given, robot: TrialRobot, varied: Sequence[Varied]) -> None:
-    """Add errors about what the simulator node cannot do."""
+def _check_program(
+    top: Given, program: UserProgram, robot: TrialRobot, varied: Sequence[Varied]
+) -> None:
+    """Add errors about what the simulator of a program cannot do."""
     if robot.path.endswith(".npz"):
-        message = "a node needs a robot file: the simulator node loads no saved Model"
+        message = f"a {program.noun} needs a robot file: its simulator loads no saved Model"
         top.audit.error("bad-robot", "robot", top.lines["robot"], message)
     if any(each.section == "faults" and each.key == "effort_scale" for each in varied):
-        message = "the simulator node has no effort_scale"
+        message = f"the simulator of a {program.noun} has no effort_scale"
         top.audit.error("bad-fault", "faults", top.lines["faults"], message)
+
+
+def _with_box(top: Given, m: Model, robot: TrialRobot, box: str) -> Model:
+    """Return the robot behind a control box; the same Model after an error."""
+    try:
+        return behind_boxes(m, robot.description, [box])
+    except RbdynError as error:
+        top["controller"].error("bad-box", "box", str(error))
+        return m
 
 
 def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:

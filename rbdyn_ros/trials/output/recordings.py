@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,19 +12,24 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros.actuators.attach import act_places
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.output import output_path, unwritable
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.recorder import Recorder
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.rollouts.batch import Batch
+from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.trials.processes.workers import run_in_worker
 from rbdyn_ros.trials.running import MAX_SEED, Results
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
 from rbdyn_ros.trials.simulation.sampling import run_model
-from rbdyn_ros.trials.simulation.simulated import Watcher
+from rbdyn_ros.trials.simulation.simulated import NO_ACTUATORS
 from rbdyn_ros.trials.trial import Trial
 
+#: Records time, qpos, qvel, efforts and act.
+Write = Callable[[float, Array, Array, Array, Array], None]
 #: Folder of the recorded failures in the folder of results.
 FAILURES = "failures"
 
@@ -46,19 +51,39 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
         ModelError: the controller does not support the robot.
     """
     number, target = count("seed", seed, 0, MAX_SEED), output_path(path, "a run", (".mcap",))
-    if trial.controller.node is not None:
+    program = trial.controller.program
+    if program is not None and not program.box:
         return _record_node(trial, number, target)
     if trial.controller.isolated:
         with _recording(trial, number, target):
             pass  # what cannot be written is refused here, not in the process of the run
-        return run_in_worker(trial, number, work=partial(_record_here, path=target))
+        here = _record_here if program is None else _record_box_here
+        return run_in_worker(trial, number, work=partial(here, path=target))
     return _record_here(trial, number, target)
 
 
 def _record_here(trial: Trial, seed: int, path: Path) -> Run:
     """Simulate a run in this process and record it."""
-    with _recording(trial, seed, path) as watch:
+    with _recording(trial, seed, path) as (m, write):
+        states = act_places(trial.plant, m)
+
+        def watch(b: Batch) -> None:
+            act = b.act[0, states] if m.nu > 0 else NO_ACTUATORS
+            write(b.time[0], b.qpos[0], b.qvel[0], b.qfrc_applied[0], act)
+
         return run_shard(trial, [seed], watch)[0]
+
+
+def _record_box_here(trial: Trial, seed: int, path: Path) -> Run:
+    """Simulate a run behind a control box in this process and record it."""
+    from rbdyn_ros.trials.processes.box_run import run_boxed
+
+    with _recording(trial, seed, path) as (_, write):
+
+        def watch(state: LoopState) -> None:
+            write(state.time, state.qpos, state.qvel, state.effort, state.act)
+
+        return run_boxed(trial, seed, watch=watch)
 
 
 def _record_node_here(trial: Trial, seed: int, path: Path) -> Run:
@@ -105,18 +130,17 @@ def record_failures(results: Results, out: str | Path) -> list[Path]:
 
 
 @contextmanager
-def _recording(trial: Trial, seed: int, path: Path) -> Iterator[Watcher]:
-    """Open a recording; yield a function that records the state of a batch of one run."""
+def _recording(trial: Trial, seed: int, path: Path) -> Iterator[tuple[Model, Write]]:
+    """Open a recording; yield the Model of a run, and the function that records its states."""
     m = run_model(trial, seed, trial.m)
-    d, states = make_data(m), act_places(trial.plant, m)
+    d = make_data(m)
     with Recorder(m, path, trial.urdf, overwrite=True) as recorder:
 
-        def watch(batch: Batch) -> None:
-            d.time, d.qpos, d.qvel = batch.time[0], batch.qpos[0], batch.qvel[0]
-            d.qfrc_applied = batch.qfrc_applied[0]
+        def write(time: float, qpos: Array, qvel: Array, efforts: Array, act: Array) -> None:
+            d.time, d.qpos, d.qvel, d.qfrc_applied = time, qpos, qvel, efforts
             if m.nu > 0:
-                d.act = batch.act[0, states]
+                d.act = act
             if np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all():
                 recorder.write(d)
 
-        yield watch
+        yield m, write

@@ -21,7 +21,7 @@ from rbdyn_ros.trials.trial import Trial
 _MIB = 1 << 20
 #: Bytes before an answer, which say how long it is.
 HEAD = 8
-#: Time in which the simulator of a node ends itself [s].
+#: Time in which the simulator of a program ends itself [s].
 ENDING = 20.0
 
 
@@ -99,7 +99,8 @@ def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
 
 
 def _fork(trial: Trial) -> int:
-    if trial.controller.node is None:
+    program = trial.controller.program
+    if program is None or program.box:
         return os.fork()
     from rbdyn_ros.ros.common import tracer
 
@@ -110,16 +111,21 @@ def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
     """Simulate a run in this process."""
     if work is not None:
         return work(trial, seed)
-    if trial.controller.node is None:
+    program = trial.controller.program
+    if program is None:
         return run_shard(trial, [seed])[0]
+    if program.box:
+        from rbdyn_ros.trials.processes.box_run import run_boxed
+
+        return run_boxed(trial, seed, quiet)
     from rbdyn_ros.trials.processes.node_run import run_node
 
     return run_node(trial, seed, quiet)
 
 
 def _patience(trial: Trial) -> float:
-    """Return the time that a run may take [s]; the run of a node ends itself at its limit."""
-    return trial.allowance.time + (ENDING if trial.controller.node is not None else 0.0)
+    """Return the time that a run may take [s]; the run of a program ends itself at its limit."""
+    return trial.allowance.time + (ENDING if trial.controller.program is not None else 0.0)
 
 
 def _be_child(
@@ -138,7 +144,7 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.node is None:  # else the node has the limit
+        if trial.controller.program is None:  # else the program has the limit
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any

@@ -52,7 +52,12 @@ def prepare(trial: Trial) -> None:
         trial.controller.code.load()
     for code in trial.functions.values():
         code.load()
-    if trial.controller.node is not None:
+    program = trial.controller.program
+    if program is not None and program.box:
+        from rbdyn_ros.trials.processes.box_run import prepare_boxes
+
+        prepare_boxes(trial)
+    elif program is not None:
         from rbdyn_ros.trials.processes.node_run import prepare_nodes
 
         prepare_nodes(trial)

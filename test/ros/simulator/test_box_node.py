@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with a control box: a client of raw sockets connects, and a wrong box is refused."""
 
+import importlib.util
+import json
 import socket
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from support.raw_client import address
 from support.robots import find
@@ -17,6 +23,7 @@ from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.packets import Mode
 
 ADDRESS = address()
+UR_CLIENT = Path(__file__).parents[2] / "control_box" / "ur_client.py"
 
 
 @pytest.mark.parametrize("where", ["parameter", "scene"])
@@ -59,6 +66,33 @@ def test_a_node_with_a_box(simulate, peer, tmp_path, where):
             until(Mode.IDLE)
         assert peer.trigger("simulator/reboot")
         assert client.recv(1) == b""
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("rtde_control") is None,
+    reason='ur-rtde is not installed (pip install "rbdyn_ros[box-test]")',
+)
+def test_topics_and_rtde_agree_beside_the_view(simulate, peer):
+    box = ("--box", f"ur@{ADDRESS}")
+    view = ("-p", "view:=true", "-p", "view_port:=0")
+    mode = ("-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=0.0")
+    simulator = simulate(find("ur5_robot.urdf"), *box, "--ros-args", *mode, *view)
+    simulator.wait_for("view: http://")
+    states = peer.collect(JointState, "joint_states")
+    words = [sys.executable, str(UR_CLIENT), ADDRESS, "joints"]
+    client = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    peer.until(lambda: client.poll() is not None)
+    found = json.loads(client.stdout.read())
+    assert found["done"]
+
+    def gap():
+        """What the joints of the last message are away from those of RTDE."""
+        return np.abs(np.array(states[-1].position) - found["q"]).max()
+
+    # time stands when RTDE says that the arm rests; the arm is slower than 1e-3 rad/s by then
+    peer.until(lambda: gap() < 1e-5)
+    assert abs(states[-1].position[0] - states[0].position[0]) > 0.2
+    assert "shoulder_pan_joint" in states[-1].name[0]
 
 
 def test_a_boxed_robot_needs_a_name_for_services(simulate, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a user's ROS node."""
+"""The process of a user's program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from types import TracebackType
 
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.trials.processes.ending import end_with
-from rbdyn_ros.trials.trial import UserNode
+from rbdyn_ros.trials.trial import UserProgram
 
 #: Time to end after SIGINT [s].
 ENDING = 1.0
@@ -25,21 +25,23 @@ _MIB = 1 << 20
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
-class NodeProcess:
-    """A node of the user in a process of its own, which ends with this one.
+class UserProcess:
+    """A program of the user in a process of its own, which ends with this one.
 
-    It is of the process group of this process, whose end ends all that the node has started.
+    It is of the process group of this process, whose end ends all that the program has started.
     Start it before this process has other threads.
 
     Args:
-        node: see UserNode.
+        program: see UserProgram.
         folder: for its output.
         memory: data of a process at most [MiB].
         name: of the file of its output.
     """
 
-    def __init__(self, node: UserNode, folder: Path, memory: float, name: str = "node") -> None:
-        self._log = folder / f"{name}.txt"
+    def __init__(
+        self, program: UserProgram, folder: Path, memory: float, name: str = "node"
+    ) -> None:
+        self._log, self._noun = folder / f"{name}.txt", program.noun
         parent, most = os.getpid(), int(memory * _MIB)
 
         def begin() -> None:
@@ -48,8 +50,8 @@ class NodeProcess:
 
         with self._log.open("wb") as file:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own program
-                words_of(node),
-                cwd=node.folder,
+                words_of(program),
+                cwd=program.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -57,7 +59,7 @@ class NodeProcess:
                 preexec_fn=begin,  # noqa: PLW1509 - there is one thread
             )
 
-    def __enter__(self) -> NodeProcess:  # noqa: PYI034 - typing.Self is of Python 3.11
+    def __enter__(self) -> UserProcess:  # noqa: PYI034 - typing.Self is of Python 3.11
         return self
 
     def __exit__(
@@ -70,17 +72,21 @@ class NodeProcess:
             self._process.kill()
             self._process.wait()
 
+    @property
+    def status(self) -> int | None:
+        """The status with which it has ended; None while it runs."""
+        return self._process.poll()
+
     def ended(self) -> str:
-        """Return how it has ended; "" while it runs."""
-        status = self._process.poll()
-        if status is None:
+        """Return how it has ended, with its error or its last line; "" while it runs."""
+        if self.status is None:
             return ""
-        if status < 0:
-            return f"the node was ended by {signal.Signals(-status).name}"
-        lines = self._output().splitlines()
+        lines = [line.strip() for line in self._output().splitlines() if line.strip()]
         errors = [line for line in lines if _ERROR.fullmatch(line)]
-        why = f": {errors[-1][:200]}" if errors else ""
-        return f"the node ended with status {status}{why}"
+        why = f": {(errors or lines)[-1][:200]}" if lines else ""
+        if self.status < 0:
+            return f"the {self._noun} was ended by {signal.Signals(-self.status).name}{why}"
+        return f"the {self._noun} ended with status {self.status}{why}"
 
     def end(self, quiet: bool) -> None:
         """End it as Ctrl-C does, and soon without asking; print its output unless `quiet`."""
@@ -99,34 +105,33 @@ class NodeProcess:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
 
-def words_of(node: UserNode) -> Sequence[str]:
-    """Return the command line of a node, with the path of its program.
+def words_of(program: UserProgram) -> Sequence[str]:
+    """Return the command line of a program, with the path of its file.
 
     Raises:
         ParameterError: there is no such program.
     """
-    name = node.command[0]
-    if node.package:
+    name = program.command[0]
+    if program.package:
         try:
             from ament_index_python.packages import get_package_prefix
 
-            folder = Path(get_package_prefix(node.package)) / "lib" / node.package
+            folder = Path(get_package_prefix(program.package)) / "lib" / program.package
         except (
             ImportError,
             LookupError,
             OSError,
             ValueError,
         ) as error:  # OSError: none is sourced
-            text = f"there is no ROS package {quote(node.package)}: source its workspace"
+            text = f"there is no ROS package {quote(program.package)}: source its workspace"
             raise _refused(text) from error
-        program = shutil.which(str(folder / name))
-        where = f"in {folder}"
+        file, where = shutil.which(str(folder / name)), f"in {folder}"
     else:
-        beside = Path(node.folder) / name if "/" in name else name
-        program, where = shutil.which(str(beside), path=_path()), "in PATH"
-    if program is None:
+        beside = Path(program.folder) / name if "/" in name else name
+        file, where = shutil.which(str(beside), path=_path()), "in PATH"
+    if file is None:
         raise _refused(f"there is no program {quote(name)} {where}")
-    return program, *node.command[1:]
+    return file, *program.command[1:]
 
 
 def _path() -> str:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state machine of an arm, as its box and the services of a node see it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+#: Below this speed an arm has come to rest [rad/s], after so many ticks.
+REST, SETTLED = 1e-3, 50
+
+
+class BoxedRobot(ABC):
+    """The state machine of an arm; it knows no socket and no clock."""
+
+    _rested = 0  # ticks in a row without a motion
+
+    @property
+    @abstractmethod
+    def awaits(self) -> bool:
+        """Whether the client has to send a command now."""
+
+    @property
+    @abstractmethod
+    def _holds(self) -> bool:
+        """Whether nothing moves the arm but its brakes."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing changes until a client wants something."""
+        return self._holds and self._rested > SETTLED
+
+    @property
+    def settles(self) -> bool:
+        """Whether it comes to rest without a client."""
+        return self._holds and self._rested <= SETTLED
+
+    def _count_rest(self, dq: Array, wanted: Array) -> None:
+        """Take the measured and the desired speeds (n,) of a tick."""
+        still = (np.abs(dq) < REST).all() and (np.abs(wanted) < REST).all()
+        self._rested = self._rested + 1 if still else 0
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Begin anew after the simulated arm was reset."""
+
+    @abstractmethod
+    def reboot(self) -> None:
+        """Begin as after switching on."""
+
+    @abstractmethod
+    def press_user_stop(self, pressed: bool) -> None:
+        """Press or release the button that stops the arm."""
+
+    @abstractmethod
+    def guide(self, on: bool) -> bool:
+        """Begin or end guiding by hand; return whether the arm may be guided now."""

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of one run with a program of the user, and its facts at the end."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.trials.simulation.kernels import EFFORT_SQUARES, ERROR_SQUARES, WORK
+from rbdyn_ros.trials.simulation.measures import measures
+from rbdyn_ros.trials.simulation.runs import (
+    DIVERGED,
+    FINISHED,
+    MEASURE_FAILED,
+    MeasureError,
+    Run,
+    own_measures,
+)
+from rbdyn_ros.trials.simulation.sampling import sample, starts
+from rbdyn_ros.trials.simulation.score import Score
+from rbdyn_ros.trials.simulation.simulated import NO_ACTUATORS, hashed, history
+from rbdyn_ros.trials.trial import Trial
+
+#: Accumulators that are sums over timesteps.
+SUMS = (ERROR_SQUARES, EFFORT_SQUARES, WORK)
+
+
+class RunEndedError(Exception):
+    """A run has ended early."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class WatchedRun:
+    """Measures the states of one run.
+
+    Attributes:
+        start: (nq,) and (nv,), state at the start.
+        done: set after the last state.
+    """
+
+    def __init__(self, trial: Trial, seed: int) -> None:
+        self._trial, self._seed = trial, seed
+        self._samples = sample(trial, [seed])
+        qpos, qvel = starts(trial, self._samples)
+        self.start = qpos[0], qvel[0]
+        self._score, self._every = Score(trial, qpos), trial.controller.every
+        self._rows: list[np.ndarray[Any, Any]] = []
+        self._ticks, self._tick = max(1, trial.nstep // self._every), -1
+        self._last, self._diverged = (*self.start, NO_ACTUATORS), False
+        self.done = threading.Event()
+
+    def take(self, state: LoopState) -> None:
+        """Add a state to the measures."""
+        if self.done.is_set():
+            return
+        if state.fault >= 0:
+            self._diverged = True
+            self.done.set()
+            return
+        if state.tick <= self._tick:
+            return
+        self._tick = state.tick
+        if state.tick == 0:
+            return
+        parts = state.qpos, state.qvel, state.effort
+        self._score.add(state.tick * self._every - 1, *(x[:, None] for x in parts))
+        self._last = (*parts[:2], state.act)
+        if self._trial.functions:
+            self._rows.append(np.concatenate(parts))
+        if state.tick >= self._ticks:
+            self.done.set()
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the last state [s]; negative before the first one."""
+        return self._tick * self._every * float(self._trial.m.opt.timestep)
+
+    def run(self) -> Run:
+        """Return the facts of the run."""
+        trial = self._trial
+        names = (varied.name for varied in trial.varied)
+        values = dict(zip(names, self._samples[0].tolist(), strict=True))
+        state = hashed(*self._last)
+        self._score.total[list(SUMS)] *= self._every  # a tick is so many timesteps
+        found = measures(trial, self._score, 0)
+        if self._diverged:
+            why = "the state is not finite"
+            return Run(self._seed, DIVERGED, why, values, dict.fromkeys(found), state)
+        if trial.functions:
+            rows = np.array(self._rows)
+            try:
+                seen = history(trial, rows, self._every, self._seed, values)
+                found |= own_measures(trial, seen)
+            except MeasureError as error:
+                return Run(self._seed, MEASURE_FAILED, str(error), values, found, state)
+        return Run(self._seed, FINISHED, "", values, found, state)
+
+
+def checked(trial: Trial, m: Model) -> Model:
+    """Return the Model of the simulator, which must be the trial's."""
+    if m.sha256() != trial.m.sha256():
+        text = f"the robot of {quote(trial.robot_file.path, 200)} has changed since the trial"
+        raise refusal(f"{text} was read, or this machine has another one", "changed-file")
+    return m
