@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
@@ -53,6 +53,7 @@ from rbdyn_ros.ros.common.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
 from rbdyn_ros.ros.common.grippers import grippers_of
 from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings
 from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.specialize import specialized
 
@@ -79,6 +80,7 @@ class ArmController(process.ManagedNode):
         self._arming: ActionThread | None = None
         self._action: FollowAction | None = None
         self._grippers: list[GripperActions] = []
+        self._servo: ServoStatus | None = None
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
         self._last_rivals = self._assumed = ""
@@ -130,7 +132,25 @@ class ArmController(process.ManagedNode):
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
         # of a stream that is faster than the check, only the newest pose counts
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
+        self._open_servo(controller)
         self._open_triggers(controller)
+
+    def _open_servo(self, controller: TrajectoryController) -> None:
+        """Take twists of the tool that the parameters name."""
+        frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
+        if not frame:
+            return
+        controller.serve(servo_settings(self.values, frame))
+        assert controller.servo is not None
+        status = self._servo = ServoStatus(self, controller.servo.names)
+
+        def take(message: TwistStamped) -> None:
+            rates = controller.follow_twist(message)
+            if rates is not None:
+                status.moves(rates)
+
+        # a twist counts for a moment only: of those that wait, only the newest
+        self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
         """Offer the actions of the grippers that the parameters name."""
@@ -283,6 +303,8 @@ class ArmController(process.ManagedNode):
         self._topics.check_claim()
         self._log_rivals(self._arm.rivals)
         self._log_devices(self._arm)
+        if self._servo is not None and self._arm.progress().done:
+            self._servo.holds()
         status = self._arm.status()
         if status != self._last_status:
             self._last_status = status

@@ -14,6 +14,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.motion.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.motion.handover import way_into
 from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.motion.servoing import JointLimits, JointRates, ServoSettings, TwistServo
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
@@ -23,6 +24,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.ros.common.servoing import servo_twist
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 
@@ -46,6 +48,7 @@ class TrajectoryController(Controller):
     Attributes:
         collisions: as above.
         base: name of the link that is fixed to the world.
+        servo: follows twists; None: they are refused.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class TrajectoryController(Controller):
         self._m, self._d = m, make_data(m)  # of the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
+        self.servo: TwistServo | None = None
 
     def try_arm(self, now: int) -> None:
         """Arm, see Controller.try_arm; the arm must not touch itself in the start-up test."""
@@ -178,6 +182,62 @@ class TrajectoryController(Controller):
         way = way_into(path, start, 0.0, self.gate.limits.velocity)
         if not self.follow_path(path, way=way):
             raise refusal("the target of the arm moved while the path was planned; send it again")
+
+    def serve(self, settings: ServoSettings) -> None:
+        """Take twists from now on.
+
+        Raises:
+            ModelError: there is no such link.
+            ParameterError: none of the controlled joints moves it.
+        """
+        self.servo = TwistServo(self._m, self.names, settings)
+
+    def follow_twist(self, message: Any) -> JointRates | None:
+        """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
+
+        The motion and its end are a path, which is checked like any other.
+
+        Raises:
+            RbdynError: the twist is refused.
+        """
+        assert self.servo is not None
+        twist, frame = servo_twist(message), message.header.frame_id
+        self.servo.check_frame(frame)
+        self.check_following()
+        seen, start = self.measured(), self.departure()
+        if seen is None:
+            raise refusal("no state of the arm has arrived yet")
+        if not (np.any(twist) or start.motion):
+            return None
+        for ahead in AHEAD:
+            start = self.departure(ahead)
+            path, found = self._servo_path(self.servo, start.rows, seen[0], frame, twist)
+            if len(path.times) == 1:  # it would not move
+                return found
+            if self.collisions is not None:
+                self.collisions.check([path], seen[0], "the motion of the twist")
+            if self.follow_path(path, way=way_into(path, start, 0.0, self.gate.limits.velocity)):
+                return found if np.any(twist) else None
+        raise refusal("the arm moved on before the motion of the twist was checked")
+
+    def _servo_path(
+        self, servo: TwistServo, rows: Array, qpos: Array, frame: str, twist: Array
+    ) -> tuple[Path, JointRates]:
+        """Return the path of the controlled joints for a twist, and its first rates."""
+        limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
+        servo.limits = JointLimits(
+            limits.lower[columns],
+            limits.upper[columns],
+            limits.velocity[columns],
+            servo.limits.acceleration,
+        )
+        whole = qpos.copy()
+        whole[self._dofs] = rows[0]
+        path, found = servo.path(whole, rows[0, columns], rows[1, columns], frame, twist)
+        places = np.tile(rows[0], (len(path.times), 1))
+        speeds = np.zeros_like(places)
+        places[:, columns], speeds[:, columns] = path.positions, path.velocities
+        return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
         """Raise RbdynError unless so many poses are taken now."""
