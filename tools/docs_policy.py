@@ -32,6 +32,7 @@ COMMANDS = (
     "*topic_based_joint_commands",
     "*gripper_commands",
     "*cmd_vel",
+    "*simulator/twist",
 )
 ARM_COMMANDS = (
     "*joint_commands",
@@ -162,7 +163,7 @@ SIMULATED = (
     "*odom",
     "*object_poses",
     "*robot_description",
-    *_of("simulator", ("stats", "wrench_markers", *EXTERNAL, "transition_event")),
+    *_of("simulator", ("stats", "wrench_markers", "servo_status", *EXTERNAL, "transition_event")),
     "**/data",
     "**/data_raw",
     "**/wrench",
@@ -196,10 +197,15 @@ ARM = _services(
     ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
 CONTROLLED = (
-    *_of("arm_controller", ("efforts", "positions", "status", *EXTERNAL, "transition_event")),
+    *_of(
+        "arm_controller",
+        ("efforts", "positions", "status", "servo_status", *EXTERNAL, "transition_event"),
+    ),
     *ARM_COMMANDS,
 )
-TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))
+TARGETS = _of(
+    "arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "twist", "payload")
+)
 FOLLOW = _of("arm_controller", ("follow_joint_trajectory", *GRIPS))
 
 READ_SIMULATOR = (

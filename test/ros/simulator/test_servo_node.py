@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists of a tool over DDS, of a simulated arm and of its controller."""
 
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +12,17 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from arm_pair import LATCHED, UR5_START, Watched, start_arm, start_pair
 from geometry_msgs.msg import TwistStamped
+from sensor_msgs.msg import Joy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from support.robots import find
 
 import rbdyn_ros as rb
+
+ROOT = Path(__file__).parents[3]
+SPEC = importlib.util.spec_from_file_location("joy_twist", ROOT / "examples/joy_twist.py")
+EXAMPLE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(EXAMPLE)
 
 TOOL = ("-p", "servo.frame:=tool0", "-p", "servo.timeout:=0.4")
 #: On a busy machine commands are late.
@@ -131,3 +139,22 @@ def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control
     ways(tool, 1e-3)
     assert pair.said[-1] == "computed_torque; armed"
     pair.end_well()
+
+
+def test_the_example_sends_twists_while_its_button_is_pressed(peer):
+    import rclpy
+
+    given = {"frame": "tool0", "axes": EXAMPLE.GAMEPAD, "deadman": 1, "linear": 0.1}
+    rclpy.init(domain_id=peer.context.get_domain_id())
+    node = EXAMPLE.JoyTwist(**given, angular=0.5)
+    sent = []
+    node.publisher.publish = sent.append
+    axes = [-0.5, 1.0, 0.0, 0.2, 0.01, 0.0, -1.0, math.nan]
+    for buttons in ([0, 0], [1], [0, 1], [0, 1], [0, 0], [0, 0]):
+        node.on_joy(Joy(axes=axes, buttons=buttons))
+    node.destroy_node()
+    rclpy.shutdown()
+    assert [one.header.frame_id for one in sent] == ["tool0"] * 3
+    v, w = sent[0].twist.linear, sent[0].twist.angular
+    assert [v.x, v.y, v.z, w.x, w.y, w.z] == pytest.approx([0.1, -0.05, 0.0, -0.5, 0.0, 0.1])
+    assert sent[-1].twist == TwistStamped().twist
