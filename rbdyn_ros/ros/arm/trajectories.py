@@ -33,6 +33,8 @@ MOST_POINTS = 5000
 MOST_POSES = 500
 #: Times for the check of the way to a trajectory while the arm moves, one after the other [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
+#: Share of the velocity limits that twists use: an arm overshoots, and the limits are a fault.
+SPARING = 0.9
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
 
@@ -228,7 +230,7 @@ class TrajectoryController(Controller):
         servo.limits = JointLimits(
             limits.lower[columns],
             limits.upper[columns],
-            limits.velocity[columns],
+            SPARING * limits.velocity[columns],
             servo.limits.acceleration,
         )
         whole = qpos.copy()
