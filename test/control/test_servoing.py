@@ -13,6 +13,7 @@ from rbdyn_ros.control.motion.servoing import (
     ServoSettings,
     TwistServo,
     joint_rates,
+    reachable_share,
     room_of,
 )
 from rbdyn_ros.errors import ParameterError, RbdynError
@@ -214,6 +215,21 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
     assert len(rest.times) == 1
     braked, _ = servo.path(qpos, qpos, path.velocities[-2], "", np.zeros(6))
     assert len(braked.times) == 2
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "share"),
+    [
+        ((1.0, 1.0), (2.0, 1.8), 0.6),  # 0.4 to 0.6 by the first joint, 0.44 to 0.67 by the second
+        ((0.0, 0.0), (1.0, -4.0), 0.05),
+        ((1.0, 1.0), (1.1, 1.1), 1.0),
+        ((1.0, -1.0), (1.0, 1.0), 0.0),  # -0.8 by the second joint and 1.2 by the first: 0 of both
+        ((1.0, 1.0), (0.0, 0.0), 1.0),
+    ],
+)
+def test_the_direction_stays_where_joints_speed_up_slowly(now, wanted, share):
+    found = reachable_share(np.array(now), np.array(wanted), np.full(2, 0.2))
+    assert found == pytest.approx(share, abs=1e-15)
 
 
 def test_room_is_counted_in_the_direction_of_the_motion():

@@ -75,10 +75,13 @@ class ServoSettings:
         low, high = self.lower_singularity_threshold, self.hard_stop_singularity_threshold
         finite("lower_singularity_threshold", low, low=1.0, element="")
         if not low < high < np.inf:
-            text = f"it is {high:g}; allowed is more than lower_singularity_threshold, {low:g}"
-            raise bad_argument("hard_stop_singularity_threshold", text)
+            name = "hard_stop_singularity_threshold"
+            text = f"{name} is {high:g}; allowed is more than lower_singularity_threshold, {low:g}"
+            raise bad_argument(name, text)
         if len(chosen(self.drift_dimensions, PARTS, "part of a twist")) == len(PARTS):
-            raise bad_argument("drift_dimensions", "all parts of a twist are named; leave one out")
+            raise bad_argument(
+                "drift_dimensions", "drift_dimensions has all parts of a twist; leave one out"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,21 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
     return left
 
 
+def reachable_share(now: Array, wanted: Array, change: Array) -> float:
+    """Return the largest share of wanted velocities (n,) that now (n,) can become by a change.
+
+    So joints that cannot turn round fast enough slow all down, and the direction stays. Where
+    there is no such share, it is the one that asks least of the joint that must change most.
+    """
+    moved = wanted != 0.0
+    middle = now[moved] / wanted[moved]
+    reach = change[moved] / np.abs(wanted[moved])
+    if not middle.size:
+        return 1.0
+    low, high = float(np.max(middle - reach)), float(np.min(middle + reach))
+    return float(np.clip(high if low <= high else 0.5 * (low + high), 0.0, 1.0))
+
+
 class TwistServo:
     """Follows twists with some joints of a robot, step by step or along a path.
 
@@ -300,8 +318,10 @@ class TwistServo:
             wanted: (n,) velocities to approach.
             period: [s].
         """
-        brake = ramped(v, np.zeros_like(v), self.limits.acceleration, period)
-        change = ramped(v, wanted, self.limits.acceleration, period) - brake
+        most = self.limits.acceleration
+        brake = ramped(v, np.zeros_like(v), most, period)
+        share = reachable_share(v, wanted, most * period)
+        change = ramped(v, share * wanted, most, period) - brake
         share = 1.0
         for _ in range(HALVINGS):
             if self._stops(q, v, brake + share * change, period):

@@ -33,8 +33,9 @@ MOST_POINTS = 5000
 MOST_POSES = 500
 #: Times for the check of the way to a trajectory while the arm moves, one after the other [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
-#: Share of the velocity limits that twists use: an arm overshoots, and the limits are a fault.
-SPARING = 0.9
+#: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
+#: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
+SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
 
@@ -227,12 +228,9 @@ class TrajectoryController(Controller):
     ) -> tuple[Path, JointRates]:
         """Return the path of the controlled joints for a twist, and its first rates."""
         limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
-        servo.limits = JointLimits(
-            limits.lower[columns],
-            limits.upper[columns],
-            SPARING * limits.velocity[columns],
-            servo.limits.acceleration,
-        )
+        fastest = SPARING * limits.velocity[columns]
+        gain = np.minimum(servo.limits.acceleration, fastest / RAMP)
+        servo.limits = JointLimits(limits.lower[columns], limits.upper[columns], fastest, gain)
         whole = qpos.copy()
         whole[self._dofs] = rows[0]
         path, found = servo.path(whole, rows[0, columns], rows[1, columns], frame, twist)
