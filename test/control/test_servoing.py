@@ -232,6 +232,19 @@ def test_the_direction_stays_where_joints_speed_up_slowly(now, wanted, share):
     assert found == pytest.approx(share, abs=1e-15)
 
 
+def test_the_rounding_of_a_rate_at_a_limit_stops_nothing():
+    """A prismatic axis at its limit, across the twist: its rate is rounding, not 0."""
+    limits = JointLimits(np.full(2, -1.0), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
+    settings = ServoSettings("tool", joint_limit_margin=0.0, drift_dimensions=OTHERS)
+    for angle in np.linspace(0.1, 1.4, 40):
+        J = np.zeros((6, 2))
+        c, s = np.cos(angle), np.sin(angle)
+        J[3:5] = [[c, -s], [s, c]]
+        twist = np.append(np.zeros(3), [0.1 * c, 0.1 * s, 0.0])
+        found = joint_rates(lambda _, J=J: J, np.zeros(2), twist, limits, settings)
+        assert found.velocity == pytest.approx([0.1, 0.0], abs=1e-15)
+
+
 def test_room_is_counted_in_the_direction_of_the_motion():
     limits = JointLimits(np.array([-1.0, -1.0]), np.array([2.0, 2.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.5)

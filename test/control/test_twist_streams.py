@@ -153,6 +153,7 @@ def test_twists_that_are_refused_change_nothing():
     for code, message in (
         ("frame", twist(0.1, 0.0, 0.0, frame="tool1")),
         ("request", twist(0.1, np.nan, 0.0)),
+        ("request", twist(0.1, 1e200, 0.0)),
         ("request", twist(0.1, 0.0, 0.0, turn=(np.inf, 0.0, 0.0))),
     ):
         with refused(RbdynError, code):

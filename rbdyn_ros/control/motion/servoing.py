@@ -33,6 +33,8 @@ PROBE = 1e-4
 WHOLE = 1.0 - 1e-9
 #: A larger share of a twist that the arm leaves out is reported.
 LEFT_OUT = 0.01
+#: Share of the largest rate below which a rate is rounding.
+ROUNDING = 1e-12
 #: Halvings of the change of a velocity that would not stop before a limit.
 HALVINGS = 30
 #: Time between two points of a path [s].
@@ -163,7 +165,10 @@ def _inverse(J: Array, twist: Array, worst: float) -> tuple[Array, float]:
     gain = np.where(floor <= S, 1.0 / np.maximum(S, floor), S / floor**2)
     with np.errstate(divide="ignore"):
         condition = float(np.divide(S[0], S[-1]))
-    return Vt.T @ (gain * (U.T @ twist)), condition
+    rates = Vt.T @ (gain * (U.T @ twist))
+    # a joint at its limit must not stop the others for the rounding of its own rate
+    rates[np.abs(rates) < ROUNDING * np.abs(rates).max()] = 0.0
+    return rates, condition
 
 
 def _condition(J: Array) -> float:

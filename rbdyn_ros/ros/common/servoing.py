@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +19,8 @@ from rbdyn_ros.ros.common.qos import LATCHED
 TOPIC, STATUS = "~/twist", "~/servo_status"
 #: What `~/servo_status` says where nothing moves.
 HOLDING = "holding"
+#: The largest number of a twist [m/s, rad/s].
+LARGEST = 1e6
 
 _DEFAULT = ServoSettings("")
 
@@ -106,14 +107,15 @@ def servo_twist(message: Any) -> Array:
     """Return a TwistStamped as (6,) angular, then linear [rad/s, m/s].
 
     Raises:
-        RbdynError: a number is not finite.
+        RbdynError: a number is not finite, or absurdly large.
     """
     numbers = []
     for part in ("angular", "linear"):
         for axis in "xyz":
             value = getattr(getattr(message.twist, part), axis)
-            if not math.isfinite(value):
-                raise refusal(f"{part}.{axis} is {exactly(value)}; allowed is a finite number")
+            if not abs(value) <= LARGEST:  # also NaN
+                text = f"{part}.{axis} is {exactly(value)}; allowed is a finite number"
+                raise refusal(f"{text}, at most {LARGEST:g}")
             numbers.append(value)
     return np.array(numbers)
 

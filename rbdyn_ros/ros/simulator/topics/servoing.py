@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,7 +97,13 @@ class ServoTopic:
 
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
-        return lambda: self._servo.use(m)
+        servo = copy(self._servo)
+        servo.use(m)
+
+        def commit() -> None:
+            self._servo = servo
+
+        return commit
 
     def forget(self) -> None:
         """Rest: the simulation was reset."""
