@@ -144,6 +144,7 @@ SIMULATOR = _services(
     (
         "get_dynamics",
         "get_ik",
+        "tool_marker/get_interactive_markers",
         "get_simulator_features",
         "get_simulation_state",
         "get_entities",
@@ -163,7 +164,17 @@ SIMULATED = (
     "*odom",
     "*object_poses",
     "*robot_description",
-    *_of("simulator", ("stats", "wrench_markers", "servo_status", *EXTERNAL, "transition_event")),
+    *_of(
+        "simulator",
+        (
+            "stats",
+            "wrench_markers",
+            "servo_status",
+            "tool_marker/update",
+            *EXTERNAL,
+            "transition_event",
+        ),
+    ),
     "**/data",
     "**/data_raw",
     "**/wrench",
@@ -178,7 +189,9 @@ SIMULATED = (
     "/diagnostics",
     "/_simulators",
 )
-CHANGES = _of("simulator", ("wrench", "payload", "gravity", "set_joint_state"))
+CHANGES = _of(
+    "simulator", ("wrench", "payload", "gravity", "set_joint_state", "tool_marker/feedback")
+)
 GRIPS = ("gripper_cmd", "parallel_gripper_cmd", "*/gripper_cmd", "*/parallel_gripper_cmd")
 STEPS = _of("simulator", ("simulate_steps",))
 SIMULATED_GRIPS = _of("simulator", GRIPS)
@@ -198,17 +211,32 @@ ARM = _services(
         "admittance",
         "set_payload",
     ),
-    ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
+    (
+        "get_gravity_effort",
+        "get_inverse_dynamics",
+        "get_computed_torque",
+        "get_ik",
+        "tool_marker/get_interactive_markers",
+    ),
 )
 CONTROLLED = (
     *_of(
         "arm_controller",
         ("efforts", "positions", "status", "servo_status", *EXTERNAL, "transition_event"),
     ),
+    *_of("arm_controller", ("tool_marker/update",)),
     *ARM_COMMANDS,
 )
 TARGETS = _of(
-    "arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "twist", "payload")
+    "arm_controller",
+    (
+        "joint_trajectory",
+        "cartesian_path",
+        "target_pose",
+        "twist",
+        "payload",
+        "tool_marker/feedback",
+    ),
 )
 FOLLOW = _of("arm_controller", ("follow_joint_trajectory", *GRIPS))
 

@@ -15,6 +15,7 @@ from rbdyn_ros.control.motion.servoing import (
     joint_rates,
     reachable_share,
     room_of,
+    towards,
 )
 from rbdyn_ros.errors import ParameterError, RbdynError
 
@@ -243,6 +244,14 @@ def test_the_rounding_of_a_rate_at_a_limit_stops_nothing():
         twist = np.append(np.zeros(3), [0.1 * c, 0.1 * s, 0.0])
         found = joint_rates(lambda _, J=J: J, np.zeros(2), twist, limits, settings)
         assert found.velocity == pytest.approx([0.1, 0.0], abs=1e-15)
+
+
+def test_a_goal_is_approached_by_a_rate():
+    R = Rotation.from_rotvec([0.3, -0.2, 0.5])
+    turn = np.array([0.1, 0.4, -0.2])
+    goal = (Rotation.from_rotvec(turn) * R).as_matrix()
+    found = towards(np.array([1.0, 2.0, 3.0]), R.as_matrix(), np.array([1.5, 2.0, 2.0]), goal, 4.0)
+    assert found == pytest.approx([*(4.0 * turn), 2.0, 0.0, -4.0], abs=1e-14)
 
 
 def test_room_is_counted_in_the_direction_of_the_motion():

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import chosen
@@ -276,6 +277,11 @@ class TwistServo:
         over = float(np.max(given / most))
         return twist / max(1.0, over)
 
+    def pose(self, qpos: Array) -> tuple[Array, Array]:
+        """Return position (3,) [m] and rotation (3, 3) of the tool in the world at qpos (nq,)."""
+        self._d.qpos[:] = qpos
+        return frame_pose(self.m, self._d, self.settings.frame)
+
     def check_frame(self, frame: str) -> None:
         """Raise RbdynError for a frame that the robot does not have."""
         if frame and frame not in self.m.frame_names:
@@ -383,6 +389,20 @@ def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...
         text = f"link {quote(frame)} is moved by no joint that can be commanded"
         raise bad_argument("frame", text)
     return tuple(reversed(found))
+
+
+def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> Array:
+    """Return the twist (6,) that reduces the distance from a goal by a rate [1/s].
+
+    Args:
+        place: (3,) position of the tool in the axes of the twist [m].
+        R: (3, 3) its rotation.
+        goal: (3,) position to reach [m].
+        R_goal: (3, 3) rotation to reach.
+        gain: rate [1/s].
+    """
+    turn = Rotation.from_matrix(R_goal @ R.T).as_rotvec()
+    return gain * np.concatenate([turn, goal - place])
 
 
 def reason_text(rates: JointRates, names: tuple[str, ...]) -> str:

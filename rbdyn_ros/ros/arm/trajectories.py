@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class TrajectoryController(Controller):
         if self._frame:
             check_frame(m, self._frame, self.names)
         self.servo: TwistServo | None = None
+        self._servo_lock = threading.Lock()
 
     def try_arm(self, now: int) -> None:
         """Arm, see Controller.try_arm; the arm must not touch itself in the start-up test."""
@@ -203,10 +205,23 @@ class TrajectoryController(Controller):
         Raises:
             RbdynError: the twist is refused.
         """
+        return self.move_tool(message.header.frame_id, servo_twist(message))
+
+    def move_tool(self, frame: str, twist: Array) -> JointRates | None:
+        """Move the tool by a twist (6,) in the axes of a frame; see follow_twist."""
         assert self.servo is not None
-        twist, frame = servo_twist(message), message.header.frame_id
         self.servo.check_frame(frame)
         self.check_following()
+        with self._servo_lock:
+            return self._move_tool(self.servo, frame, twist)
+
+    def tool_pose(self, qpos: Array) -> tuple[Array, Array]:
+        """Return position (3,) and rotation (3, 3) of the tool in the base at qpos (nq,)."""
+        assert self.servo is not None
+        with self._servo_lock:
+            return self.servo.pose(qpos)
+
+    def _move_tool(self, servo: TwistServo, frame: str, twist: Array) -> JointRates | None:
         seen, start = self.measured(), self.departure()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")
@@ -214,7 +229,7 @@ class TrajectoryController(Controller):
             return None
         for ahead in AHEAD:
             start = self.departure(ahead)
-            path, found = self._servo_path(self.servo, start.rows, seen[0], frame, twist)
+            path, found = self._servo_path(servo, start.rows, seen[0], frame, twist)
             if len(path.times) == 1:  # it would not move
                 return found
             if self.collisions is not None:

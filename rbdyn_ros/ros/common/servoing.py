@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,12 +94,18 @@ PARAMETERS = group(
         (),
         f"parts of a twist that need not be followed: {', '.join(PARTS)}",
     ),
+    Parameter(
+        "servo.marker",
+        False,
+        "serve an interactive marker of the tool for RViz, which the tool follows while it is "
+        "dragged",
+    ),
 )
 
 
 def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings:
     """Return the settings of the parameters, for the link of a tool."""
-    names = (row.name.removeprefix("servo.") for row in PARAMETERS)
+    names = (field.name for field in fields(ServoSettings) if field.name != "frame")
     given = {name: getattr(values, f"servo.{name}") for name in names} | {"frame": frame}
     return ServoSettings(**given | {"drift_dimensions": tuple(given["drift_dimensions"])})
 

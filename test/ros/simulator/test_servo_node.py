@@ -99,6 +99,27 @@ def ways(tool, straight):
         assert tool.pose()[0] == pytest.approx(place, abs=1e-4)
 
 
+def drag(tool):
+    """The tool follows the marker of RViz until the button is released."""
+    from visualization_msgs.msg import InteractiveMarkerFeedback, InteractiveMarkerUpdate
+
+    updates = tool.peer.collect(InteractiveMarkerUpdate, "arm_controller/tool_marker/update", 100)
+    tool.peer.until(lambda: any(one.poses for one in updates))
+    seen = next(one for one in reversed(updates) if one.poses).poses[0]
+    publisher = tool.peer.publisher(
+        InteractiveMarkerFeedback, "arm_controller/tool_marker/feedback"
+    )
+    message = InteractiveMarkerFeedback(marker_name="tool", pose=seen.pose, header=seen.header)
+    message.event_type = message.POSE_UPDATE
+    place, _ = tool.pose()
+    message.pose.position.z += 0.03
+    near = lambda: abs(tool.pose()[0][2] - place[2] - 0.03) < 2e-3  # noqa: E731
+    tool.peer.insist(publisher, message, near)
+    message.event_type = message.MOUSE_UP
+    tool.peer.insist(publisher, message, lambda: tool.said[-1] == "holding")
+    assert tool.rest()[0] - place == pytest.approx([0.0, 0.0, 0.03], abs=3e-3)
+
+
 def test_the_tool_of_a_simulated_arm_follows_twists_and_holds(simulate, peer):
     simulator = start_arm(simulate, find("ur5_robot.urdf"), UR5_START, 250, more=(*TOOL, *CALM))
     simulator.wait_for("simulating '")
@@ -128,7 +149,7 @@ def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control
         UR5_START,
         250,
         more=("-p", "command_timeout:=1.0"),
-        **{"servo.frame": "tool0", "servo.timeout": "0.4"},
+        **{"servo.frame": "tool0", "servo.timeout": "0.4", "servo.marker": "true"},
     )
     tool = Tool(peer, pair.arm, "arm_controller")
     refusals(tool, pair.controller.text)
@@ -137,6 +158,7 @@ def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control
     peer.insist(tool.publisher, message, lambda: words in pair.controller.text())
     pair.arm_it("computed_torque")
     ways(tool, 1e-3)
+    drag(tool)
     assert pair.said[-1] == "computed_torque; armed"
     pair.end_well()
 

@@ -18,6 +18,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
+from rbdyn_ros.ros.common.tool_marker import ToolMarker, open_marker
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
@@ -76,6 +77,8 @@ class ServoTopic:
         self._ticker = Ticker(servo_period(values, loop.period_ns))
         self._lockstep = values.time_mode == "lockstep"
         self._status = ServoStatus(node, servo.names)
+        self._values, self._world = values, values.world_frame or "world"
+        self._marker: ToolMarker | None = None
         self._given: tuple[str, Array, int] | None = None
         self._now = 0
         self._begin()
@@ -94,6 +97,7 @@ class ServoTopic:
             self._given = frame, servo_twist(message), self._now
 
         log.subscribe(self._node, TwistStamped, TOPIC, take)
+        self._marker = open_marker(self._node, self._values, self._world, log)
 
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
@@ -118,11 +122,21 @@ class ServoTopic:
             return
         (epoch, tick), self._last = self._last, (state.epoch, state.tick)
         ticks = state.tick - tick if epoch == state.epoch else self._ticker.every
+        if self._marker is not None:
+            self._follow(self._marker, stamp_ns, state)
         twist = self._twist(stamp_ns)
         if self._moving or (twist is not None and np.any(twist)):
             most = PATIENCE * self._ticker.every
             seconds = min(max(ticks, 1), most) * self._loop.period_ns / NANOSECONDS
             self._move(state, np.zeros(6) if twist is None else twist, seconds)
+
+    def _follow(self, marker: ToolMarker, stamp_ns: int, state: LoopState) -> None:
+        """Show the marker; while it is dragged, its twist counts."""
+        place, R = self._servo.pose(state.qpos)
+        twist = marker.twist(place, R)
+        if twist is not None:
+            self._given = "", twist, stamp_ns
+        marker.show(place, R)
 
     def _twist(self, stamp_ns: int) -> Array | None:
         """Return the twist that counts now, or None."""

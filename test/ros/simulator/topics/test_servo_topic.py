@@ -13,6 +13,7 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.servoing import PARAMETERS
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -30,8 +31,17 @@ START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # of a Panda; both fingers 
 
 def values_of(**given):
     default = {row.name: row.default for row in PARAMETERS}
-    other = {"time_mode": "realtime", "frame_prefix": "left/"}
+    other = {"time_mode": "realtime", "frame_prefix": "left/", "world_frame": "map"}
     return SimpleNamespace(**default | other | {"servo.frame": "panda_link8"} | given)
+
+
+class Taken(MessageLog):
+    """Keeps what takes twists, so that the test can call it."""
+
+    def subscribe(self, node, kind, topic, take, depth=10, **more):
+        if kind is TwistStamped:
+            self.take = take
+        super().subscribe(node, kind, topic, take, depth, **more)
 
 
 class Held:
@@ -59,8 +69,9 @@ class Held:
         values = values_of(**given)
         self.servo = servo_of(m, m.jnt_names, values)
         self.topic = ServoTopic(node, self.loop, self.servo, values)
-        subscribe = lambda _node, _kind, _topic, take: setattr(self, "take", take)  # noqa: E731
-        self.topic.subscribe(SimpleNamespace(subscribe=subscribe))
+        self.log = Taken(print)
+        self.topic.subscribe(self.log)
+        self.take = self.log.take
         self.said = []
         self.topic._status._publisher = SimpleNamespace(publish=lambda x: self.said.append(x.data))
         self.d = rb.make_data(m)
@@ -171,6 +182,60 @@ def test_without_measured_values_the_last_ones_count(held):
     )
     held.topic.publish(lost.tick * TICK, lost)
     assert np.isfinite(held.sent[-1][0].velocity).all()
+
+
+def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
+    """The client does as RViz: it asks for the markers, then sends feedback and reads updates."""
+    messages = pytest.importorskip("visualization_msgs.msg")
+    from visualization_msgs.srv import GetInteractiveMarkers
+
+    held = Held(peer.node, **FREE, **{"servo.marker": True})
+    updates = peer.collect(messages.InteractiveMarkerUpdate, "peer/tool_marker/update", 100)
+    ask = GetInteractiveMarkers.Request()
+    held.run(20)
+    (marker,) = peer.call(
+        GetInteractiveMarkers, "peer/tool_marker/get_interactive_markers", ask
+    ).markers
+    assert (marker.name, marker.header.frame_id) == ("tool", "map")
+    modes = sorted(control.interaction_mode for control in marker.controls)
+    move, turn = messages.InteractiveMarkerControl.MOVE_AXIS, modes[-1]
+    assert modes == [move] * 3 + [messages.InteractiveMarkerControl.ROTATE_AXIS] * 3
+    assert turn == messages.InteractiveMarkerControl.ROTATE_AXIS
+    (place,), (R,) = held.poses([held.state])
+    p = marker.pose.position
+    assert [p.x, p.y, p.z] == pytest.approx(place.tolist(), abs=1e-6)
+
+    feedback = peer.publisher(messages.InteractiveMarkerFeedback, "peer/tool_marker/feedback")
+
+    def drag(dx, dz, event="POSE_UPDATE", frame="map"):
+        message = messages.InteractiveMarkerFeedback(marker_name="tool", pose=marker.pose)
+        message.header.frame_id = frame
+        message.event_type = getattr(message, event)
+        at = message.pose.position
+        at.x, at.y, at.z = (place + np.array([dx, 0.0, dz])).tolist()
+        feedback.publish(message)
+        peer.spin(0.02)
+
+    def moved():
+        (now,), (turned,) = held.poses(held.run(20)[-1:])
+        return now - place, turned
+
+    for frame, dx in (("tool", 0.05), ("map", np.nan)):
+        before = held.log.rejected
+        again = lambda frame=frame, dx=dx: drag(dx, 0.0, frame=frame)  # noqa: E731
+        peer.repeat(again, lambda before=before: held.log.rejected > before)
+        assert np.abs(moved()[0]).max() < 1e-6
+    for _ in range(100):
+        drag(-0.05, 0.04)
+        way, turned = moved()
+    assert way == pytest.approx([-0.05, 0.0, 0.04], abs=2e-3)
+    assert np.abs(turned - R).max() < 5e-3
+    assert any(one.type == one.KEEP_ALIVE for one in updates)
+    peer.repeat(lambda: drag(0.3, 0.0, "MOUSE_UP"), lambda: held.topic._marker._goal is None)
+    held.run(300)
+    rest, _ = moved()
+    assert np.abs(rest - way).max() < 2e-3
+    held.loop.stop()
 
 
 def test_tools_that_do_not_exist_or_do_not_move_are_refused(peer):
