@@ -32,8 +32,9 @@ LOST = 0.6
 PERIOD = 0.1
 #: Size of the handles [m].
 SCALE = 0.2
-#: Rate at which the tool approaches the marker [1/s].
-GAIN = 4.0
+#: Rate at which the tool approaches the marker [1/s], and the largest share of its way that it
+#: makes by one twist: the next one may be late.
+GAIN, SHARE = 4.0, 0.5
 #: Orientations wxyz that turn x of a handle into x, z and y.
 _AXES = {
     "x": (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
@@ -49,12 +50,14 @@ class ToolMarker:
         node: serves it.
         frame: in which its poses are.
         log: of refused messages.
+        timeout: how long a twist counts [s].
 
     Raises:
         ImportError: visualization_msgs is not installed.
     """
 
-    def __init__(self, node: Node, frame: str, log: MessageLog) -> None:
+    def __init__(self, node: Node, frame: str, log: MessageLog, timeout: float) -> None:
+        self._gain = min(GAIN, SHARE / timeout)
         self._msg = importlib.import_module("visualization_msgs.msg")
         srv = importlib.import_module("visualization_msgs.srv")
         self._frame, self._count, self._due = frame, 0, -math.inf
@@ -84,7 +87,7 @@ class ToolMarker:
         if goal is None or time.monotonic() - goal[2] > LOST:
             self._goal = None
             return None
-        return towards(place, R, goal[0], goal[1], GAIN)
+        return towards(place, R, goal[0], goal[1], self._gain)
 
     def show(self, place: Array, R: Array) -> None:
         """Show the tool, unless the marker is dragged; arguments as for `twist`."""
@@ -152,11 +155,11 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker if the parameters ask for it; arguments as for ToolMarker."""
+    """Return the marker if the parameters ask for it; other arguments as for it."""
     if not getattr(values, "servo.marker"):
         return None
     try:
-        return ToolMarker(node, frame, log)
+        return ToolMarker(node, frame, log, getattr(values, "servo.timeout"))
     except ImportError:
         node.get_logger().warning(f"visualization_msgs is not installed: no {TOPIC}")
         return None

