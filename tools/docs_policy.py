@@ -32,6 +32,7 @@ COMMANDS = (
     "*topic_based_joint_commands",
     "*gripper_commands",
     "*cmd_vel",
+    "*simulator/twist",
 )
 ARM_COMMANDS = (
     "*joint_commands",
@@ -143,6 +144,7 @@ SIMULATOR = _services(
     (
         "get_dynamics",
         "get_ik",
+        "tool_marker/get_interactive_markers",
         "get_simulator_features",
         "get_simulation_state",
         "get_entities",
@@ -163,18 +165,34 @@ SIMULATED = (
     "*object_poses",
     "*robot_description",
     "*robot_description_semantic",
-    *_of("simulator", ("stats", "wrench_markers", *EXTERNAL, "transition_event")),
+    *_of(
+        "simulator",
+        (
+            "stats",
+            "wrench_markers",
+            "servo_status",
+            "tool_marker/update",
+            *EXTERNAL,
+            "transition_event",
+        ),
+    ),
     "**/data",
     "**/data_raw",
     "**/wrench",
     "**/contact",
+    "**/mag",
+    "**/fix",
+    "**/pose",
+    "**/effort",
     "/tf",
     "/tf_static",
     "/clock",
     "/diagnostics",
     "/_simulators",
 )
-CHANGES = _of("simulator", ("wrench", "payload", "gravity", "set_joint_state"))
+CHANGES = _of(
+    "simulator", ("wrench", "payload", "gravity", "set_joint_state", "tool_marker/feedback")
+)
 GRIPS = ("gripper_cmd", "parallel_gripper_cmd", "*/gripper_cmd", "*/parallel_gripper_cmd")
 STEPS = _of("simulator", ("simulate_steps",))
 SIMULATED_GRIPS = _of("simulator", GRIPS)
@@ -195,14 +213,33 @@ ARM = _services(
         "set_payload",
         "estimate_payload",
     ),
-    ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
+    (
+        "get_gravity_effort",
+        "get_inverse_dynamics",
+        "get_computed_torque",
+        "get_ik",
+        "tool_marker/get_interactive_markers",
+    ),
 )
 CONTROLLED = (
-    *_of("arm_controller", ("efforts", "positions", "status", *EXTERNAL, "transition_event")),
-    *_of("arm_controller", ("payload_estimate", "payload_covariance")),
+    *_of(
+        "arm_controller",
+        ("efforts", "positions", "status", "servo_status", *EXTERNAL, "transition_event"),
+    ),
+    *_of("arm_controller", ("payload_estimate", "payload_covariance", "tool_marker/update")),
     *ARM_COMMANDS,
 )
-TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))
+TARGETS = _of(
+    "arm_controller",
+    (
+        "joint_trajectory",
+        "cartesian_path",
+        "target_pose",
+        "twist",
+        "payload",
+        "tool_marker/feedback",
+    ),
+)
 FOLLOW = _of("arm_controller", ("follow_joint_trajectory", *GRIPS))
 
 READ_SIMULATOR = (

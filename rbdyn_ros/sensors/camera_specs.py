@@ -146,11 +146,13 @@ class DepthSpec(CameraSpec):
     Attributes:
         encoding: one of DEPTH.
         segmentation: whether it also publishes what each pixel sees.
+        points: whether it also publishes the points that its pixels see.
         method: one of METHODS, for the simulator; auto: the renderer where it works.
     """
 
     encoding: str = DEPTH[0]
     segmentation: bool = False
+    points: bool = False
     method: str = METHODS[0]
 
     @property

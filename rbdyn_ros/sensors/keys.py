@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
     Either,
     Flag,
+    Kind,
     List,
     Name,
     Number,
@@ -46,15 +48,20 @@ def _noise(*quantities: str) -> Key:
 
 
 def _errors(quantity: str) -> Table:
-    """Return the table of the errors of a vector; an orientation is not rounded."""
+    """Return the table of the errors of a vector or an effort; an orientation is not rounded."""
+    kind: Callable[[Number], Kind] = _one if quantity == "effort" else _three
     rows = [
-        Key("stddev", _three(SIZE), "standard deviation of white noise"),
-        Key("bias", _three(Number()), "constant offset"),
-        Key("bias_walk", _three(SIZE), "random walk of the bias after a second [unit/sqrt(s)]"),
+        Key("stddev", kind(SIZE), "standard deviation of white noise"),
+        Key("bias", kind(Number()), "constant offset"),
+        Key("bias_walk", kind(SIZE), "random walk of the bias after a second [unit/sqrt(s)]"),
     ]
     if quantity != "orientation":
-        rows.append(Key("resolution", _three(SIZE), "the smallest step; 0: not rounded"))
+        rows.append(Key("resolution", kind(SIZE), "the smallest step; 0: not rounded"))
     return Table(f"noise of {quantity}", tuple(rows), make=_noise_spec)
+
+
+def _one(kind: Number) -> Number:
+    return kind
 
 
 def _three(kind: Number) -> Either:
@@ -108,6 +115,47 @@ CONTACT = Table(
         Key("threshold", Number(low=0.0, unit="N"), "contact is reported above", default=1.0),
         BODY_RATE,
         _noise("force", "torque"),
+    ),
+)
+MAGNETOMETER = Table(
+    "magnetometer",
+    (
+        _type("magnetometer"),
+        LINK,
+        Key("earth_field", NumberList(3), "in world axes [T]; default: of SDFormat"),
+        BODY_RATE,
+        _noise("magnetic_field"),
+    ),
+)
+GPS = Table(
+    "GPS",
+    (
+        _type("gps"),
+        LINK,
+        Key("latitude", Number(-90.0, 90.0), "of the world's origin [degree]", needed=True),
+        Key("longitude", Number(-180.0, 180.0), "of the world's origin [degree]", needed=True),
+        Key("altitude", Number(-1e4, 1e7, unit="m"), "of it above WGS 84; default 0"),
+        BODY_RATE,
+        _noise("position"),
+    ),
+)
+POSE = Table(
+    "pose sensor",
+    (
+        _type("pose"),
+        LINK,
+        Key("reference", Name("the name of a link"), "link of the pose; default: the world"),
+        BODY_RATE,
+        _noise("position", "orientation"),
+    ),
+)
+JOINT_TORQUE = Table(
+    "joint torque sensor",
+    (
+        _type("joint_torque"),
+        Key("joint", Name("the name of a joint"), "with one axis", needed=True),
+        BODY_RATE,
+        _noise("effort"),
     ),
 )
 ERRORS = (
@@ -198,6 +246,7 @@ DEPTH_CAMERA = Table(
         *DISTANCES,
         Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
         Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
+        Key("points", Flag(), "it publishes the points as a PointCloud2", default=False),
         Key("method", OneOf(METHODS), "how depths are found", default=METHODS[0]),
     ),
     one=VIEW,
@@ -219,6 +268,10 @@ SENSOR = ByType(
         "imu": IMU,
         "force_torque": FORCE_TORQUE,
         "contact": CONTACT,
+        "magnetometer": MAGNETOMETER,
+        "gps": GPS,
+        "pose": POSE,
+        "joint_torque": JOINT_TORQUE,
         "lidar": LIDAR,
         "range": RANGE,
         "depth": DEPTH_CAMERA,

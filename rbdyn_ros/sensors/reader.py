@@ -24,14 +24,29 @@ from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.keys import DIALECT
 from rbdyn_ros.sensors.ray_angles import read_angles
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
-from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, Spec
+from rbdyn_ros.sensors.specs import (
+    ContactSpec,
+    ForceTorqueSpec,
+    GpsSpec,
+    ImuSpec,
+    JointTorqueSpec,
+    MagnetometerSpec,
+    PoseSpec,
+    Spec,
+)
 
 #: The types whose link is an optical frame.
 CAMERAS = ("depth", "color")
+#: The types of joints that move about or along one axis.
+SINGLE = ("revolute", "continuous", "prismatic")
 SPECS: dict[str, Any] = {
     "imu": ImuSpec,
     "force_torque": ForceTorqueSpec,
     "contact": ContactSpec,
+    "magnetometer": MagnetometerSpec,
+    "gps": GpsSpec,
+    "pose": PoseSpec,
+    "joint_torque": JointTorqueSpec,
     "lidar": LidarSpec,
     "range": RangeSpec,
     "depth": DepthSpec,
@@ -160,6 +175,8 @@ class _Sensors:
         links = self._links(given)
         if kind == "force_torque":
             self._across_joint(given)
+        elif kind == "joint_torque":
+            self._about_axis(given)
         elif links and kind == "contact":
             self._check_moving(given)
         elif links and kind in CAMERAS:
@@ -206,7 +223,7 @@ class _Sensors:
         frames, lines = self._m.frame_names, given.lines
         known = [
             self._known(given[key], frames, "link", given, lines[key])
-            for key in ("link", "frame")
+            for key in ("link", "frame", "reference")
             if key in given
         ]
         if "exclude" in given:
@@ -233,6 +250,18 @@ class _Sensors:
             given.error(code, "pushes", message, found=joint.type, allowed="fixed")
         if given.setdefault("frame", joint.child) in self._m.frame_names:
             self._check_frame(joint, given)
+
+    def _about_axis(self, given: Given) -> None:
+        """Refuse a joint that has no single axis."""
+        if "joint" not in given:
+            return
+        name = given["joint"]
+        if not self._known(name, self._joints, "joint", given, given.lines["joint"]):
+            return
+        kind = self._joints[name].type
+        if kind not in SINGLE:
+            message = f"joint {quote(name)} is {kind}; allowed are {', '.join(SINGLE)}"
+            given.error("no-axis", "joint", message, found=kind, allowed=", ".join(SINGLE))
 
     def _check_frame(self, joint: Joint, given: Given) -> None:
         """Refuse a frame that is not rigidly connected to an end of the joint."""

@@ -16,7 +16,13 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.division import copy_options, divide
-from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, Spec
+from rbdyn_ros.sensors.specs import (
+    MEASURED,
+    ContactSpec,
+    ForceTorqueSpec,
+    JointTorqueSpec,
+    Spec,
+)
 
 #: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
 Payload = tuple[str, float, ArrayLike, ArrayLike]
@@ -78,7 +84,9 @@ class SensorScene:
         self._ipos = (plant or m).body_ipos
         api.kinematics(parts, self._d)
         self._solve(self._d.qacc.copy())  # compiles the kernels before the clock runs
-        self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in measured}
+        across = [spec for spec in specs if isinstance(spec, ForceTorqueSpec | JointTorqueSpec)]
+        self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in across}
+        self._joints = {joint.name: joint for joint in description.joints}
         self._body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
         rotations = map(quat_to_mat, parts.frame_quat)
         places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
@@ -132,6 +140,11 @@ class SensorScene:
         R = self._axes[part]
         return part, self._d.xpos[part] + R @ pos, R @ turn
 
+    def pose(self, link: str) -> tuple[Array, Array]:
+        """Return origin (3,) and rotation matrix (3, 3) of a link in the world."""
+        _, x, R = self._frame(link)
+        return x, R
+
     def motion(self, link: str) -> tuple[Array, Array, Array]:
         """Return angular velocity, specific force and rotation matrix of a link.
 
@@ -157,6 +170,14 @@ class SensorScene:
         sign = -1.0 if spec.measured == MEASURED[0] else 1.0
         force, moment = sign * (R_s @ wrench[3:]), sign * (R_s @ wrench[:3])
         return self._seen_from(spec.frame, force, moment, origin)
+
+    def joint_effort(self, name: str) -> float:
+        """Return the effort of the parent on the child of a joint, about or along its axis."""
+        joint = self._joints[name]
+        wrench = self.joint_wrench(ForceTorqueSpec(name, name, joint.child, MEASURED[1]))
+        part = wrench[:3] if joint.type == "prismatic" else wrench[3:]
+        axis = np.array(joint.axis)
+        return float(axis @ part / np.linalg.norm(axis))
 
     def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
         """Return the contact wrench (6,) force, torque on the body of a link."""

@@ -104,13 +104,108 @@ class ContactSpec:
     noise: Noises = field(default_factory=dict)
 
 
-Spec = ImuSpec | ForceTorqueSpec | ContactSpec | LidarSpec | RangeSpec | DepthSpec | ColorSpec
+@dataclass(frozen=True, slots=True)
+class MagnetometerSpec:
+    """The magnetic field of the earth in the axes of a link.
+
+    Attributes:
+        name: name of the sensor.
+        link: link whose frame the sensor has.
+        rate: readings per second [Hz]; None: every tick.
+        earth_field: in world axes [T]; the default is the one of SDFormat.
+        noise: noise of `magnetic_field` [T].
+    """
+
+    name: str
+    link: str
+    rate: float | None = None
+    earth_field: Vec3 = (5.5645e-6, 22.8758e-6, -42.3884e-6)
+    noise: Noises = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GpsSpec:
+    """Latitude, longitude and height of a link, where the world is east, north and up.
+
+    Attributes:
+        name: name of the sensor.
+        link: link whose origin is measured.
+        latitude, longitude: of the origin of the world [degree].
+        altitude: the same, above the ellipsoid WGS 84 [m].
+        rate: readings per second [Hz]; None: every tick.
+        noise: noise of `position` east, north and up [m].
+    """
+
+    name: str
+    link: str
+    latitude: float
+    longitude: float
+    altitude: float = 0.0
+    rate: float | None = None
+    noise: Noises = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PoseSpec:
+    """Position and orientation of a link in the world, or in another link.
+
+    Attributes:
+        name: name of the sensor.
+        link: the link.
+        reference: link in whose frame the pose is; empty: the world.
+        rate: readings per second [Hz]; None: every tick.
+        noise: noise of `position` in the axes of the reference [m], `orientation` [rad].
+    """
+
+    name: str
+    link: str
+    reference: str = ""
+    rate: float | None = None
+    noise: Noises = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTorqueSpec:
+    """The effort that a joint transmits to its child, about its axis or along it.
+
+    It is measured behind motor, gear and the friction of the joint, on the side of the child.
+
+    Attributes:
+        name: name of the sensor.
+        joint: revolute, continuous or prismatic.
+        rate: readings per second [Hz]; None: every tick.
+        noise: noise of `effort` [N m or N], of its first axis.
+    """
+
+    name: str
+    joint: str
+    rate: float | None = None
+    noise: Noises = field(default_factory=dict)
+
+
+Spec = (
+    ImuSpec
+    | ForceTorqueSpec
+    | ContactSpec
+    | MagnetometerSpec
+    | GpsSpec
+    | PoseSpec
+    | JointTorqueSpec
+    | LidarSpec
+    | RangeSpec
+    | DepthSpec
+    | ColorSpec
+)
 
 
 def parts_of(spec: Spec) -> tuple[str, ...]:
     """Return the links and joints without which a sensor cannot measure."""
     if isinstance(spec, ForceTorqueSpec):
         return spec.joint, spec.frame
-    if isinstance(spec, ImuSpec | ContactSpec):
+    if isinstance(spec, JointTorqueSpec):
+        return (spec.joint,)
+    if isinstance(spec, PoseSpec) and spec.reference:
+        return spec.link, spec.reference
+    if isinstance(spec, ImuSpec | ContactSpec | MagnetometerSpec | GpsSpec | PoseSpec):
         return (spec.link,)
     return spec.link, *spec.excluded

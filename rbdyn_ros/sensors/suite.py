@@ -9,77 +9,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.parts.poses import quat_mul
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ModelError, listing, quote
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+from rbdyn_ros.sensors.readings import QUANTITIES, Reading, reading_of
 from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scanner
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
-from rbdyn_ros.sensors.specs import (
-    ContactSpec,
-    ForceTorqueSpec,
-    ImuSpec,
-    NoiseSpec,
-    Spec,
-    parts_of,
-)
-
-#: The quantities of each kind of sensor, in the order of its numbers.
-QUANTITIES = {
-    ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
-    ForceTorqueSpec: ("force", "torque"),
-    ContactSpec: ("force", "torque"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ImuReading:
-    """The reading of an IMU, in the axes of its frame.
-
-    Attributes:
-        angular_velocity: (3,) [rad/s].
-        linear_acceleration: (3,) specific force: acceleration less gravity [m/s^2].
-        orientation: unit quaternion wxyz of the frame in the world; None if not measured.
-    """
-
-    angular_velocity: Array
-    linear_acceleration: Array
-    orientation: Array | None
-
-
-@dataclass(frozen=True, slots=True)
-class WrenchReading:
-    """A wrench about the origin of the sensor's frame, in its axes.
-
-    Attributes:
-        force: (3,) [N].
-        torque: (3,) [N m].
-    """
-
-    force: Array
-    torque: Array
-
-
-@dataclass(frozen=True, slots=True)
-class ContactReading(WrenchReading):
-    """The contact wrench on a link, and whether the link is in contact.
-
-    Attributes:
-        touching: whether the true force is above the threshold.
-    """
-
-    touching: bool
-
-
-Reading = ImuReading | WrenchReading | Scan
+from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
 #: If more than this share of the rays ends at the housing, the user is told.
 ENCLOSED = 0.5
@@ -268,9 +210,13 @@ class Suite:
         if any(k not in scanners for k in numbers):
             scene.enter(state)
         return [
-            (k, self.scan(k, state) if k in scanners else _reading(self._sensors[k], scene, state))
-            for k in numbers
+            (k, self.scan(k, state) if k in scanners else self._read(k, state)) for k in numbers
         ]
+
+    def _read(self, k: int, state: StateLike) -> Reading:
+        sensor = self._sensors[k]
+        assert isinstance(sensor.noise, Noise)
+        return reading_of(sensor.spec, self._scene, sensor.noise, state)
 
     def scan(self, k: int, state: StateLike, threads: int | None = None) -> Scan:
         """Return the reading of a lidar, range sensor or depth camera in a state, due or not.
@@ -319,37 +265,3 @@ def _enclosed(spec: RangingSpec, scan: Scan, shapes: RayShapes) -> list[str]:
         f"name it in the sensor's 'exclude', which is now {listing(spec.excluded)}"
     )
     return [text]
-
-
-def _reading(sensor: _Sensor, scene: SensorScene, state: StateLike) -> Reading:
-    spec, noise = sensor.spec, sensor.noise
-    assert isinstance(noise, Noise)
-    if isinstance(spec, ImuSpec):
-        return _imu(spec, scene, noise, state.tick)
-    if isinstance(spec, ForceTorqueSpec):
-        reading = noise.measured(state.tick, scene.joint_wrench(spec))
-        return WrenchReading(reading[:3], reading[3:])
-    assert isinstance(spec, ContactSpec)
-    true = scene.contact_wrench(spec, state.contact)
-    reading = noise.measured(state.tick, true)
-    touching = bool(np.linalg.norm(true[:3]) > spec.threshold)
-    return ContactReading(reading[:3], reading[3:], touching)
-
-
-def _imu(spec: ImuSpec, scene: SensorScene, noise: Noise, tick: int) -> ImuReading:
-    omega, acceleration, R = scene.motion(spec.link)
-    reading = noise.measured(tick, np.concatenate([omega, acceleration, np.zeros(3)]))
-    if not spec.orientation:
-        return ImuReading(reading[:3], reading[3:6], None)
-    quat = mat_to_quat(R)
-    if reading[6:].any():
-        rotated = quat_mul(tuple(quat.tolist()), _quaternion(reading[6:]))
-        quat = np.array(rotated)
-    return ImuReading(reading[:3], reading[3:6], quat)
-
-
-def _quaternion(vector: Array) -> tuple[float, float, float, float]:
-    """Return the quaternion wxyz of a rotation vector that is not zero."""
-    angle = float(np.linalg.norm(vector))
-    x, y, z = (vector * (np.sin(angle / 2.0) / angle)).tolist()
-    return float(np.cos(angle / 2.0)), x, y, z

@@ -250,7 +250,10 @@ def test_repair_leaves_out_what_is_missing(tmp_path):
 #: Elements that nothing reads, at their places; a warning where the motion is another one.
 UNUSED = {
     "<plugin name='p' filename='f'><a><b/></a></plugin>": ("<model> <plugin>", "note"),
-    "<link name='c'><sensor name='s' type='gps'/></link>": ('<link> <sensor type="gps">', "note"),
+    "<link name='c'><sensor name='s' type='altimeter'/></link>": (
+        '<link> <sensor type="altimeter">',
+        "note",
+    ),
     "<link name='c'><gravity>false</gravity></link>": ("<link> <gravity>", "warning"),
     "<link name='c'><velocity_decay/></link>": ("<link> <velocity_decay>", "warning"),
     "<link name='c'><kinematic>1</kinematic></link>": ("<link> <kinematic>", "warning"),

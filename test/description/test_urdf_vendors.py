@@ -63,8 +63,8 @@ NAMED = {
         '<gazebo reference="b"><minDepth>1</minDepth></gazebo>': "<gazebo> <minDepth>",
         '<gazebo reference="b"><material>Gazebo/Red</material></gazebo>': "<gazebo> <material>",
         '<gazebo reference="j"><stopErp>1</stopErp></gazebo>': "<gazebo> <stopErp>",
-        '<gazebo reference="b"><sensor name="s" type="gps"/></gazebo>':
-            '<gazebo> <sensor type="gps">',
+        '<gazebo reference="b"><sensor name="s" type="altimeter"/></gazebo>':
+            '<gazebo> <sensor type="altimeter">',
     },
     "link": {
         '<verbose value="x"/>': "<verbose>",

@@ -50,6 +50,8 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn dataset pick1.mcap"): RECORDED,
     ("docs/guides/grippers.md", "rbdyn sim panda"): ACTIONS,
     ("docs/guides/mobile_bases.md", "rbdyn sim tiago"): WORKSPACE,
+    ("docs/guides/servoing.md", "rbdyn sim panda"): WORKSPACE,
+    ("docs/guides/servoing.md", "ros2 launch rbdyn_ros"): WORKSPACE,
     ("docs/guides/grippers.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,

@@ -82,7 +82,7 @@ def one(line):
     ("line", "code"),
     [
         ("{link: hand}", "missing-key"),
-        ("{type: gps, link: hand}", "bad-value"),
+        ("{type: altimeter, link: hand}", "bad-value"),
         ("{type: inu, link: hand}", "bad-value"),
         ("{type: imu}", "missing-key"),
         ("{type: imu, link: [1]}", "bad-value"),

@@ -37,6 +37,12 @@ _MOST_PAIRS = 100_000
 #: The interfaces of the sensors of ros2_control that exist here.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
 _WRENCH = frozenset(("force", "torque"))
+#: Interfaces of ros2_control's sensors of a link, by type of a sensors file.
+_OF_LINK = {
+    "imu": _IMU,
+    "pose": frozenset(("position", "orientation")),
+    "magnetometer": frozenset(("magnetic_field",)),
+}
 _REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
 #: Changes a joint by a text; a text: why it cannot; None: WHY says why not.
@@ -197,11 +203,12 @@ class VendorParts:
         params = {param.name: param.text for param in part.children("param")}
         link = params.get("frame_id", "")
         above = [joint.name for joint in self._joints.values() if joint.child == link]
-        if link not in self._links and words and (words <= _IMU or words <= _WRENCH):
+        kind = next((kind for kind, known in _OF_LINK.items() if words and words <= known), "")
+        if link not in self._links and words and (kind or words <= _WRENCH):
             text = f"its frame_id is {quote(link)}, which is no link; it is left out"
             part.note("not-used", text, "warning", found=link)
-        elif link in self._links and words and words <= _IMU:
-            self._entries.add(part.name, "imu", link, {}, part.line)
+        elif link in self._links and kind:
+            self._entries.add(part.name, kind, link, {}, part.line)
         elif above and words and words <= _WRENCH:
             self._entries.across(part.name, above[0], link, {}, part.line)
         else:

@@ -262,6 +262,25 @@ def _contact(part: SdfElement) -> dict[str, Any]:
     return _rate(part)
 
 
+def _magnetometer(part: SdfElement) -> dict[str, Any]:
+    noise = _vector_noise(part, "magnetometer")
+    return _with_noise(_rate(part), magnetic_field=noise)
+
+
+def _gps(part: SdfElement) -> dict[str, Any]:
+    """Return the values of a GPS; its reference is in the world, which a robot file lacks."""
+    tag = "navsat" if part.child("navsat") is not None else "gps"
+    place = part.child(tag, "position_sensing")
+    level, up = (
+        {} if place is None else _noise(place.child(end)) for end in ("horizontal", "vertical")
+    )
+    found = {key: [level.get(key, 0.0)] * 2 + [up.get(key, 0.0)] for key in ("stddev", "bias")}
+    text = "it measures from latitude 0, longitude 0; a sensors file can name another origin"
+    part.note("gps-origin", text, "warning")
+    noise = {key: numbers for key, numbers in found.items() if any(numbers)}
+    return _with_noise(_rate(part) | {"latitude": 0.0, "longitude": 0.0}, position=noise)
+
+
 def _distances(part: SdfElement, near: float, far: float) -> dict[str, Any]:
     rate = _rate(part) or {"rate": USUAL_RATE}
     return {**rate, "near": near, "far": far}
@@ -317,7 +336,9 @@ def _color(part: SdfElement) -> dict[str, Any]:
 
 
 def _depth(part: SdfElement) -> dict[str, Any]:
-    return _with_noise(_color(part), range=_noise(part.child("camera")))
+    """Return the values of a depth camera; one of gz-sim has a topic of points."""
+    values = _color(part) | {"points": True}
+    return _with_noise(values, range=_noise(part.child("camera")))
 
 
 _CAMERA = _Kind("color", _color, is_optical=True)
@@ -328,6 +349,8 @@ _KINDS: dict[str, tuple[_Kind, ...]] = {
     "imu": (_Kind("imu", _imu),),
     "force_torque": (_Kind("force_torque", _force_torque),),
     "contact": (_Kind("contact", _contact),),
+    "magnetometer": (_Kind("magnetometer", _magnetometer),),
+    **dict.fromkeys(("gps", "navsat"), (_Kind("gps", _gps),)),
     **dict.fromkeys(("ray", "gpu_ray", "lidar", "gpu_lidar"), _LIDAR),
     "sonar": (_Kind("range", _sonar),),
     **dict.fromkeys(("camera", "wideanglecamera", "wide_angle_camera"), (_CAMERA,)),

@@ -18,13 +18,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.limits import Limits, left_out
@@ -54,8 +55,11 @@ from rbdyn_ros.ros.common.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
 from rbdyn_ros.ros.common.grippers import grippers_of
 from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
 from rbdyn_ros.ros.common.source import load_robot
 from rbdyn_ros.ros.common.specialize import specialized
+from rbdyn_ros.ros.common.tool_marker import TOPIC as MARKER
+from rbdyn_ros.ros.common.tool_marker import ToolMarker, open_marker
 
 #: Interval at which rivals are looked for and the status is checked for changes [s].
 POLL = 0.05
@@ -81,6 +85,8 @@ class ArmController(process.ManagedNode):
         self._action: FollowAction | None = None
         self._estimate: ArmEstimate | None = None
         self._grippers: list[GripperActions] = []
+        self._servo: ServoStatus | None = None
+        self._marker: ToolMarker | None = None
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
         self._last_rivals = self._assumed = ""
@@ -134,7 +140,24 @@ class ArmController(process.ManagedNode):
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
         # of a stream that is faster than the check, only the newest pose counts
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
+        self._open_servo(controller)
         self._open_triggers(controller)
+
+    def _open_servo(self, controller: TrajectoryController) -> None:
+        """Take twists of the tool that the parameters name."""
+        frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
+        if not frame:
+            return
+        controller.serve(servo_settings(self.values, frame))
+        assert controller.servo is not None
+        self._servo = ServoStatus(self, controller.servo.names)
+
+        def take(message: TwistStamped) -> None:
+            self._move(controller, message.header.frame_id, servo_twist(message))
+
+        self._marker = open_marker(self, self.values, controller.base, self._messages)
+        # a twist counts for a moment only: of those that wait, only the newest
+        self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
         """Offer the actions of the grippers that the parameters name."""
@@ -287,6 +310,10 @@ class ArmController(process.ManagedNode):
         self._topics.check_claim()
         self._log_rivals(self._arm.rivals)
         self._log_devices(self._arm)
+        if self._marker is not None:
+            self._follow(self._marker, self._arm)
+        if self._servo is not None and self._arm.progress().done:
+            self._servo.holds()
         status = self._arm.status()
         if status != self._last_status:
             self._last_status = status
@@ -307,6 +334,24 @@ class ArmController(process.ManagedNode):
             reports = [report, None if self._estimate is None else self._estimate.status()]
             name = self._arm.arm.m.name
             self._diagnostics.publish([(self, name, one) for one in reports if one is not None])
+
+    def _follow(self, marker: ToolMarker, arm: TrajectoryController) -> None:
+        """Show the marker of the tool; while it is dragged, the tool follows."""
+        seen = arm.measured()
+        if seen is None:
+            return
+        place, R = arm.tool_pose(seen[0])
+        twist = marker.twist(place, R)
+        if twist is not None:
+            self._messages.passed(MARKER, lambda one: self._move(arm, "", one), twist)
+        marker.show(place, R)
+
+    def _move(self, arm: TrajectoryController, frame: str, twist: Array) -> None:
+        """Move the tool by a twist in the axes of a frame."""
+        assert self._servo is not None
+        rates = arm.move_tool(frame, twist)
+        if rates is not None:
+            self._servo.moves(rates)
 
     def _log_devices(self, arm: TrajectoryController) -> None:
         """Log what is wrong with joints that are not controlled."""

@@ -17,6 +17,7 @@ from rbdyn_ros.ros.arm.law_parameters import LAWS
 from rbdyn_ros.ros.arm.safety_parameters import SAFETY
 from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
 from rbdyn_ros.ros.common.parameters import Parameter, group
+from rbdyn_ros.ros.common.servoing import PARAMETERS as SERVO
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
     EXTERNAL,
@@ -95,6 +96,7 @@ PARAMETERS = (
         ),
     ),
     *GRIPPERS,
+    *SERVO,
 )
 
 _FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")

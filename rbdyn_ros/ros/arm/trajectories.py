@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.motion.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.motion.handover import way_into
 from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.motion.servoing import JointLimits, JointRates, ServoSettings, TwistServo
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
@@ -23,6 +25,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.ros.common.servoing import servo_twist
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 
@@ -31,6 +34,9 @@ MOST_POINTS = 5000
 MOST_POSES = 500
 #: Times for the check of the way to a trajectory while the arm moves, one after the other [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
+#: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
+#: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
+SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
 
@@ -46,6 +52,7 @@ class TrajectoryController(Controller):
     Attributes:
         collisions: as above.
         base: name of the link that is fixed to the world.
+        servo: follows twists; None: they are refused.
     """
 
     def __init__(
@@ -65,6 +72,8 @@ class TrajectoryController(Controller):
         self._m, self._d = m, make_data(m)  # of the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
+        self.servo: TwistServo | None = None
+        self._servo_lock = threading.Lock()
 
     def try_arm(self, now: int) -> None:
         """Arm, see Controller.try_arm; the arm must not touch itself in the start-up test."""
@@ -178,6 +187,72 @@ class TrajectoryController(Controller):
         way = way_into(path, start, 0.0, self.gate.limits.velocity)
         if not self.follow_path(path, way=way):
             raise refusal("the target of the arm moved while the path was planned; send it again")
+
+    def serve(self, settings: ServoSettings) -> None:
+        """Take twists from now on.
+
+        Raises:
+            ModelError: there is no such link.
+            ParameterError: none of the controlled joints moves it.
+        """
+        self.servo = TwistServo(self._m, self.names, settings)
+
+    def follow_twist(self, message: Any) -> JointRates | None:
+        """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
+
+        The motion and its end are a path, which is checked like any other.
+
+        Raises:
+            RbdynError: the twist is refused.
+        """
+        return self.move_tool(message.header.frame_id, servo_twist(message))
+
+    def move_tool(self, frame: str, twist: Array) -> JointRates | None:
+        """Move the tool by a twist (6,) in the axes of a frame; see follow_twist."""
+        assert self.servo is not None
+        self.servo.check_frame(frame)
+        self.check_following()
+        with self._servo_lock:
+            return self._move_tool(self.servo, frame, twist)
+
+    def tool_pose(self, qpos: Array) -> tuple[Array, Array]:
+        """Return position (3,) and rotation (3, 3) of the tool in the base at qpos (nq,)."""
+        assert self.servo is not None
+        with self._servo_lock:
+            return self.servo.pose(qpos)
+
+    def _move_tool(self, servo: TwistServo, frame: str, twist: Array) -> JointRates | None:
+        seen, start = self.measured(), self.departure()
+        if seen is None:
+            raise refusal("no state of the arm has arrived yet")
+        if not (np.any(twist) or start.motion):
+            return None
+        for ahead in AHEAD:
+            start = self.departure(ahead)
+            path, found = self._servo_path(servo, start.rows, seen[0], frame, twist)
+            if len(path.times) == 1:  # it would not move
+                return found
+            if self.collisions is not None:
+                self.collisions.check([path], seen[0], "the motion of the twist")
+            if self.follow_path(path, way=way_into(path, start, 0.0, self.gate.limits.velocity)):
+                return found if np.any(twist) else None
+        raise refusal("the arm moved on before the motion of the twist was checked")
+
+    def _servo_path(
+        self, servo: TwistServo, rows: Array, qpos: Array, frame: str, twist: Array
+    ) -> tuple[Path, JointRates]:
+        """Return the path of the controlled joints for a twist, and its first rates."""
+        limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
+        fastest = SPARING * limits.velocity[columns]
+        gain = np.minimum(servo.limits.acceleration, fastest / RAMP)
+        servo.limits = JointLimits(limits.lower[columns], limits.upper[columns], fastest, gain)
+        whole = qpos.copy()
+        whole[self._dofs] = rows[0]
+        path, found = servo.path(whole, rows[0, columns], rows[1, columns], frame, twist)
+        places = np.tile(rows[0], (len(path.times), 1))
+        speeds = np.zeros_like(places)
+        places[:, columns], speeds[:, columns] = path.positions, path.velocities
+        return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
         """Raise RbdynError unless so many poses are taken now."""

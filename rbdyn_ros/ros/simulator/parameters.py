@@ -9,6 +9,7 @@ from rbdyn_ros.model.options import INTEGRATORS
 from rbdyn_ros.ros.common.base_parameters import PARAMETERS as MOBILE_BASE
 from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.servoing import PARAMETERS as SERVO
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
     EXTERNAL,
@@ -244,6 +245,7 @@ PARAMETERS = (
     *group("external efforts", *EXTERNAL),
     *GRIPPERS,
     *MOBILE_BASE,
+    *SERVO,
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),

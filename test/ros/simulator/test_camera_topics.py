@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from PIL import Image as Image_
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, PointField
 from std_msgs.msg import String
 from support.refusals import refused
 from support.robots import ROOM
@@ -55,7 +55,7 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     lens = (0.1, -0.2, 0.001, 0.002)
     specs = [
         eye(distortion=lens, segmentation=True, near=4.6),
-        eye("mm", encoding="16UC1", intrinsics=(30.0, 31.0, 20.0, 15.0)),
+        eye("mm", encoding="16UC1", points=True, intrinsics=(30.0, 31.0, 20.0, 15.0)),
     ]
     topics = SensorTopics(node, m, description, specs, TICK, "left_")
     kinds = {
@@ -63,6 +63,7 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
         "eye/camera_info": CameraInfo,
         "eye/segmentation": Image,
         "mm/image_raw": Image,
+        "mm/points": PointCloud2,
         "mm/camera_info": CameraInfo,
     }
     heard = {name: peer.collect(kind, f"/left/{name}") for name, kind in kinds.items()}
@@ -77,7 +78,8 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     peer.until(publish)
     d = rb.make_data(m)
     d.qpos[:] = 0.1
-    first, info, segments, millimetres, other = (messages[0] for messages in heard.values())
+    messages = [messages[0] for messages in heard.values()]
+    first, info, segments, millimetres, points, other = messages
     own = rb.scan(m, d, specs[0])
     assert first.encoding == "32FC1"
     np.testing.assert_array_equal(pixels_of(first, "f4"), own.distance.astype(np.float32))
@@ -85,7 +87,7 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     assert segments.encoding == "32SC1"
     np.testing.assert_array_equal(pixels_of(segments, "i4"), own.geom)
     assert json.loads(names[0].data) == list(m.geom_names)
-    for message in (first, info, segments):
+    for message in (first, info, segments, points):
         assert message.header.frame_id == "left_laser"
         assert (message.width, message.height) == (40, 30)
     assert info.distortion_model == "plumb_bob"
@@ -95,8 +97,19 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     seen = pixels_of(millimetres, "u2")
     assert millimetres.encoding == "16UC1"
     assert seen[15, 20] == 4400
-    exact = rb.scan(m, d, specs[1]).distance
-    assert (seen[~np.isfinite(exact)] == 0).all()
+    assert [(one.name, one.offset, one.datatype) for one in points.fields] == [
+        (name, 4 * k, PointField.FLOAT32) for k, name in enumerate("xyz")
+    ]
+    exact = rb.scan(m, d, specs[1])
+    known = np.isfinite(exact.distance)
+    assert (points.point_step, points.row_step) == (12, 480)
+    assert points.is_dense == known.all()
+    places = np.frombuffer(bytes(points.data), "f4").reshape(30, 40, 3)
+    # a drawn picture differs by hundredths of a millimetre; z is the depth, x is to the right
+    np.testing.assert_allclose(places, exact.points, rtol=0.0, atol=1e-4)
+    np.testing.assert_allclose(places[known][:, 2], exact.distance[known], rtol=0.0, atol=1e-4)
+    assert places[15, 20, 0] < places[15, 30, 0]
+    assert (seen[~known] == 0).all()
 
 
 def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch):  # noqa: F811

@@ -47,6 +47,7 @@ from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase, base_joints, 
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
+from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.ros.simulator.topics.shared_memory import SharedMemory
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places
@@ -125,7 +126,7 @@ class Robot:
         held: how it is held until its first command, after `load`; None: it is not.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
-        base, shared_memory: after `open`, or None.
+        base, servo, shared_memory: after `open`, or None.
     """
 
     given: Source
@@ -141,6 +142,7 @@ class Robot:
     wait_alarm: WaitAlarm
     foreign: ForeignPublishers
     base: MobileBase | None = None
+    servo: ServoTopic | None = None
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -173,6 +175,7 @@ class Robot:
         self.held, self.period_ns = loaded.held, loaded.period_ns
         self._grippers = grippers_of(loaded.m, values)
         self._base_joints = base_joints(loaded.m, values)
+        self._servo = servo_of(loaded.m, self.commands.joints.names, values)
 
     @property
     def m(self) -> Model:
@@ -193,6 +196,8 @@ class Robot:
         others = [*(self.sensors.every if self.sensors else ()), *([1] if shows(values) else ())]
         if self._base_joints is not None:
             others.append(every(values, loaded.period_ns))
+        if self._servo is not None:
+            others.append(servo_period(values, loaded.period_ns))
         cadence = Cadence.of(values, loaded.period_ns, others)
         locked = self._setup is not None and self._setup.locked
         held = None if self.held is None else self.held.dofs
@@ -222,11 +227,14 @@ class Robot:
             watch = self._setup.watch
         if self._base_joints is not None:
             self.base = MobileBase(node, loop, self._base_joints, values)
+        if self._servo is not None:
+            self.servo = ServoTopic(node, loop, self._servo, values)
         parts = [
             self.sensors,
             open_markers(node, loop, values.frame_prefix),
             open_external(node, loop, values, cadence.states),
             self.base,
+            self.servo,
         ]
         self.outputs = Outputs(
             node,
@@ -258,8 +266,9 @@ class Robot:
             ages,
             SimulatedDriver.of(loop, values),
         )
-        if self.base is not None:
-            self.base.subscribe(self.reception.log)
+        for drive in (self.base, self.servo):
+            if drive is not None:
+                drive.subscribe(self.reception.log)
         self._open_grippers(loop)
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
         self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
@@ -534,8 +543,9 @@ class Robot:
     def _forget_goals(self) -> None:
         for one in self.grippers:
             one.forget()
-        if self.base is not None:
-            self.base.forget()
+        for drive in (self.base, self.servo):
+            if drive is not None:
+                drive.forget()
 
     def _fault_parameters(self) -> dict[str, Any]:
         names = [row.name for row in params.PARAMETERS if row.name.startswith(params.FAULTS)]

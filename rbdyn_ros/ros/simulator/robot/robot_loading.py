@@ -267,6 +267,7 @@ def _open_sensors(
             visuals,
             looks,
             values.time_mode == "realtime",
+            values.world_frame or "world",
         )
 
     if values.sensors:

@@ -5,6 +5,7 @@
 <name>/image_raw/compressed  sensor_msgs/CompressedImage, of colour cameras that ask for it
 <name>/camera_info           sensor_msgs/CameraInfo with the same stamp
 <name>/segmentation          sensor_msgs/Image, 32SC1: number of the shape at a pixel, -1 for none
+<name>/points               sensor_msgs/PointCloud2 of the depth, in the rows of the picture
 <name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
 """
 
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import String
 
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
 from rbdyn_ros.ros.simulator.topics.compression import check_compression, compressed_image
+from rbdyn_ros.ros.simulator.topics.range_topics import depth_cloud
 from rbdyn_ros.ros.simulator.topics.renderers import Renderers
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
@@ -88,10 +90,14 @@ class DepthTopics(CameraTopics):
             self._segments = node.create_publisher(Image, topic, QOS)
             self._names = node.create_publisher(String, f"{topic}_names", LATCHED)
         self._published_names = ""
+        self._points = None
+        if spec.points:
+            self._points = node.create_publisher(PointCloud2, f"{spec.name}/points", QOS)
 
     @property
     def _publishers(self) -> list[Any]:
-        return [*super()._publishers, *([self._segments] if self._segments is not None else [])]
+        more = (self._segments, self._points)
+        return [*super()._publishers, *(one for one in more if one is not None)]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
         """Return the reading of sensor k in a state, drawn or from rays."""
@@ -104,10 +110,12 @@ class DepthTopics(CameraTopics):
     def message(self, stamp_ns: int, scan: Scan) -> list[tuple[Any, Any]]:
         """Return the messages of a picture, each with its publisher."""
         picture = image(depth_pixels(self._encoding, scan.distance), self._encoding)
+        images: list[tuple[Any, Any]] = [(self._images, picture)]
+        if self._points is not None and self._points.get_subscription_count() > 0:
+            images.append((self._points, depth_cloud(scan)))
         if self._segments is None:
-            return self._with_info(stamp_ns, [(self._images, picture)])
-        segments = image(scan.geom.astype("<i4"), "32SC1")
-        images = [(self._images, picture), (self._segments, segments)]
+            return self._with_info(stamp_ns, images)
+        images.append((self._segments, image(scan.geom.astype("<i4"), "32SC1")))
         names = String(data=json.dumps(list(scan.names)))
         return [(self._names, names), *self._with_info(stamp_ns, images)]
 

@@ -33,6 +33,7 @@ from rbdyn_ros.ros.simulator.topics.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic
 from rbdyn_ros.ros.simulator.topics.state_topics import (
     JointStates,
     MotorStates,
@@ -46,6 +47,10 @@ from rbdyn_ros.runtime.state import LoopState
 
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
+
+
+#: What is published beside joints, motors and transforms.
+Other = SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase | ServoTopic
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class Outputs:
         cadence: Cadence,
         stamps: TickStamps,
         clock: Any,
-        others: Iterable[SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase] = (),
+        others: Iterable[Other] = (),
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
         watch: Callable[[LoopState], object] | None = None,

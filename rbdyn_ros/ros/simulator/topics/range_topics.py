@@ -11,7 +11,7 @@ Distances are as REP 117 has them. Publishers are reliable, as REP 2003 wants of
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,10 @@ from rbdyn_ros.sensors.suite import Suite
 
 QOS = reliable(5)
 
+PlaceInPoint = tuple[str, str, int, int]
 #: The numbers of a point in a cloud: name, type, offset [bytes], type in the message. `ring` is
 #: the row from below, `time` is since the stamp [s].
-FIELDS = (
+FIELDS: tuple[PlaceInPoint, ...] = (
     ("x", "<f4", 0, PointField.FLOAT32),
     ("y", "<f4", 4, PointField.FLOAT32),
     ("z", "<f4", 8, PointField.FLOAT32),
@@ -108,10 +109,25 @@ def _laser_scan(spec: LidarSpec, scan: Scan) -> LaserScan:
 
 
 def _cloud(spec: LidarSpec, scan: Scan) -> PointCloud2:
-    message = PointCloud2(fields=_fields(), is_bigendian=False)
+    return _cloud_message(cloud(spec, scan).tobytes(), scan, FIELDS, POINT.itemsize)
+
+
+def depth_cloud(scan: Scan) -> PointCloud2:
+    """Return the points of a picture in its rows and columns: x, y, z [m], NaN without one."""
+    return _cloud_message(scan.points.astype("<f4").tobytes(), scan, FIELDS[:3], 12)
+
+
+def _cloud_message(
+    data: bytes, scan: Scan, fields: Sequence[PlaceInPoint], size: int
+) -> PointCloud2:
+    message = PointCloud2(is_bigendian=False)
+    message.fields = [
+        PointField(name=name, offset=offset, datatype=kind, count=1)
+        for name, _, offset, kind in fields
+    ]
     message.height, message.width = scan.distance.shape
-    message.point_step, message.row_step = POINT.itemsize, POINT.itemsize * message.width
-    message.data = array("B", cloud(spec, scan).tobytes())
+    message.point_step, message.row_step = size, size * message.width
+    message.data = array("B", data)
     message.is_dense = bool(np.isfinite(scan.distance).all())
     return message
 
@@ -125,10 +141,3 @@ def cloud(spec: LidarSpec, scan: Scan) -> NDArray[np.void]:
     points["ring"] = np.arange(rows)[:, None]
     points["time"] = np.arange(columns) * (spec.sweep / columns)
     return points
-
-
-def _fields() -> list[PointField]:
-    return [
-        PointField(name=name, offset=offset, datatype=kind, count=1)
-        for name, _, offset, kind in FIELDS
-    ]

@@ -4,6 +4,10 @@
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
 force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
+magnetometer   <name>/mag       sensor_msgs/MagneticField (REP 145)
+gps            <name>/fix       sensor_msgs/NavSatFix
+pose           <name>/pose      geometry_msgs/PoseWithCovarianceStamped
+joint torque   <name>/effort    sensor_msgs/JointState with efforts only
 lidar, range   see range_topics.py
 depth, color   see camera_topics.py
 """
@@ -18,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState, MagneticField, NavSatFix
 from std_msgs.msg import Bool
 
 from rbdyn_ros.arrays import Array
@@ -42,17 +46,21 @@ from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
+from rbdyn_ros.sensors.readings import ContactReading, ImuReading, Reading, WrenchReading
 from rbdyn_ros.sensors.scene import Payload
 from rbdyn_ros.sensors.sights import Sight, sight
-from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
-from rbdyn_ros.sensors.suite import (
-    ContactReading,
-    ImuReading,
-    Reading,
-    Suite,
-    Visuals,
-    WrenchReading,
+from rbdyn_ros.sensors.specs import (
+    ContactSpec,
+    ForceTorqueSpec,
+    GpsSpec,
+    ImuSpec,
+    JointTorqueSpec,
+    MagnetometerSpec,
+    NoiseSpec,
+    PoseSpec,
+    Spec,
 )
+from rbdyn_ros.sensors.suite import Suite, Visuals
 
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
@@ -80,6 +88,7 @@ class SensorTopics:
         looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
             sensor_work.py.
+        world_frame: frame of poses in the world.
 
     Raises:
         DescriptionError: the file is refused.
@@ -99,6 +108,7 @@ class SensorTopics:
         visuals: Visuals | None = None,
         looks: AppearanceOf = lambda _: Appearance(),
         threaded: bool = False,
+        world_frame: str = "world",
     ) -> None:
         if isinstance(sensors, str | Path):
             specs: Sequence[Spec] = read_sensors(sensors, m, description, period_ns=period_ns)
@@ -113,7 +123,9 @@ class SensorTopics:
             self._logger.info(note)
         for finding in renderers.findings:
             self._logger.warning(finding)
-        topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
+        topics = (
+            _topic(node, spec, frame_prefix, renderers, world_frame) for spec in self._suite.specs
+        )
         topic_of = dict(enumerate(topics))
         self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
         self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
@@ -220,7 +232,13 @@ def _is_finite(reading: Reading) -> bool:
 
 
 class _Topic:
+    """A topic of a sensor without rays."""
+
     _publisher: Publisher[Any]
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        """Publish a reading."""
+        raise NotImplementedError
 
     def is_heard(self) -> bool:
         return self._publisher.get_subscription_count() > 0
@@ -271,9 +289,36 @@ class _ContactTopics(_Topic):
         self._wrench.publish(stamp_ns, reading)
 
 
+class _NumbersTopic(_Topic):
+    """A topic whose message has the numbers of a reading.
+
+    Args:
+        node: publishes.
+        topic: its name.
+        message: with marks for `Prepared`, of as many doubles as there are numbers.
+        numbers: returns the numbers of a reading.
+        count: how many there are.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        message: Any,
+        numbers: Callable[[Any], Sequence[Any]],
+        count: int,
+    ) -> None:
+        self._prepared, self._numbers = Prepared(message, count), numbers
+        self._publisher = node.create_publisher(type(message), topic, QOS)
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        numbers = np.concatenate([np.atleast_1d(part) for part in self._numbers(reading)])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
 def _topic(
-    node: Node, spec: Spec, prefix: str, renderers: Renderers
-) -> _ImuTopic | _WrenchTopic | _ContactTopics | Topics:
+    node: Node, spec: Spec, prefix: str, renderers: Renderers, world: str
+) -> _Topic | Topics:
     if isinstance(spec, LidarSpec | RangeSpec):
         return RangeTopic(node, spec, prefix)
     if isinstance(spec, DepthSpec):
@@ -284,8 +329,31 @@ def _topic(
         return _ImuTopic(node, spec, prefix)
     if isinstance(spec, ForceTorqueSpec):
         return _WrenchTopic(node, spec.name, prefix + spec.frame)
-    assert isinstance(spec, ContactSpec)
-    return _ContactTopics(node, spec.name, prefix + spec.link)
+    if isinstance(spec, ContactSpec):
+        return _ContactTopics(node, spec.name, prefix + spec.link)
+    return _numbers_topic(node, spec, prefix, world)
+
+
+def _numbers_topic(
+    node: Node,
+    spec: MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec,
+    prefix: str,
+    world: str,
+) -> _NumbersTopic:
+    name = spec.name
+    if isinstance(spec, MagnetometerSpec):
+        mag = magnetic_message(spec, prefix + spec.link)
+        return _NumbersTopic(node, f"{name}/mag", mag, lambda one: [one.magnetic_field], 3)
+    if isinstance(spec, GpsSpec):
+        fix = fix_message(spec, prefix + spec.link)
+        return _NumbersTopic(node, f"{name}/fix", fix, lambda one: [one.position], 3)
+    if isinstance(spec, PoseSpec):
+        pose = pose_message(spec, prefix + spec.reference if spec.reference else world)
+        parts = lambda one: [one.position, convert.xyzw(one.orientation)]  # noqa: E731
+        return _NumbersTopic(node, f"{name}/pose", pose, parts, 7)
+    effort = JointState(name=[spec.joint], effort=convert.marks(0, 1))
+    effort.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    return _NumbersTopic(node, f"{name}/effort", effort, lambda one: [one.effort], 1)
 
 
 def imu_message(spec: ImuSpec, frame: str) -> Imu:
@@ -308,5 +376,48 @@ def imu_message(spec: ImuSpec, frame: str) -> Imu:
     return message
 
 
-def _covariance(spec: ImuSpec, quantity: str) -> Array:
+def magnetic_message(spec: MagnetometerSpec, frame: str) -> MagneticField:
+    """Return a MagneticField with marks for `Prepared`: x, y, z [T]."""
+    message = MagneticField()
+    _stamp(message, frame)
+    b = message.magnetic_field
+    b.x, b.y, b.z = convert.marks(0, 3)
+    message.magnetic_field_covariance = _covariance(spec, "magnetic_field")
+    return message
+
+
+def fix_message(spec: GpsSpec, frame: str) -> NavSatFix:
+    """Return a NavSatFix with marks for `Prepared`: latitude, longitude [degree], altitude [m].
+
+    Its covariance is east, north, up [m^2]; without noise its type is unknown.
+    """
+    message = NavSatFix()
+    _stamp(message, frame)
+    message.status.status, message.status.service = 0, 1  # STATUS_FIX, SERVICE_GPS
+    message.latitude, message.longitude, message.altitude = convert.marks(0, 3)
+    message.position_covariance = _covariance(spec, "position")
+    known = message.position_covariance.any()
+    kinds = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN, NavSatFix.COVARIANCE_TYPE_UNKNOWN
+    message.position_covariance_type = kinds[0] if known else kinds[1]
+    return message
+
+
+def pose_message(spec: PoseSpec, frame: str) -> PoseWithCovarianceStamped:
+    """Return a pose with marks for `Prepared`: position [m], quaternion xyzw."""
+    message = PoseWithCovarianceStamped()
+    _stamp(message, frame)
+    p, q = message.pose.pose.position, message.pose.pose.orientation
+    p.x, p.y, p.z, q.x, q.y, q.z, q.w = convert.marks(0, 7)
+    none = NoiseSpec()
+    place, turn = (variance(spec.noise.get(name, none)) for name in ("position", "orientation"))
+    message.pose.covariance = np.diag([*place, *turn]).reshape(36)
+    return message
+
+
+def _stamp(message: Any, frame: str) -> None:
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    message.header.frame_id = frame
+
+
+def _covariance(spec: ImuSpec | MagnetometerSpec | GpsSpec, quantity: str) -> Array:
     return np.diag(variance(spec.noise.get(quantity, NoiseSpec()))).reshape(9)

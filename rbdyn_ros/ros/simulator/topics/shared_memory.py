@@ -12,8 +12,14 @@ from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.convert import xyzw
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.runtime.port import Port
-from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, Spec
-from rbdyn_ros.sensors.suite import ImuReading, Reading, WrenchReading
+from rbdyn_ros.sensors.readings import (
+    ImuReading,
+    MagneticReading,
+    PoseReading,
+    Reading,
+    WrenchReading,
+)
+from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, MagnetometerSpec, PoseSpec, Spec
 
 _XYZ = ("x", "y", "z")
 #: Interfaces of the sensors of ros2_control, in the order of `_numbers`.
@@ -22,6 +28,10 @@ IMU = (
     *(f"{part}.{axis}" for part in ("angular_velocity", "linear_acceleration") for axis in _XYZ),
     *(f"orientation.{axis}" for axis in (*_XYZ, "w")),
 )
+POSE = (*(f"position.{axis}" for axis in _XYZ), *IMU[6:])
+MAGNETIC = tuple(f"magnetic_field.{axis}" for axis in _XYZ)
+#: The sensors of ros2_control.
+SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
@@ -64,7 +74,7 @@ class SharedMemory:
 
 
 class SharedReadings:
-    """The readings of IMUs and force/torque sensors as one row of numbers.
+    """The readings of the sensors of ros2_control as one row of numbers.
 
     Args:
         specs: of all sensors.
@@ -78,7 +88,7 @@ class SharedReadings:
         self._start: dict[int, int] = {}
         names: list[str] = []
         for k, spec in enumerate(specs):
-            if isinstance(spec, ImuSpec | ForceTorqueSpec):
+            if isinstance(spec, SharedSpec):
                 self._start[k] = len(names)
                 names += [f"{spec.name}/{interface}" for interface in _interfaces(spec)]
         self.names = tuple(names)
@@ -102,15 +112,23 @@ class SharedReadings:
             self._write(tick, self._numbers)
 
 
-def _interfaces(spec: ImuSpec | ForceTorqueSpec) -> Sequence[str]:
+def _interfaces(spec: SharedSpec) -> Sequence[str]:
     if isinstance(spec, ForceTorqueSpec):
         return WRENCH
+    if isinstance(spec, MagnetometerSpec):
+        return MAGNETIC
+    if isinstance(spec, PoseSpec):
+        return POSE
     return IMU if spec.orientation else IMU[:6]
 
 
 def _numbers(reading: Reading) -> Array:
     if isinstance(reading, WrenchReading):
         return np.concatenate([reading.force, reading.torque])
+    if isinstance(reading, MagneticReading):
+        return reading.magnetic_field
+    if isinstance(reading, PoseReading):
+        return np.concatenate([reading.position, xyzw(reading.orientation)])
     assert isinstance(reading, ImuReading)
     parts = [reading.angular_velocity, reading.linear_acceleration]
     if reading.orientation is not None:

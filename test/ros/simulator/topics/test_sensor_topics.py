@@ -10,15 +10,25 @@ from rbdyn_ros.description.source import read
 pytest.importorskip("rclpy")
 
 import rclpy
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState, MagneticField, NavSatFix
 from std_msgs.msg import Bool
 
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics, imu_message
-from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Suite
+from rbdyn_ros.sensors import (
+    ContactSpec,
+    ForceTorqueSpec,
+    GpsSpec,
+    ImuSpec,
+    JointTorqueSpec,
+    MagnetometerSpec,
+    NoiseSpec,
+    PoseSpec,
+    Suite,
+)
 
 ARM = "config/robots/seven_dof_arm.urdf"
 G = 9.81
@@ -109,6 +119,71 @@ def test_a_subscriber_reads_every_kind(robot, node, peer):
     assert xyz(wrist.wrench.force) == pytest.approx([0.0, 0.0, TOOL * G], abs=1e-12)
     assert wrench.header.frame_id == "left_hand"
     assert heard["bumper/contact"][0].data is False
+
+
+def test_field_place_pose_and_effort_have_their_frames_and_stamps(robot, node, peer):
+    """Each is the reading of the Suite for its stamp, on a robot that is bent and moves."""
+    m, description = robot
+    three = NoiseSpec(stddev=(1.0, 2.0, 3.0))
+    specs = [
+        MagnetometerSpec("compass", "hand", noise={"magnetic_field": three}),
+        GpsSpec("gnss", "hand", 48.1, 11.5, 519.0, noise={"position": three}),
+        GpsSpec("exact", "hand", 48.1, 11.5),
+        PoseSpec("tracker", "hand", noise={"position": three, "orientation": three}),
+        PoseSpec("relative", "hand", reference="base_link"),
+        JointTorqueSpec("torque", "elbow_pitch"),
+    ]
+    topics = SensorTopics(
+        node, m, description, specs, 1_000_000, "left_", seed=3, world_frame="map"
+    )
+    kinds = {
+        "compass/mag": MagneticField,
+        "gnss/fix": NavSatFix,
+        "exact/fix": NavSatFix,
+        "tracker/pose": PoseWithCovarianceStamped,
+        "relative/pose": PoseWithCovarianceStamped,
+        "torque/effort": JointState,
+    }
+    heard = {name: peer.collect(kind, f"/left/{name}") for name, kind in kinds.items()}
+    ticks = iter(range(1, 10**6))
+
+    def bent(tick):
+        state = Still(m, tick)
+        state.qpos, state.qvel = np.linspace(0.2, 0.8, m.nq), np.linspace(-1.0, 1.0, m.nv)
+        return state
+
+    def is_heard():
+        tick = next(ticks)
+        topics.publish(STAMP + tick, bent(tick))
+        return all(heard.values())
+
+    peer.until(is_heard)
+    mag, fix, exact, pose, relative, torque = (messages[0] for messages in heard.values())
+    frames = ["left_hand", "left_hand", "left_hand", "map", "left_base_link", ""]
+    assert [one.header.frame_id for one in (mag, fix, exact, pose, relative, torque)] == frames
+    wanted = []
+    for k, message in enumerate((mag, fix, exact, pose, relative, torque)):
+        stamp = message.header.stamp
+        tick = stamp.sec * 10**9 + stamp.nanosec - STAMP
+        assert 0 < tick < next(ticks)
+        suite = Suite(m, description, specs, 1_000_000, 3)
+        wanted += [one for _, one in suite.measure([k], bent(tick))]
+    assert xyz(mag.magnetic_field) == wanted[0].magnetic_field.tolist()
+    assert mag.magnetic_field_covariance.tolist() == [1.0, 0, 0, 0, 4.0, 0, 0, 0, 9.0]
+    for message, reading in ((fix, wanted[1]), (exact, wanted[2])):
+        place = [message.latitude, message.longitude, message.altitude]
+        assert place == reading.position.tolist()
+        assert (message.status.status, message.status.service) == (0, 1)
+    assert fix.position_covariance.tolist() == [1.0, 0, 0, 0, 4.0, 0, 0, 0, 9.0]
+    assert [fix.position_covariance_type, exact.position_covariance_type] == [2, 0]
+    for message, reading in ((pose, wanted[3]), (relative, wanted[4])):
+        assert xyz(message.pose.pose.position) == reading.position.tolist()
+        q = message.pose.pose.orientation
+        assert [q.w, q.x, q.y, q.z] == reading.orientation.tolist()
+    assert np.diag(pose.pose.covariance.reshape(6, 6)).tolist() == [1.0, 4.0, 9.0] * 2
+    assert not relative.pose.covariance.any()
+    assert (list(torque.name), list(torque.position)) == (["elbow_pitch"], [])
+    assert list(torque.effort) == [wanted[5].effort]
 
 
 def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):

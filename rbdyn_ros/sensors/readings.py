@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings of the sensors without rays: true values of a scene, with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import quat_mul
+from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.sensors.geodesy import geodetic_of_enu
+from rbdyn_ros.sensors.noise import Noise
+from rbdyn_ros.sensors.scanning import Scan
+from rbdyn_ros.sensors.scene import SensorScene, StateLike
+from rbdyn_ros.sensors.specs import (
+    ContactSpec,
+    ForceTorqueSpec,
+    GpsSpec,
+    ImuSpec,
+    JointTorqueSpec,
+    MagnetometerSpec,
+    PoseSpec,
+    Spec,
+)
+
+#: The quantities of each kind of sensor, in the order of its numbers.
+QUANTITIES: dict[type, tuple[str, ...]] = {
+    ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
+    ForceTorqueSpec: ("force", "torque"),
+    ContactSpec: ("force", "torque"),
+    MagnetometerSpec: ("magnetic_field",),
+    GpsSpec: ("position",),
+    PoseSpec: ("position", "orientation"),
+    JointTorqueSpec: ("effort",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImuReading:
+    """The reading of an IMU, in the axes of its frame.
+
+    Attributes:
+        angular_velocity: (3,) [rad/s].
+        linear_acceleration: (3,) specific force: acceleration less gravity [m/s^2].
+        orientation: unit quaternion wxyz of the frame in the world; None if not measured.
+    """
+
+    angular_velocity: Array
+    linear_acceleration: Array
+    orientation: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class WrenchReading:
+    """A wrench about the origin of the sensor's frame, in its axes.
+
+    Attributes:
+        force: (3,) [N].
+        torque: (3,) [N m].
+    """
+
+    force: Array
+    torque: Array
+
+
+@dataclass(frozen=True, slots=True)
+class ContactReading(WrenchReading):
+    """The contact wrench on a link, and whether the link is in contact.
+
+    Attributes:
+        touching: whether the true force is above the threshold.
+    """
+
+    touching: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MagneticReading:
+    """The magnetic field in the axes of the sensor's frame (3,) [T]."""
+
+    magnetic_field: Array
+
+
+@dataclass(frozen=True, slots=True)
+class GpsReading:
+    """Latitude, longitude [degree] and height above the ellipsoid [m] (3,)."""
+
+    position: Array
+
+
+@dataclass(frozen=True, slots=True)
+class PoseReading:
+    """A pose in the reference of the sensor.
+
+    Attributes:
+        position: (3,) [m].
+        orientation: unit quaternion wxyz.
+    """
+
+    position: Array
+    orientation: Array
+
+
+@dataclass(frozen=True, slots=True)
+class JointTorqueReading:
+    """The effort that a joint transmits to its child [N m or N]."""
+
+    effort: float
+
+
+Reading = (
+    ImuReading
+    | WrenchReading
+    | MagneticReading
+    | GpsReading
+    | PoseReading
+    | JointTorqueReading
+    | Scan
+)
+
+
+def reading_of(spec: Spec, scene: SensorScene, noise: Noise, state: StateLike) -> Reading:
+    """Return the reading of a sensor without rays.
+
+    Args:
+        spec: the sensor.
+        scene: has entered the state.
+        noise: of the sensor.
+        state: the state.
+    """
+    tick = state.tick
+    if isinstance(spec, ImuSpec):
+        return _imu(spec, scene, noise, tick)
+    if isinstance(spec, ForceTorqueSpec):
+        reading = noise.measured(tick, scene.joint_wrench(spec))
+        return WrenchReading(reading[:3], reading[3:])
+    if isinstance(spec, MagnetometerSpec):
+        _, R = scene.pose(spec.link)
+        return MagneticReading(noise.measured(tick, R.T @ np.array(spec.earth_field)))
+    if isinstance(spec, GpsSpec):
+        place = noise.measured(tick, scene.pose(spec.link)[0])
+        reference = spec.latitude, spec.longitude, spec.altitude
+        return GpsReading(geodetic_of_enu(reference, place))
+    if isinstance(spec, PoseSpec):
+        return _pose(spec, scene, noise, tick)
+    if isinstance(spec, JointTorqueSpec):
+        true = np.array([scene.joint_effort(spec.joint), 0.0, 0.0])
+        return JointTorqueReading(float(noise.measured(tick, true)[0]))
+    assert isinstance(spec, ContactSpec)
+    true = scene.contact_wrench(spec, state.contact)
+    reading = noise.measured(tick, true)
+    touching = bool(np.linalg.norm(true[:3]) > spec.threshold)
+    return ContactReading(reading[:3], reading[3:], touching)
+
+
+def _imu(spec: ImuSpec, scene: SensorScene, noise: Noise, tick: int) -> ImuReading:
+    omega, acceleration, R = scene.motion(spec.link)
+    reading = noise.measured(tick, np.concatenate([omega, acceleration, np.zeros(3)]))
+    quat = _turned(R, reading[6:]) if spec.orientation else None
+    return ImuReading(reading[:3], reading[3:6], quat)
+
+
+def _pose(spec: PoseSpec, scene: SensorScene, noise: Noise, tick: int) -> PoseReading:
+    x, R = scene.pose(spec.link)
+    if spec.reference:
+        origin, axes = scene.pose(spec.reference)
+        x, R = axes.T @ (x - origin), axes.T @ R
+    reading = noise.measured(tick, np.concatenate([x, np.zeros(3)]))
+    return PoseReading(reading[:3], _turned(R, reading[3:]))
+
+
+def _turned(R: Array, error: Array) -> Array:
+    """Return an orientation wxyz, turned by a rotation vector in its own axes."""
+    quat: Array = mat_to_quat(R)
+    if error.any():
+        quat = np.array(quat_mul(tuple(quat.tolist()), _quaternion(error)))
+    return quat
+
+
+def _quaternion(vector: Array) -> tuple[float, float, float, float]:
+    """Return the quaternion wxyz of a rotation vector that is not zero."""
+    angle = float(np.linalg.norm(vector))
+    x, y, z = (vector * (np.sin(angle / 2.0) / angle)).tolist()
+    return float(np.cos(angle / 2.0)), x, y, z

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from geometry_msgs.msg import TwistStamped
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.servoing import PARAMETERS
+from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
+from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.types import GRIP, VELOCITY
+
+TICK = 1_000_000  # [ns]
+SPEED = 0.1  # of the tool [m/s]
+FREE = {
+    "servo.lower_singularity_threshold": 1e3,
+    "servo.hard_stop_singularity_threshold": 1e4,
+}
+START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # of a Panda; both fingers are one dof
+
+
+def values_of(**given):
+    default = {row.name: row.default for row in PARAMETERS}
+    other = {"time_mode": "realtime", "frame_prefix": "left/", "world_frame": "map"}
+    return SimpleNamespace(**default | other | {"servo.frame": "panda_link8"} | given)
+
+
+class Taken(MessageLog):
+    """Keeps what takes twists, so that the test can call it."""
+
+    def subscribe(self, node, kind, topic, take, depth=10, **more):
+        if kind is TwistStamped:
+            self.take = take
+        super().subscribe(node, kind, topic, take, depth, **more)
+
+
+class Held:
+    """A Panda that holds its pose in a loop, and its tool."""
+
+    def __init__(self, node, **given):
+        self.m = m = rb.load_urdf(find("panda.urdf"))
+        warm(m)
+        settings = LoopSettings(
+            command_timeout=0.1,
+            realtime="off",
+            time_mode="fast",
+            start_paused=True,
+            on_timeout="hold",
+        )
+        self.loop = Loop(m, settings, np.array(START))
+        self.sent = []
+        command = self.loop.orders.command
+
+        def noted(order, tick=None):
+            self.sent.append((order, tick))
+            command(order)
+
+        self.loop.orders.command = noted
+        values = values_of(**given)
+        self.servo = servo_of(m, m.jnt_names, values)
+        self.topic = ServoTopic(node, self.loop, self.servo, values)
+        self.log = Taken(print)
+        self.topic.subscribe(self.log)
+        self.take = self.log.take
+        self.said = []
+        self.topic._status._publisher = SimpleNamespace(publish=lambda x: self.said.append(x.data))
+        self.d = rb.make_data(m)
+        self.loop.start()
+        self.state = self.run(1)[-1]
+
+    def twist(self, *linear, frame="left/panda_link0"):
+        message = TwistStamped()
+        message.header.frame_id = frame
+        v = message.twist.linear
+        v.x, v.y, v.z = linear
+        self.take(message)
+
+    def run(self, ticks):
+        """Make ticks; return the states."""
+        states = []
+        for _ in range(ticks):
+            self.loop.time.step(1)
+            while (state := self.loop.readout.next_state(0.0)) is not None:
+                states.append(state)
+                self.topic.publish(state.tick * TICK, state)
+        return states
+
+    def stream(self, ticks, *linear, **more):
+        """Send a twist every 20 ticks meanwhile."""
+        states = []
+        for _ in range(ticks // 20):
+            self.twist(*linear, **more)
+            states += self.run(20)
+        return states
+
+    def poses(self, states):
+        found = []
+        for state in states:
+            self.d.qpos[:] = state.qpos
+            found.append(rb.frame_pose(self.m, self.d, "panda_link8"))
+        return np.array([p for p, _ in found]), [R for _, R in found]
+
+
+@pytest.fixture
+def held(peer):
+    case = Held(peer.node, **FREE)
+    yield case
+    case.loop.stop()
+
+
+def test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds(held):
+    assert not held.sent
+    (place,), (turn,) = held.poses([held.state])
+    along = np.array([-0.6, 0.48, 0.64])
+    states = held.stream(1000, *(SPEED * along))
+    states += held.run(600)
+    places, turns = held.poses(states)
+    ways = places - place
+    # the servo of a velocity has a time constant of 10 ms, which bends the begin and the end
+    assert np.abs(ways - np.outer(ways @ along, along)).max() < 1e-3
+    assert max(np.abs(R - turn).max() for R in turns) < 3e-3
+    speed = np.linalg.norm(np.diff(places, axis=0), axis=1) * 1e3
+    assert speed[400:900] == pytest.approx(SPEED, rel=0.01)
+    assert speed[-200:].max() < 1e-4
+    assert np.linalg.norm(places[-1] - places[-300]) < 1e-5
+    assert held.said == ["moving", "holding"]
+    commands = [command for command, _ in held.sent]
+    assert all((command.mode == VELOCITY).all() for command in commands[:-1])
+    assert (commands[-1].mode == GRIP).all()
+    fingers = [abs(state.qpos[-1] - START[-1]) for state in states]
+    assert max(fingers) < 1e-6
+    count = len(held.sent)
+    later = held.run(500)
+    assert len(held.sent) == count
+    assert np.linalg.norm(held.poses(later[-1:])[0][0] - places[-1]) < 1e-6
+
+
+def test_each_step_of_a_twist_is_a_hundredth_of_a_second(held):
+    held.stream(200, 0.1, 0.0, 0.0)
+    assert len(held.sent) == 20
+    assert servo_period(values_of(time_mode="lockstep"), TICK) == 1
+
+
+def test_a_twist_times_out_by_the_time_of_the_loop(held):
+    held.twist(0.0, 0.0, 0.1)
+    held.run(100)
+    fast = np.abs(held.sent[-1][0].velocity).max()
+    rates = [np.abs(command.velocity).max() for command, _ in held.sent]
+    assert rates[-1] == max(rates)
+    held.run(60)
+    assert np.abs(held.sent[-1][0].velocity).max() < fast or (held.sent[-1][0].mode == GRIP).all()
+
+
+def test_a_reset_forgets_the_twist(held):
+    held.stream(100, 0.0, 0.0, 0.1)
+    count = len(held.sent)
+    held.topic.forget()
+    held.run(50)
+    assert len(held.sent) == count
+    assert held.said[-1] == "holding"
+
+
+def test_without_measured_values_the_last_ones_count(held):
+    held.stream(100, 0.0, 0.0, 0.1)
+    state = held.run(1)[-1]
+    lost = SimpleNamespace(
+        epoch=state.epoch,
+        tick=state.tick + 10,
+        measured_tick=-1,
+        measured_position=np.full(held.m.nv, np.nan),
+        qpos=state.qpos,
+    )
+    held.topic.publish(lost.tick * TICK, lost)
+    assert np.isfinite(held.sent[-1][0].velocity).all()
+
+
+def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
+    """The client does as RViz: it asks for the markers, then sends feedback and reads updates."""
+    messages = pytest.importorskip("visualization_msgs.msg")
+    from visualization_msgs.srv import GetInteractiveMarkers
+
+    held = Held(peer.node, **FREE, **{"servo.marker": True})
+    updates = peer.collect(messages.InteractiveMarkerUpdate, "peer/tool_marker/update", 100)
+    ask = GetInteractiveMarkers.Request()
+    held.run(20)
+    (marker,) = peer.call(
+        GetInteractiveMarkers, "peer/tool_marker/get_interactive_markers", ask
+    ).markers
+    assert (marker.name, marker.header.frame_id) == ("tool", "map")
+    modes = sorted(control.interaction_mode for control in marker.controls)
+    move, turn = messages.InteractiveMarkerControl.MOVE_AXIS, modes[-1]
+    assert modes == [move] * 3 + [messages.InteractiveMarkerControl.ROTATE_AXIS] * 3
+    assert turn == messages.InteractiveMarkerControl.ROTATE_AXIS
+    (place,), (R,) = held.poses([held.state])
+    p = marker.pose.position
+    assert [p.x, p.y, p.z] == pytest.approx(place.tolist(), abs=1e-6)
+
+    feedback = peer.publisher(messages.InteractiveMarkerFeedback, "peer/tool_marker/feedback")
+
+    def drag(dx, dz, event="POSE_UPDATE", frame="map"):
+        message = messages.InteractiveMarkerFeedback(marker_name="tool", pose=marker.pose)
+        message.header.frame_id = frame
+        message.event_type = getattr(message, event)
+        at = message.pose.position
+        at.x, at.y, at.z = (place + np.array([dx, 0.0, dz])).tolist()
+        feedback.publish(message)
+        peer.spin(0.02)
+
+    def moved():
+        (now,), (turned,) = held.poses(held.run(20)[-1:])
+        return now - place, turned
+
+    for frame, dx in (("tool", 0.05), ("map", np.nan)):
+        before = held.log.rejected
+        again = lambda frame=frame, dx=dx: drag(dx, 0.0, frame=frame)  # noqa: E731
+        peer.repeat(again, lambda before=before: held.log.rejected > before)
+        assert np.abs(moved()[0]).max() < 1e-6
+    for _ in range(100):
+        drag(-0.05, 0.04)
+        way, turned = moved()
+    assert way == pytest.approx([-0.05, 0.0, 0.04], abs=2e-3)
+    assert np.abs(turned - R).max() < 5e-3
+    assert any(one.type == one.KEEP_ALIVE for one in updates)
+    peer.repeat(lambda: drag(0.3, 0.0, "MOUSE_UP"), lambda: held.topic._marker._goal is None)
+    held.run(300)
+    rest, _ = moved()
+    assert np.abs(rest - way).max() < 2e-3
+    held.loop.stop()
+
+
+def test_tools_that_do_not_exist_or_do_not_move_are_refused(peer):
+    m = rb.load_urdf(find("panda.urdf"))
+    assert servo_of(m, m.jnt_names, values_of(**{"servo.frame": ""})) is None
+    with pytest.raises(ModelError, match="panda_link88"):
+        servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link88"}))
+    with pytest.raises(ParameterError, match="no joint"):
+        servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link0"}))
+    wrong = {"servo.lower_singularity_threshold": 40.0}
+    with pytest.raises(ParameterError, match="hard_stop_singularity_threshold"):
+        servo_of(m, m.jnt_names, values_of(**wrong))
