@@ -38,12 +38,14 @@ class BoxKind:
     """A kind of control box.
 
     Attributes:
+        name: as in `box: franka`.
         arm: finds its arm in a Model, by a description and a prefix.
         box: makes the box of a loop and an arm.
         joints: what the names of the arm's joints end with.
         ready: a usual pose of the arm [rad].
     """
 
+    name: str
     arm: Callable[[Model, Description, str], Any]
     box: Callable[..., ControlBox]
     joints: re.Pattern[str]
@@ -54,14 +56,14 @@ def _franka() -> BoxKind:
     from rbdyn_ros.control_box.franka import arm
     from rbdyn_ros.control_box.franka.box import FrankaBox
 
-    return BoxKind(arm.FrankaArm, FrankaBox, arm.ARM_JOINT, arm.READY)
+    return BoxKind("franka", arm.FrankaArm, FrankaBox, arm.ARM_JOINT, arm.READY)
 
 
 def _ur() -> BoxKind:
     from rbdyn_ros.control_box.ur import arm
     from rbdyn_ros.control_box.ur.box import UrBox
 
-    return BoxKind(arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY)
+    return BoxKind("ur", arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY)
 
 
 #: The kinds of boxes; a simulator without one imports none.
@@ -101,8 +103,7 @@ class BoxName:
 
     def at(self, address: str) -> str:
         """Return the name of the same box at another address."""
-        kind = next(name for name, kind in KINDS.items() if kind is self.kind)
-        return f"{self.prefix}{kind}@{address}"
+        return f"{self.prefix}{self.kind.name}@{address}"
 
     def arm(self, m: Model, description: Description) -> BoxedJoints:
         """Return its arm in a Model.
