@@ -98,7 +98,7 @@ def start_flight(m, d, h, tries):
     write_kick_bias(m, d, h)
 
 
-@kernel
+@inline
 def write_kick_bias(m, d, h):
     """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
     g = m.opt.gravity
@@ -151,7 +151,7 @@ def _find_held(m, d):
                 found = d.nmutual > 0  # the world holds all that touch it in the first round
 
 
-@kernel
+@inline
 def fly(m, d, h):
     """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
 
@@ -165,7 +165,7 @@ def fly(m, d, h):
             _drift(m, d, i, h)
 
 
-@kernel
+@inline
 def _find_free(m, d, h):
     """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
     held = 0

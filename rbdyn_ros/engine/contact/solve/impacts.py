@@ -27,13 +27,8 @@ NO_WORK = 1e-6
 
 @kernel
 def work_of_impacts(m, d):
-    """Return the mean power of rigid contacts in the step; zero without restitution.
-
-    Rounding errors count as zero.
-    """
+    """Return the mean power of rigid contacts in the step; rounding errors count as zero."""
     total, size = 0.0, 0.0
-    if not _any_rebounds(d):
-        return 0.0
     for c in range(d.ncon):
         if d.contact_spring[c, IS_SPRING] > 0.0 and d.contact_spring[c, REBOUNDS] == 0.0:
             continue
@@ -46,7 +41,8 @@ def work_of_impacts(m, d):
 
 
 @inline
-def _any_rebounds(d):
+def any_rebounds(d):
+    """Return whether restitution acts at a contact."""
     found = False
     for c in range(d.ncon):
         found = found or d.contact_spring[c, REBOUNDS] > 0.0
