@@ -27,8 +27,6 @@ def _body_side(xpos, xmat, i):
 @inline
 def _parent_side(m, xpos, xmat, i):
     parent = m.body_parentid[i]
-    if parent == 0:
-        return load9(m.body_mat, i), load3(m.body_pos, i)
     R = load9(xmat, parent)
     return (
         mat_mul(R, load9(m.body_mat, i)),
