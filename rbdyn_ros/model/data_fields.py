@@ -276,8 +276,9 @@ DATA_FIELDS = (
     Field("contact_arm2", ("ncontact", 3), "the same of body 2", stage="contact"),
     Field(
         "contact_spring",
-        ("ncontact", 9),
-        "push, slope; k, b; mass / h; most push or 0; 1: a spring; edge and width of its end",
+        ("ncontact", 10),
+        "push, slope; k, b; mass / h; most push or 0; 1: a spring; edge and width of its end; "
+        "1: restitution acts",
         stage="contact",
     ),
     Field(

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 from support import states, touching
 
 import rbdyn_ros as rb
+from rbdyn_ros.model.options import INTEGRATORS
 
 OFF_CENTRE = (0.1, 0.05, -0.02)
 each_integrator = pytest.mark.parametrize("integrator", ["implicit_damping", "implicit_midpoint"])
@@ -109,6 +110,28 @@ def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
             assert states.energy(m, d.copy()) < start
             fastest = max(fastest, np.linalg.norm(d.qvel[3:]))
     assert fastest > 100.0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # it turns by more than 0.5 rad in a step
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, friction):
+    """It turns by 0.2 rad in a step. Gyroscopic torque in the impact would add up to 160 %."""
+    part, impacts = rb.Box((0.003, 0.006, 0.020)), 0
+    m = rb.build(touching.free(part, 0.003, rb.Surface(restitution=1.0, friction=friction)))
+    m.opt.gravity, m.opt.integrator = (0.0, 0.0, 0.0), integrator
+    for seed in range(8):
+        spin = 120.0 * np.random.default_rng(seed).normal(size=3)
+        turn = Rotation.random(random_state=seed)
+        d = touching.placed(m, (0.0, 0.0, 0.015), turn, (0.0, 0.0, -2.0), spin)
+        for _ in range(25):
+            before, rate = states.energy(m, d.copy()), d.qvel.copy()
+            rb.step(m, d)
+            if d.ncon > 0 and abs(d.contact_force[: d.ncon]).max() > 0.0:
+                assert states.energy(m, d.copy()) < (1.0 + 1e-5) * before
+                impacts += abs(d.qvel - rate).max() > 0.1
+        assert d.nunsolved == 0
+    assert impacts > 8
 
 
 def in_space(friction=0.5, restitution=0.3):

@@ -18,8 +18,11 @@ from __future__ import annotations
 from rbdyn_ros.engine.algebra.spatial import (
     IDENTITY,
     ZERO3,
+    ZERO6,
     add3,
+    add_scaled3,
     add_scaled6,
+    cross3,
     cross_motion,
     load3,
     load6,
@@ -206,6 +209,8 @@ def joint_velocity(m, d, j, i, v):
 def _velocity(m, d, j, v):
     carrier = v
     first = m.jnt_dofadr_all[j]
+    if m.jnt_type[j] == FREE and m.body_parentid[j + 1] == 0:
+        return _velocity_in_world(d, first)
     for k in range(first, first + m.jnt_dofnum[j]):
         if m.dof_newframe[k]:
             carrier = v
@@ -213,6 +218,22 @@ def _velocity(m, d, j, v):
         store6(d.cdof_dot_all, k, cross_motion(carrier, S))
         v = add_scaled6(v, S, d.qvel_all[k])
     return v
+
+
+@inline
+def _velocity_in_world(d, first):
+    """Do what _velocity does for a free joint in the world: its shifts do not turn."""
+    v, w = ZERO3, ZERO3
+    for k in range(first, first + 3):
+        store6(d.cdof_dot_all, k, ZERO6)
+        v = add_scaled3(v, (d.cdof_all[k, 3], d.cdof_all[k, 4], d.cdof_all[k, 5]), d.qvel_all[k])
+    shift = v
+    for k in range(first + 3, first + 6):
+        x, y, z, a, b, c = load6(d.cdof_all, k)
+        p, q, r = cross3(shift, (x, y, z))
+        store6(d.cdof_dot_all, k, (0.0, 0.0, 0.0, p, q, r))
+        w, v = add_scaled3(w, (x, y, z), d.qvel_all[k]), add_scaled3(v, (a, b, c), d.qvel_all[k])
+    return w[0], w[1], w[2], v[0], v[1], v[2]
 
 
 @optional_stage("velocity_stage")

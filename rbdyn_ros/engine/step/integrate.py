@@ -25,7 +25,7 @@ from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import remember_stops
 from rbdyn_ros.engine.tree.aba import articulated, count_bad
 from rbdyn_ros.engine.tree.crb import crb
-from rbdyn_ros.engine.tree.flight import exchange_motion
+from rbdyn_ros.engine.tree.flight import take_motion
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses, principal_axes
 from rbdyn_ros.engine.tree.rne import bias_force, rne
 from rbdyn_ros.model.joints import JointClass
@@ -132,12 +132,13 @@ def _move(m, d, h):
         call_stage(m.remember_stage, m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
+    elif m.nflight > 0:
+        for k in range(m.nv):
+            d.row_shift[k] = d.qvel[k]
+        take_motion(m, d, d.row_shift)
+        integrate_pos(m, d.qpos, d.row_shift, h)
     else:
-        if m.nflight > 0:
-            exchange_motion(m, d, d.qvel)
         integrate_pos(m, d.qpos, d.qvel, h)
-        if m.nflight > 0:
-            exchange_motion(m, d, d.qvel)
     if m.nflighttree > 0 and (integrator == RK4 or integrator == IMPLICIT_MIDPOINT):
         call_stage(m.opt.momentum_stage, m, d)
     if m.nypr > 0:
@@ -161,7 +162,7 @@ def _move_onto_constraints(m, d, h):
     for k in range(m.nv):
         d.row_shift[k] = d.qvel[k] + d.efc_shift[k] / h
     if m.nflight > 0:
-        exchange_motion(m, d, d.row_shift)
+        take_motion(m, d, d.row_shift)
     integrate_pos(m, d.qpos, d.row_shift, h)
 
 

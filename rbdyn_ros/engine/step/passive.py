@@ -61,13 +61,11 @@ def smooth_passive(m, d):
 
 @kernel
 def _forces(m, d, smooth):
-    for k in range(m.nv):
-        d.dof_viscosity[k] = m.dof_damping[k]
     d.nstopped = d.damped = 0
-    if smooth:
-        _rub_smoothly(m, d)
     for k in range(m.nv):
-        d.qfrc_passive[k] = -d.dof_viscosity[k] * d.qvel[k]
+        viscosity = m.dof_damping[k] + _smooth_friction(m, d, k) if smooth else m.dof_damping[k]
+        d.dof_viscosity[k] = viscosity
+        d.qfrc_passive[k] = -viscosity * d.qvel[k]
     if smooth:
         _limit_smoothly(m, d)
     if m.nstiff + m.nspring > 0:
@@ -80,13 +78,12 @@ def _forces(m, d, smooth):
         call_stage(m.actuator_stage, m, d)
 
 
-@kernel
-def _rub_smoothly(m, d):
-    for k in range(m.nv):
-        v = d.qvel[k]
-        speed = select(v < 0.0, -v, v)
-        slide = m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
-        d.dof_viscosity[k] += slide
+@inline
+def _smooth_friction(m, d, k):
+    """Return the viscosity of a dof that acts at its velocity as dry friction does."""
+    v = d.qvel[k]
+    speed = select(v < 0.0, -v, v)
+    return m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
 
 
 @kernel

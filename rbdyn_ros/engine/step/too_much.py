@@ -10,10 +10,9 @@ import numpy as np
 
 from rbdyn_ros.engine.algebra.spatial import dot3, load3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.contact.law.contact_constants import bounces
 from rbdyn_ros.engine.joints.jcalc import BALL, FREE
 from rbdyn_ros.engine.step.passive import NO_TIME
-from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
+from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, REBOUNDS, K
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import RK4
 
@@ -43,17 +42,17 @@ def overloaded_contacts(m, d):
         if d.contact_spring[c, IS_SPRING] > 0.0:
             if force > 0.0 and _is_too_stiff(m, d, c):
                 stiff = STIFF_CONTACT
-        elif _goes_deeper(m, d, c, force):
+        elif _goes_deeper(d, c, force):
             crushed = CRUSHED_CONTACT
     return stiff + crushed
 
 
 @inline
-def _goes_deeper(m, d, c, force):
+def _goes_deeper(d, c, force):
     """Return whether a rigid contact is deep and its force cannot push it out."""
     if d.contact_dist[c] >= -DEEP or force <= d.contact_spring[c, PUSH]:
         return False
-    return not bounces(m, d, c, d.contact_vel[c, NORMAL])
+    return d.contact_spring[c, REBOUNDS] == 0.0
 
 
 @inline

@@ -17,6 +17,11 @@ torque within the step. They are solved with the torque at the start. With the i
 then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
 turns by w', for which the contacts were solved, and keeps it.
 
+An impact with restitution is over at once: what only such contacts touch flies in the rest of the
+step. With gyroscopic torque in the impact, w' would not be the velocity for which restitution and
+friction do no work, and the energy would change by the order h |w|. The same holds for euler and
+implicit, which have no flight: what touches something moves as with implicit_damping in that step.
+
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
 (splitting). The first iteration is Kahan's method of 1993.
@@ -42,12 +47,15 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, is_known, is_zero, kernel
 from rbdyn_ros.engine.joints.frames import quat_mat
-from rbdyn_ros.model.contact_arrays import NORMAL
+from rbdyn_ros.model.contact_arrays import NORMAL, REBOUNDS
 from rbdyn_ros.model.options import FORCE, IMPLICIT, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
 #: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
+
+#: flight_mode of other bodies that touch something, with euler and implicit.
+TOUCHING = 4
 
 #: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
 #: next iteration is exact, where it is even with the slopes of the one before, and where nothing
@@ -71,22 +79,26 @@ def start_flight(m, d, h, tries):
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
     if m.opt.integrator_id == RK4 and tries:
         second_order = singles = False
-    if m.ncontact > 0:  # with mutual contacts all implicit integrators take one step
-        singles = singles or (m.opt.integrator_id == IMPLICIT and d.nmutual > 0)
+    touches = m.ncontact > 0 and d.ncon > 0
+    if touches and d.nmutual > 0:  # with mutual contacts all implicit integrators take one step
+        singles = singles or m.opt.integrator_id == IMPLICIT
     for i in range(m.nbody):
         d.flight_mode[i] = PLAIN
+    if touches and not singles:
+        _mark_touching(d)
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
-        d.flight_mode[i] = FLYING if singles and not has_drive(m, d, i) else PLAIN
+        flies = (singles or d.flight_mode[i] == TOUCHING) and not has_drive(m, d, i)
+        d.flight_mode[i] = FLYING if flies else PLAIN
     for n in range(m.nflighttree):
         i = m.flight_rootid[n]
         d.flight_mode[i] = TREE if second_order and not has_drive(m, d, i) else PLAIN
-    if singles and m.ncontact > 0 and d.ncon > 0:
+    if touches:
         _find_held(m, d)
     write_kick_bias(m, d, h)
 
 
-@kernel
+@inline
 def write_kick_bias(m, d, h):
     """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
     g = m.opt.gravity
@@ -109,9 +121,21 @@ def has_drive(m, d, i):
     return driven
 
 
+@inline
+def _mark_touching(d):
+    """Mark the bodies that touch something: with euler and implicit only they fly."""
+    for c in range(d.ncon):
+        for side in range(2):
+            d.flight_mode[d.contact_body[c, side]] = TOUCHING
+
+
 @kernel
 def _find_held(m, d):
-    """Mark what touches something that is not in flight, directly or by others, as held."""
+    """Mark what touches something that is not in flight, directly or by others, as held.
+
+    What restitution throws off again is not held: the gyroscopic torque after the impact would do
+    work on the change of the velocity.
+    """
     found = True
     while found:
         found = False
@@ -120,11 +144,14 @@ def _find_held(m, d):
             flies1, flies2 = d.flight_mode[root1] & 1, d.flight_mode[root2] & 1
             if flies1 != flies2:
                 changed = root1 if flies1 else root2
-                d.flight_mode[changed] = HELD if d.flight_mode[changed] == FLYING else PLAIN
+                single = d.flight_mode[changed] == FLYING
+                if single and d.contact_spring[c, REBOUNDS] > 0.0:
+                    continue
+                d.flight_mode[changed] = HELD if single else PLAIN
                 found = d.nmutual > 0  # the world holds all that touch it in the first round
 
 
-@kernel
+@inline
 def fly(m, d, h):
     """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
 
@@ -138,18 +165,22 @@ def fly(m, d, h):
             _drift(m, d, i, h)
 
 
-@kernel
+@inline
 def _find_free(m, d, h):
     """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
+    held = 0
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
-        d.flight_mode[i] = -d.flight_mode[i] if d.flight_mode[i] == HELD else d.flight_mode[i]
+        if d.flight_mode[i] == HELD:
+            d.flight_mode[i], held = -HELD, held + 1
     for c in range(d.ncon):
+        if held == 0:  # all of them are pressed
+            return
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
                 i = d.contact_body[c, side]
                 if d.flight_mode[i] < 0:
-                    d.flight_mode[i] = -d.flight_mode[i]
+                    d.flight_mode[i], held = HELD, held - 1
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] < 0:
@@ -173,7 +204,9 @@ def _gyroscopic(m, d, i, h):
     """Return the gyroscopic torque w x J w of a body at the start of the step, in its axes."""
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
-    return select3(is_slow(w, h), cross3(w, symmetric_times(J, w)), ZERO3)
+    if _is_still(w, h) or not is_slow(w, h):
+        return ZERO3
+    return cross3(w, symmetric_times(J, w))
 
 
 @inline
@@ -182,8 +215,9 @@ def _drift(m, d, i, h):
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
     if d.flight_mode[i] == FLYING:
-        mean, after = turn(load6(m.body_fullinertia, i), w, h)
-        _accelerate(d, k + 3, sub3(after, w), h)
+        if not _is_still(w, h):
+            mean, after = turn(load6(m.body_fullinertia, i), w, h)
+            _accelerate(d, k + 3, sub3(after, w), h)
     elif not _is_slight(d, k + 3, w, h):
         mean = after = _pressed_turn(m, d, i, w, h)
         _accelerate(d, k + 3, sub3(after, w), h)
@@ -292,17 +326,14 @@ def is_single(m, d, i):
 
 
 @kernel
-def exchange_motion(m, d, qvel):
-    """Exchange velocities of bodies in flight and those that move them, which are in flight_work.
-
-    After the motion a second call puts them back.
-    """
+def take_motion(m, d, motion):
+    """Replace the velocities of bodies in flight by those that move them, from flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:
             k = m.body_dofadr[i]
             for c in range(6):
-                qvel[k + c], d.flight_work[i, c] = d.flight_work[i, c], qvel[k + c]
+                motion[k + c] = d.flight_work[i, c]
 
 
 @inline
@@ -364,6 +395,12 @@ def mean_of_turn(J, w, impulse, h):
 def is_slow(w, h):
     """Return whether a body turns so little in a step that gyroscopic torque can be solved for."""
     return h * h * dot3(w, w) < LARGEST_TURN * LARGEST_TURN
+
+
+@inline
+def _is_still(w, h):
+    """Return whether a body turns by less than a rounding error, so that J w' = J w."""
+    return is_known(w[0]) and h * h * dot3(w, w) < EXACT * EXACT
 
 
 @inline

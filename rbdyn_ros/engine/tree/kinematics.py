@@ -70,6 +70,8 @@ def place_body(m, d, i, xpos, xmat):
 def pose_after(m, d, i, p_parent, R_parent):
     """Return the pose of body i from that of its parent."""
     r, E = joint_pose(m, d, i - 1, i)
+    if m.body_parentid[i] == 0:
+        return r, E
     return add3(p_parent, mat_vec(R_parent, r)), mat_mul(R_parent, E)
 
 

@@ -18,6 +18,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.follow import follow_acceleration, is_driven
+from rbdyn_ros.engine.tree.floating_base import is_floating_base
 from rbdyn_ros.engine.tree.loads import load_drives, reflect, relieve_drives
 from rbdyn_ros.engine.tree.springs import spring_loads
 
@@ -38,7 +39,8 @@ def bias_force(m: Model, d: Data) -> None:
         a = load6(d.cacc_bias, m.body_parentid[i])
         first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
-        for k in range(first, end):
+        in_world = m.jnt_common[i - 1] and is_floating_base(m, i)
+        for k in range(first + 3 if in_world else first, end):  # shifts in the world do not turn
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
         if first >= m.nv and is_driven(m, first):  # its acceleration is prescribed
             for k in range(first, end):

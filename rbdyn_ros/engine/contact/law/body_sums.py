@@ -79,7 +79,7 @@ def next_bodies(d, c):
     return c
 
 
-@kernel
+@inline
 def _add_to_body(d, c, end, moved):
     """Add the contacts of a body with the world; the sums stay in registers."""
     body = d.contact_body[c, 1]

@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.algebra.spatial import dot3
+from rbdyn_ros.engine.algebra.spatial import dot3, load6, store6
 from rbdyn_ros.engine.compiler.jit import inline
-from rbdyn_ros.engine.contact.law.body_sums import of_one_pair
 from rbdyn_ros.engine.contact.law.force import is_viscous
 from rbdyn_ros.engine.contact.law.masses import mass_of_step, masses_of, turning_size
 from rbdyn_ros.engine.contact.law.surfaces import (
@@ -49,6 +48,7 @@ from rbdyn_ros.model.contact_arrays import (
     MU,
     PENALTY,
     PUSH,
+    REBOUNDS,
     ROLLING,
     SIZE,
     SLOPE,
@@ -78,12 +78,15 @@ SLOWEST_BOUNCE = 4.0
 
 
 @inline
-def prepare(m, d, c, leaving):
-    """Write the constants of contact c for this step: contact_spring and contact_grip."""
-    if c > 0 and of_one_pair(d, c - 1, c):
-        _copy_constants(d, c)
-    else:
+def prepare(m, d, c, leaving, first):
+    """Write the constants of contact c for this step: contact_spring and contact_grip.
+
+    `first` says whether the contact is the first one of its pair.
+    """
+    if first:
         _write_constants(m, d, c)
+    else:
+        _copy_constants(d, c)
     h, spring = m.opt.timestep, d.contact_spring[c]
     if is_viscous(d, c):
         closed = _is_closed(d, c, h * leaving)
@@ -98,7 +101,7 @@ def prepare(m, d, c, leaving):
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
         spring[WIDTH] = 0.0
-    spring[PUSH], spring[SLOPE] = push, slope
+    spring[PUSH], spring[SLOPE], spring[REBOUNDS] = push, slope, 0.0
     if bounces(m, d, c, leaving):
         rebound(m, d, c, leaving, 1.0)
 
@@ -120,7 +123,7 @@ def rebound(m, d, c, leaving, share):
     spring[PUSH] = -spring[SLOPE] * e * leaving
     if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
         spring[PUSH] -= (e + 1.0) * leaving * free / h
-    spring[WIDTH] = 0.0
+    spring[WIDTH], spring[REBOUNDS] = 0.0, 1.0
 
 
 @inline
@@ -132,10 +135,11 @@ def _is_closed(d, c, way):
 @inline
 def _copy_constants(d, c):
     """Copy the constants of the contact before."""
-    for k in range(K, IS_SPRING + 1):
-        d.contact_spring[c, k] = d.contact_spring[c - 1, k]
-    for k in range(SIZE + 1):
-        d.contact_grip[c, k] = d.contact_grip[c - 1, k]
+    s, last = d.contact_spring[c], d.contact_spring[c - 1]
+    s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
+        last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
+    )  # fmt: skip
+    store6(d.contact_grip, c, load6(d.contact_grip, c - 1))
 
 
 @inline

@@ -63,7 +63,7 @@ ALMOST_ALL = 1.0 - 1e-6
 ON_RIM = 0.85
 
 
-@kernel
+@inline
 def spread_friction(m, d):
     """Write contact_lever of the contacts in patches, and add it to their velocity and memory."""
     c = 0

@@ -29,7 +29,7 @@ from rbdyn_ros.engine.contact.points.hits import move_hits
 from rbdyn_ros.model.contact_arrays import FEATURES, NORMAL, SIZE
 
 
-@kernel
+@inline
 def recall(d):
     """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0

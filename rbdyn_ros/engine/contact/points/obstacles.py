@@ -99,7 +99,7 @@ def contact(m, d):
         start_contacts(m, d)
 
 
-@kernel
+@inline
 def list_points(m, d):
     """List the contacts, in the order of contact_key: obstacles, moving bodies, height fields."""
     d.ncon = d.ndropped = 0
@@ -117,7 +117,7 @@ def list_points(m, d):
         call_stage(m.terrain_stage, m, d)
 
 
-@kernel
+@inline
 def _list_obstacle(m, d, g, o, reach):
     """Find the contacts of a geometry and an obstacle, up to the distance `reach`."""
     kind, other = m.geom_type[g], m.geom_type[o]
@@ -284,7 +284,7 @@ def _time_of_corner(m, o, x, v, radius, flush):
     return touch_time(m, search)
 
 
-@kernel
+@inline
 def _lowest_corners(m, d, g, o, reach):
     """Add contacts of corners with a plane, in axes of the geometry, as most are far away."""
     p, R = _pose(m, d, g)

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.contact.law.body_sums import clear_sums
+from rbdyn_ros.engine.contact.law.body_sums import clear_sums, of_one_pair
 from rbdyn_ros.engine.contact.law.contact_constants import prepare
 from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.law.masses import find_heaviest, join_trees
@@ -38,10 +38,16 @@ def start_contacts(m, d):
         join_trees(m, d)
     if d.nmutual > 0:
         find_heaviest(m, d)
+    belts = False
     for c in range(d.ncon):
-        v, normal = velocity_of(m, d, c), load3(d.contact_normal, c)
+        first = c == 0 or not of_one_pair(d, c - 1, c)
+        if first:
+            belts = _has_belt(m, d, c)
+        v, normal = _velocity_of_bodies(m, d, c), load3(d.contact_normal, c)
+        if belts:
+            v = add3(v, _belts(m, d, c))
         leaving = dot3(normal, v)
-        prepare(m, d, c, leaving)
+        prepare(m, d, c, leaving, first)
         store3(d.contact_vel, c, add_scaled3(v, normal, -leaving))
         d.contact_vel[c, NORMAL] = leaving
         store3(d.contact_lever, c, ZERO3)
@@ -55,12 +61,26 @@ def start_contacts(m, d):
 @inline
 def velocity_of(m, d, c):
     """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
+    v = _velocity_of_bodies(m, d, c)
+    return add3(v, _belts(m, d, c)) if _has_belt(m, d, c) else v
+
+
+@inline
+def _velocity_of_bodies(m, d, c):
+    """Return velocity_of without belts."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     v = moved_point(load6(d.cvel, body2), load3(d.contact_arm2, c))
-    v = add3(v, _belts(m, d, c))
     if body1 == 0:
         return v
     return sub3(v, moved_point(load6(d.cvel, body1), load3(d.contact_arm1, c)))
+
+
+@inline
+def _has_belt(m, d, c):
+    """Return whether a surface of a contact moves along its geometry."""
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    one, other = load3(m.geom_velocity, geom1), load3(m.geom_velocity, geom2)
+    return dot3(one, one) + dot3(other, other) > 0.0
 
 
 @inline

@@ -65,7 +65,7 @@ def write_step_and_forces(m, d):
     return changed <= SAME_FORCE * largest and _all_right(d, largest)
 
 
-@kernel
+@inline
 def _all_right(d, largest):
     """Return whether friction is right at all contacts, and no contact pulls."""
     for c in range(d.ncon):

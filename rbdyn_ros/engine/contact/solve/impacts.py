@@ -15,11 +15,11 @@ from __future__ import annotations
 from rbdyn_ros.engine.algebra.spatial import add_scaled3, dot3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import wrench_at_end
-from rbdyn_ros.engine.contact.law.contact_constants import bounces, rebound
+from rbdyn_ros.engine.contact.law.contact_constants import rebound
 from rbdyn_ros.engine.contact.law.patches import spin_of
 from rbdyn_ros.engine.contact.points.start import velocity_of
 from rbdyn_ros.engine.contact.solve.passes import relative_acceleration
-from rbdyn_ros.model.contact_arrays import IS_SPRING, NORMAL
+from rbdyn_ros.model.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
 
 #: Work that counts as none, as a part of what the impulses would do at the start of the step.
 NO_WORK = 1e-6
@@ -27,15 +27,10 @@ NO_WORK = 1e-6
 
 @kernel
 def work_of_impacts(m, d):
-    """Return the mean power of rigid contacts in the step; zero without restitution.
-
-    Rounding errors count as zero.
-    """
+    """Return the mean power of rigid contacts in the step; rounding errors count as zero."""
     total, size = 0.0, 0.0
-    if not _any_bounces(m, d):
-        return 0.0
     for c in range(d.ncon):
-        if d.contact_spring[c, IS_SPRING] > 0.0 and not bounces(m, d, c, d.contact_vel[c, NORMAL]):
+        if d.contact_spring[c, IS_SPRING] > 0.0 and d.contact_spring[c, REBOUNDS] == 0.0:
             continue
         there, turn = relative_acceleration(d, c, d.a)
         half, v, w = 0.5 * m.opt.timestep, velocity_of(m, d, c), spin_of(d, c)
@@ -46,10 +41,11 @@ def work_of_impacts(m, d):
 
 
 @inline
-def _any_bounces(m, d):
+def any_rebounds(d):
+    """Return whether restitution acts at a contact."""
     found = False
     for c in range(d.ncon):
-        found = found or bounces(m, d, c, d.contact_vel[c, NORMAL])
+        found = found or d.contact_spring[c, REBOUNDS] > 0.0
     return found
 
 
@@ -57,6 +53,5 @@ def _any_bounces(m, d):
 def weaken_rebounds(m, d, share):
     """Let all contacts of an impact leave with a share of their restitution."""
     for c in range(d.ncon):
-        leaving = d.contact_vel[c, NORMAL]
-        if bounces(m, d, c, leaving):
-            rebound(m, d, c, leaving, share)
+        if d.contact_spring[c, REBOUNDS] > 0.0:
+            rebound(m, d, c, d.contact_vel[c, NORMAL], share)

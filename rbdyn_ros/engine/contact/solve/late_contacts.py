@@ -53,7 +53,7 @@ def list_late_contacts(m, d):
     return found
 
 
-@kernel
+@inline
 def _moves_on(m, d):
     """Return whether a geometry is accelerated more than the list allows for."""
     h, most = m.opt.timestep, 0.5 * near(m)

@@ -34,7 +34,7 @@ from rbdyn_ros.engine.contact.solve.convergence import (
     compare_with_law,
     write_step_and_forces,
 )
-from rbdyn_ros.engine.contact.solve.impacts import weaken_rebounds, work_of_impacts
+from rbdyn_ros.engine.contact.solve.impacts import any_rebounds, weaken_rebounds, work_of_impacts
 from rbdyn_ros.engine.contact.solve.lagged import move_lagged
 from rbdyn_ros.engine.contact.solve.lagged_newton import newton_step
 from rbdyn_ros.engine.contact.solve.late_contacts import list_late_contacts
@@ -107,7 +107,7 @@ def solve_step(m, d):
         follow_arcs(m, d)
         linearise_at_iterate(m, d)
         solved, exact = _solve(m, d, stops, True)
-    if exact:
+    if exact and any_rebounds(d):
         gained = work_of_impacts(m, d)
         if gained > 0.0:
             passes += d.solver_niter
