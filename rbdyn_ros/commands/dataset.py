@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
@@ -23,7 +20,7 @@ from rbdyn_ros.commands.common import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.recording.lerobot.episode import Episode
@@ -67,8 +64,9 @@ def add_dataset(commands: Commands) -> None:
 
 
 def _dataset(options: argparse.Namespace) -> int:
-    from rbdyn_ros.codegen.ros2_control.folder import check_empty
+    from rbdyn_ros.codegen.ros2_control.folder import check_empty, fill_folder
     from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.recording.lerobot.dataset import check_episodes, write_dataset
 
     run_imports(options.imports)
     folder: Path = options.output
@@ -79,10 +77,19 @@ def _dataset(options: argparse.Namespace) -> int:
         return report_error("dataset", error, USAGE)
     try:
         found = [_episode(path, options) for path in options.recordings]
-        _write(folder, found, options)
+        episodes = [one for _, one in found]
+        check_episodes(episodes)
     except RbdynError as error:
         return report_error("dataset", error, REFUSED)
-    frames = sum(one.length for _, one in found)
+
+    def write(beside: Path) -> None:
+        write_dataset(beside, episodes, options.fps, options.task, found[0][0])
+
+    try:
+        fill_folder(folder, write)
+    except ParameterError as error:
+        return report_error("dataset", error, USAGE)
+    frames = sum(one.length for one in episodes)
     print(f"wrote {folder}: {len(found)} episodes, {frames} frames at {options.fps} Hz")
     return DONE
 
@@ -109,24 +116,3 @@ def _episode(path: Path, options: argparse.Namespace) -> tuple[str, Episode]:
     for note in (*run.notes, *found.notes):
         print(f"rbdyn dataset: {path}: {note}", file=sys.stderr)
     return run.m.name, found
-
-
-def _write(
-    folder: Path, found: Sequence[tuple[str, Episode]], options: argparse.Namespace
-) -> None:
-    """Write the dataset beside the folder, then rename it, so that an error leaves nothing."""
-    from rbdyn_ros.loading.output import unwritable
-    from rbdyn_ros.recording.lerobot.dataset import write_dataset
-
-    beside = folder.parent / f".{secrets.token_hex(4)}"
-    try:
-        beside.mkdir()
-        episodes = [one for _, one in found]
-        write_dataset(beside, episodes, options.fps, options.task, found[0][0])
-        if folder.is_dir():
-            folder.rmdir()
-        beside.rename(folder)
-    except OSError as error:
-        raise unwritable(folder, error, "folder") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
