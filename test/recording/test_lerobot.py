@@ -341,7 +341,7 @@ def test_cameras_have_names_of_their_own_and_others_a_note(tmp_path):
     assert done.returncode == 0
     text = "'/odd/image_raw' is left out: its encoding is 'rgba8'; allowed are 'rgb8', 'bgr8'"
     assert text in done.stderr
-    for name, k in {"a_b": 1, "a_b_2": 9, "camera": 20}.items():
+    for name, k in {"a_b": 1, "a_b_": 9, "camera": 20}.items():
         path = tmp_path / f"set/videos/observation.images.{name}/chunk-000/file-000.mp4"
         with av.open(str(path)) as file:
             shown = [x.to_ndarray(format="rgb24").mean() for x in file.decode(video=0)]

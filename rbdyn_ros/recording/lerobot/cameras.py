@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.errors import RbdynError, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.recording import topics
@@ -74,7 +74,7 @@ class Cameras:
         self.found = {name: cameras[name] for name in sorted(cameras)}
         names: set[str] = set()
         for camera in self.found.values():
-            camera.name = _name(camera.topic, names)
+            camera.name = free_name(_name(camera.topic), names)
             names.add(camera.name)
         self._count_before()
 
@@ -150,11 +150,9 @@ def _clock(message: Message) -> tuple[int, int]:
     return struct.unpack_from(f"{order}I", message.raw, 28)[0], stamp
 
 
-def _name(topic: str, taken: Container[str]) -> str:
-    """Return a free name for a camera; one at the root is `camera`."""
-    name = topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
-    names = (f"{name}_{k}" if k > 1 else name for k in count(1))
-    return next(name for name in names if name not in taken)
+def _name(topic: str) -> str:
+    """Return the name of a camera; one at the root is `camera`."""
+    return topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
 
 
 def _pixels(image: Any) -> Picture:

@@ -119,9 +119,8 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
     rows = series.position[:, [series.names.index(name) for name in joints]]
     # each message may have some of the joints: the others keep their last positions
     finite = np.isfinite(rows)
-    if unknown := [
-        name for name, some in zip(joints, finite.any(axis=0), strict=True) if not some
-    ]:
+    unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
+    if unknown:
         text = f"{quote(series.topic)} has no position of {listing(unknown)}"
         raise _error(run, "no-position", text)
     last = np.maximum.accumulate(np.where(finite, np.arange(len(rows))[:, None], -1), axis=0)

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -179,8 +178,9 @@ def _names(urdf: str) -> list[str]:
 def _place(path: Path, taken: Container[str]) -> str:
     """Return a free place for a mesh, in letters that every address may have."""
     folder, name = (re.sub(r"[^A-Za-z0-9._-]", "_", x) for x in (path.parent.name, path.name))
-    places = (f"{MESHES}/{folder}{f'_{k}' if k else ''}/{name}" for k in count())
-    return next(place for place in places if place not in taken)
+    while f"{MESHES}/{folder}/{name}" in taken:
+        folder += "_"
+    return f"{MESHES}/{folder}/{name}"
 
 
 def _is_in_package(name: str) -> bool:
