@@ -76,21 +76,17 @@ def _dataset(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("dataset", error, USAGE)
     try:
-        found = [_episode(path, options) for path in options.recordings]
-        episodes = [one for _, one in found]
+        names, episodes = zip(*(_episode(p, options) for p in options.recordings), strict=True)
         check_episodes(episodes)
     except RbdynError as error:
         return report_error("dataset", error, REFUSED)
-
-    def write(beside: Path) -> None:
-        write_dataset(beside, episodes, options.fps, options.task, found[0][0])
-
+    how = {"fps": options.fps, "task": options.task, "robot": names[0]}
     try:
-        fill_folder(folder, write)
+        fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
     except ParameterError as error:
         return report_error("dataset", error, USAGE)
     frames = sum(one.length for one in episodes)
-    print(f"wrote {folder}: {len(found)} episodes, {frames} frames at {options.fps} Hz")
+    print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
     return DONE
 
 

@@ -159,8 +159,8 @@ def _pairs(found: Iterable[Iterable[str]]) -> tuple[LinkPair, ...]:
 
 
 def _missing_text(meshes: Sequence[str]) -> str:
-    text = f"{len(meshes)} meshes are not copied, and MoveIt may not find them: "
-    return f"{text}{listing(meshes)}; files in .stl, .dae and .obj are"
+    text = f"these meshes are not copied, and MoveIt may not find them: {listing(meshes)}"
+    return f"{text}; copied are files in .stl, .dae and .obj"
 
 
 def _geometries() -> Contact:

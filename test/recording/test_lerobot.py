@@ -349,6 +349,17 @@ def test_cameras_have_names_of_their_own_and_others_a_note(tmp_path):
         np.testing.assert_allclose(shown, level(k), atol=LEVELS)
 
 
+def test_an_encoding_that_changes_is_refused(tmp_path):
+    bag = begun(tmp_path / "mixed.mcap")
+    stated(bag, START, ["a", "b"], [0.0, 0.0])
+    pictured(bag, "/eye/image_raw", START)
+    pictured(bag, "/eye/image_raw", START, 0, "rgba8", 4)
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "mixed.mcap")
+    assert done.returncode == 1
+    assert "the encoding of the pictures of '/eye/image_raw' changes" in done.stderr
+
+
 def test_frames_without_a_new_state_are_noted(tmp_path):
     bag = begun(tmp_path / "gap.mcap")
     for ms in (*range(0, 110, 10), *range(400, 510, 10)):
@@ -365,7 +376,10 @@ def test_goals_on_gripper_commands_are_actions(tmp_path):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
         goal = {"name": ["b"], "position": [0.5], "velocity": [3.0], "effort": [4.0]}
         ns = START + ms * MS
-        bag.put("/gripper_commands", "sensor_msgs/msg/JointState", ns, header=header(ns), **goal)
+        kind = "sensor_msgs/msg/JointState"
+        bag.put("/gripper_commands", kind, ns, header=header(ns), **goal)
+        unnamed = {**goal, "name": []}  # of the only gripper
+        bag.put("/gripper_commands", kind, ns, header=header(ns), **unnamed)
     bag.close()
     assert export(tmp_path / "set", tmp_path / "grip.mcap").returncode == 0
     action = np.array(rows(tmp_path / "set")["action"])

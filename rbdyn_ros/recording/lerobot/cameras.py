@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.errors import RbdynError, quote
+from rbdyn_ros.errors import RbdynError, listing, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import Recording, recording_error
@@ -59,7 +59,8 @@ class Cameras:
         ignored: encodings by topic, of pictures that are not read.
 
     Raises:
-        ParameterError: the recording cannot be read, or the size of pictures changes or is odd.
+        ParameterError: the recording cannot be read, or the size of pictures is odd, or it or
+            their encoding changes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,11 +73,15 @@ class Cameras:
             self._check_size(camera, height, width)
             camera.stamps.append(stamp)
         self.found = {name: cameras[name] for name in sorted(cameras)}
+        if mixed := self.found.keys() & self.ignored.keys():
+            text = f"the encoding of the pictures of {listing(sorted(mixed))} changes"
+            raise recording_error("picture-encoding", text, str(path))
         names: set[str] = set()
         for camera in self.found.values():
             camera.name = free_name(_name(camera.topic), names)
             names.add(camera.name)
-        self._count_before()
+        if self.found:
+            self._count_before()
 
     def _count_before(self) -> None:
         """Count the pictures of each camera before the last reset of time, as states tell it."""
