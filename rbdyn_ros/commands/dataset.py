@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
@@ -23,7 +20,7 @@ from rbdyn_ros.commands.common import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.recording.lerobot.episode import Episode
@@ -32,8 +29,8 @@ MOST_FPS = 1000
 RUN_FILE = FileOf((".mcap", ".db3"))
 EPILOG = """\
 Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
-as the action, and the last picture of each colour camera. Of a joint without position commands the
-action is the measured position in the next frame.
+as the action, and the last picture of each colour camera. Before the first command, and of a joint
+without position commands, the action is the measured position in the next frame.
 
 Examples:
   rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick"
@@ -67,8 +64,9 @@ def add_dataset(commands: Commands) -> None:
 
 
 def _dataset(options: argparse.Namespace) -> int:
-    from rbdyn_ros.codegen.ros2_control.folder import check_empty
+    from rbdyn_ros.codegen.ros2_control.folder import check_empty, fill_folder
     from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.recording.lerobot.dataset import check_episodes, write_dataset
 
     run_imports(options.imports)
     folder: Path = options.output
@@ -78,12 +76,17 @@ def _dataset(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("dataset", error, USAGE)
     try:
-        found = [_episode(path, options) for path in options.recordings]
-        _write(folder, found, options)
+        names, episodes = zip(*(_episode(p, options) for p in options.recordings), strict=True)
+        check_episodes(episodes)
     except RbdynError as error:
         return report_error("dataset", error, REFUSED)
-    frames = sum(one.length for _, one in found)
-    print(f"wrote {folder}: {len(found)} episodes, {frames} frames at {options.fps} Hz")
+    how = {"fps": options.fps, "task": options.task, "robot": names[0]}
+    try:
+        fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
+    except ParameterError as error:
+        return report_error("dataset", error, USAGE)
+    frames = sum(one.length for one in episodes)
+    print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
     return DONE
 
 
@@ -109,24 +112,3 @@ def _episode(path: Path, options: argparse.Namespace) -> tuple[str, Episode]:
     for note in (*run.notes, *found.notes):
         print(f"rbdyn dataset: {path}: {note}", file=sys.stderr)
     return run.m.name, found
-
-
-def _write(
-    folder: Path, found: Sequence[tuple[str, Episode]], options: argparse.Namespace
-) -> None:
-    """Write the dataset beside the folder, then rename it, so that an error leaves nothing."""
-    from rbdyn_ros.loading.output import unwritable
-    from rbdyn_ros.recording.lerobot.dataset import write_dataset
-
-    beside = folder.parent / f".{secrets.token_hex(4)}"
-    try:
-        beside.mkdir()
-        episodes = [one for _, one in found]
-        write_dataset(beside, episodes, options.fps, options.task, found[0][0])
-        if folder.is_dir():
-            folder.rmdir()
-        beside.rename(folder)
-    except OSError as error:
-        raise unwritable(folder, error, "folder") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

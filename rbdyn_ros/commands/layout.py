@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
 
 RVIZ, FOXGLOVE = ".rviz", ".json"
+#: A namespace, and a prefix as RViz needs it.
+NAMESPACE = re.compile(r"(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?", re.ASCII)
+PREFIX = re.compile(r"([^/]+/)*")
 EPILOG = """\
 The suffix of OUTPUT chooses the program: .rviz or .json (Foxglove and Lichtblick). The layout has
 the topics of rbdyn sim: the robot, its frames, joints, pushes and sensors.
@@ -53,6 +58,9 @@ def add_layout(commands: Commands) -> None:
     command.add_argument(
         "--namespace", default="", metavar="NAME", help="of the simulator (default: none)"
     )
+    command.add_argument(
+        "--frame-prefix", default="", metavar="NAME/", help="of the simulator (default: none)"
+    )
     command.set_defaults(run=_layout)
 
 
@@ -62,6 +70,7 @@ def _layout(options: argparse.Namespace) -> int:
 
     run_imports(options.imports)
     try:
+        _check_names(options)
         target = output_path(options.output, "a layout", (RVIZ, FOXGLOVE))
     except ParameterError as error:
         return report_error("layout", error, USAGE)
@@ -81,12 +90,24 @@ def _layout(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _check_names(options: argparse.Namespace) -> None:
+    """Raise ParameterError for a namespace or a prefix that no simulator has."""
+    from rbdyn_ros.errors import not_allowed
+
+    if not NAMESPACE.fullmatch(options.namespace):
+        allowed = "letters, digits and '_' in names with '/' between them, such as left"
+        raise not_allowed("--namespace", options.namespace, allowed)
+    if not PREFIX.fullmatch(options.frame_prefix):
+        raise not_allowed("--frame-prefix", options.frame_prefix, "a text that ends with one '/'")
+
+
 def _text(options: argparse.Namespace, suffix: str) -> str:
     """Return the layout.
 
     Raises:
-        RbdynError: the robot or its sensors are refused.
+        RbdynError: the robot or its sensors are refused, or it is a scene of several robots.
     """
+    from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.common.single_joints import SingleJoints
     from rbdyn_ros.ros.layouts.foxglove import foxglove_layout
@@ -95,12 +116,20 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     from rbdyn_ros.sensors.reader import read_sensors, sensors_of
 
     found = opened_robot(options, options.robot)
+    if found.parts is not None and len(found.parts.robots) > 1:
+        text = "a layout shows one robot, and the scene has several; give the file of one"
+        raise ParameterError(Finding("several-robots", text, "error", "robot"))
+    if not found.text:
+        text = "the simulator publishes no robot_description of such a file: no robot is shown"
+        print(f"rbdyn layout: {text}", file=sys.stderr)
     m = complete(found.description, options.floating_base, not options.repair)
     if options.sensors is not None:
         specs = read_sensors(options.sensors, m, found.description)
     else:
         specs, _ = sensors_of(m, found.description)
-    topics = shown_topics(specs, options.namespace, options.floating_base)
+    odom = options.floating_base or bool(found.base)
+    described = bool(found.text)
+    topics = shown_topics(specs, options.namespace, odom=odom, described=described)
     if suffix == RVIZ:
-        return rviz_layout(topics, options.namespace)
-    return foxglove_layout(topics, SingleJoints.all(m).names)
+        return rviz_layout(topics, options.namespace, options.frame_prefix)
+    return foxglove_layout(topics, SingleJoints.all(m).names, options.frame_prefix)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
@@ -15,16 +16,19 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Sequence
 
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.description.parts.geometries import Contact
-    from rbdyn_ros.report.self_collision import CollisionSamples
+    from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
     from rbdyn_ros.ros.moveit.package import MoveItPackage
 
+#: Codes of errors in the groups that the options choose.
+OPTIONS = ("tip", "gripper", "grippers")
 EPILOG = """\
 The package has the groups arm and gripper, pairs of links that need no check, limits, the
 controllers of rbdyn_ros, and a launch file that starts a simulator, arm_controller, move_group and
@@ -84,7 +88,11 @@ def _moveit(options: argparse.Namespace) -> int:
         package = _package(options, name)
         texts = package.files()
     except RbdynError as error:
-        return report_error("moveit", error, REFUSED)
+        given = options.tip or options.gripper
+        chosen = given and error.findings and error.findings[0].code in OPTIONS
+        return report_error("moveit", error, USAGE if chosen else REFUSED)
+    if missing := package.missing():
+        print(f"rbdyn moveit: {_missing_text(missing)}", file=sys.stderr)
     try:
         write_tree(options.output, texts)
     except ParameterError as error:
@@ -95,7 +103,13 @@ def _moveit(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for an option of robots that a package does not use."""
+    """Raise ParameterError for a number out of range, or an option that a package does not use."""
+    from rbdyn_ros.checks.numbers import count
+    from rbdyn_ros.loading.self_collision import MOST_SAMPLES
+
+    if options.samples is not None:
+        count("--samples", options.samples, 1, MOST_SAMPLES)
+    count("--seed", options.seed, 0, 2**63 - 1)
     for name in ("floating_base", "contact"):
         if getattr(options, name):
             option = f"--{name.replace('_', '-')}"
@@ -112,8 +126,10 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     Raises:
         RbdynError: the robot is refused, or an option does not fit it.
     """
+    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.control.arm.arm import check_arm
     from rbdyn_ros.description.meshes.files import MeshFiles
+    from rbdyn_ros.description.urdf_files.srdf import SrdfSource
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.moveit.groups import groups_of
     from rbdyn_ros.ros.moveit.package import MoveItPackage
@@ -126,13 +142,25 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     m = complete(found.description)
     check_arm(m)
     groups = groups_of(m, found.description, options.tip, options.gripper)
-    pairs = [(one.first, one.second) for one in found.description.exclusions if one.links]
-    allowed = tuple((min(pair), max(pair)) for pair in pairs)
-    semantics = RobotSemantics(m, groups, _collisions(options), allowed)
     path = found.path
     assert path is not None
+    links = [link.name for link in found.description.links]
+    srdf = SrdfSource(given=True, robot=path).read(found.description.name, links, Audit())
+    allowed = _pairs([(one.first, one.second) for one in srdf.exclusions])
+    enabled, collisions = _pairs(srdf.enabled), _collisions(options)
+    semantics = RobotSemantics(m, groups, collisions, allowed, enabled, srdf.states)
     meshes = MeshFiles(path.parent, options.package_dir)
     return MoveItPackage(name, found.text, meshes, semantics)
+
+
+def _pairs(found: Iterable[Iterable[str]]) -> tuple[LinkPair, ...]:
+    """Return pairs of links, each in the order of the names."""
+    return tuple((first, second) for first, second in map(sorted, found))
+
+
+def _missing_text(meshes: Sequence[str]) -> str:
+    text = f"these meshes are not copied, and MoveIt may not find them: {listing(meshes)}"
+    return f"{text}; copied are files in .stl, .dae and .obj"
 
 
 def _geometries() -> Contact:

@@ -18,7 +18,9 @@ from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
 #: Command topics, by the last part of their name.
-COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands")
+COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands", "gripper_commands")
+#: Its velocities and efforts are limits, not commands.
+GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
 #: A larger step back of time is a reset [ns]; a smaller one is reordering.
 BACK = NANOSECONDS // 2
@@ -173,6 +175,8 @@ class Collected:
         series = robot.commands.setdefault(topic.name, JointTopic(topic.name, self._budget))
         if topic.typename == topics.BY_MODE:
             values = _by_mode(decoded)
+        elif use == GRIPPERS:
+            values = decoded.position, (), ()
         series.add(stamp, message.time_ns, decoded.name, *values)
 
     def _base(self, message: Message) -> tuple[int, np.ndarray[Any, Any]]:

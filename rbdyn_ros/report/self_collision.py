@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,12 +113,17 @@ def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
     return "\n".join([*head, xml_tag("robot", name=robot), *lines, "</robot>", ""])
 
 
-def disabled_pairs(found: CollisionSamples, allowed: Iterable[LinkPair] = ()) -> list[str]:
+def disabled_pairs(
+    found: CollisionSamples,
+    allowed: Iterable[LinkPair] = (),
+    enabled: Collection[LinkPair] = (),
+) -> list[str]:
     """Return the lines of an SRDF about self-collision; see srdf_text.
 
     Args:
         found: pairs of links that were sampled.
         allowed: further pairs that may overlap, each with its names in order.
+        enabled: pairs that are not disabled, whatever the samples say.
     """
     groups: list[tuple[str, Iterable[LinkPair]]] = [
         ("Adjacent", found.adjacent),
@@ -128,7 +133,7 @@ def disabled_pairs(found: CollisionSamples, allowed: Iterable[LinkPair] = ()) ->
     ]
     reasons = dict.fromkeys(allowed, "User")
     reasons |= {pair: reason for reason, pairs in groups for pair in pairs}
-    rows = sorted((*pair, reason) for pair, reason in reasons.items())
+    rows = sorted((*pair, why) for pair, why in reasons.items() if pair not in enabled)
     return [
         f"  <!-- {found.samples} random poses, seed {found.seed} -->",
         *(

@@ -16,6 +16,7 @@ from mcap_ros2.writer import Writer
 from pyarrow import parquet
 
 from rbdyn_ros.recording.lerobot.statistics import PictureStatistics, statistics
+from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import Schemas
 
 BODY = (
@@ -102,6 +103,24 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
             bag.put("/wrist/image_raw", "sensor_msgs/msg/Image", ns + 3 * MS, **image, **stamp)
+
+
+def pictured(bag, topic, ns, k=0, encoding="bgr8", channels=3):
+    size = {"height": HEIGHT, "width": WIDTH, "step": channels * WIDTH, "is_bigendian": 0}
+    data = np.full(HEIGHT * WIDTH * channels, level(k), np.uint8).tobytes()
+    kind = "sensor_msgs/msg/Image"
+    bag.put(topic, kind, ns, header=header(ns), encoding=encoding, data=data, **size)
+
+
+def stated(bag, ns, names, positions, topic="/joint_states"):
+    state = {"name": names, "position": positions, "velocity": [], "effort": []}
+    bag.put(topic, "sensor_msgs/msg/JointState", ns, header=header(ns), **state)
+
+
+def begun(path):
+    bag = Bag(path)
+    bag.put("/robot_description", "std_msgs/msg/String", START, data=ROBOT)
+    return bag
 
 
 def export(folder, *recordings, fps=FPS, task=TASK):
@@ -263,6 +282,136 @@ def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
     assert rows(tmp_path / "set")["observation.state"] == rows(dataset)["observation.state"][:21]
     levels = [pixels.mean() for _, pixels in decoded(tmp_path / "set", 0)]
     np.testing.assert_allclose(levels, [x.mean() for _, x in decoded(dataset, 0)], atol=LEVELS)
+
+
+def test_pictures_before_a_reset_are_no_part_of_the_episode(tmp_path):
+    """The stamps of the pictures only rise: the states say where time was reset."""
+    bag = begun(tmp_path / "reset.mcap")
+    put_run(bag, 0.7)
+    put_run(bag, 1.0, late=400)
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "reset.mcap")
+    assert "1 episodes, 13 frames" in done.stdout
+    state = np.array(rows(tmp_path / "set")["observation.state"])
+    np.testing.assert_allclose(state, [position(0.4 + k / FPS) for k in range(13)], atol=1e-6)
+    bag = begun(tmp_path / "blind.mcap")
+    put_run(bag, 0.7)
+    put_run(bag, 0.5, late=10_000)
+    bag.close()
+    done = export(tmp_path / "none", tmp_path / "blind.mcap")
+    assert done.returncode == 1
+    assert "'/wrist/image_raw' has no picture after time was reset" in done.stderr
+
+
+def test_joints_of_two_publishers_keep_their_last_positions(tmp_path):
+    bag = begun(tmp_path / "two.mcap")
+    for ms in range(0, 510, 10):
+        name, value = ("a", ms) if ms % 20 else ("b", -ms)
+        stated(bag, START + ms * MS, [name], [float(value)])
+    bag.close()
+    assert export(tmp_path / "set", tmp_path / "two.mcap").returncode == 0
+    state = np.array(rows(tmp_path / "set")["observation.state"])
+    # both are known from 10 ms on; frames are at 10, 60, 110 ... ms
+    times = 10 + 50 * np.arange(len(state))
+    a = times - (times % 20 == 0) * 10
+    b = times - (times % 20 == 10) * 10
+    np.testing.assert_array_equal(state, np.stack([a, -b], axis=1))
+
+
+def test_a_joint_without_positions_is_refused(tmp_path):
+    bag = begun(tmp_path / "nan.mcap")
+    for ms in range(0, 510, 10):
+        stated(bag, START + ms * MS, ["a", "b"], [0.0, float("nan")])
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "nan.mcap")
+    assert done.returncode == 1
+    assert "'/joint_states' has no position of 'b'" in done.stderr
+
+
+def test_cameras_have_names_of_their_own_and_others_a_note(tmp_path):
+    bag = begun(tmp_path / "many.mcap")
+    topics = {"/a/b/image_raw": 1, "/a_b/image_raw": 9, "/image_raw": 20}
+    for ms in range(0, 510, 10):
+        stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
+        for topic, k in topics.items():
+            pictured(bag, topic, START + ms * MS, k)
+        pictured(bag, "/odd/image_raw", START + ms * MS, 0, "rgba8", 4)
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "many.mcap")
+    assert done.returncode == 0
+    text = "'/odd/image_raw' is left out: its encoding is 'rgba8'; allowed are 'rgb8', 'bgr8'"
+    assert text in done.stderr
+    for name, k in {"a_b": 1, "a_b_": 9, "camera": 20}.items():
+        path = tmp_path / f"set/videos/observation.images.{name}/chunk-000/file-000.mp4"
+        with av.open(str(path)) as file:
+            shown = [x.to_ndarray(format="rgb24").mean() for x in file.decode(video=0)]
+        assert len(shown) == 11
+        np.testing.assert_allclose(shown, level(k), atol=LEVELS)
+
+
+def test_an_encoding_that_changes_is_refused(tmp_path):
+    bag = begun(tmp_path / "mixed.mcap")
+    stated(bag, START, ["a", "b"], [0.0, 0.0])
+    pictured(bag, "/eye/image_raw", START)
+    pictured(bag, "/eye/image_raw", START, 0, "rgba8", 4)
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "mixed.mcap")
+    assert done.returncode == 1
+    assert "the encoding of the pictures of '/eye/image_raw' changes" in done.stderr
+
+
+def test_frames_without_a_new_state_are_noted(tmp_path):
+    bag = begun(tmp_path / "gap.mcap")
+    for ms in (*range(0, 110, 10), *range(400, 510, 10)):
+        stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
+    bag.close()
+    done = export(tmp_path / "set", tmp_path / "gap.mcap")
+    # frames at 0, 50 ... 500 ms: those at 150 ... 350 ms repeat the one at 100 ms
+    assert "the robot has no new state in 5 of 11 frames" in done.stderr
+
+
+def test_goals_on_gripper_commands_are_actions(tmp_path):
+    bag = begun(tmp_path / "grip.mcap")
+    for ms in range(0, 210, 10):
+        stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
+        goal = {"name": ["b"], "position": [0.5], "velocity": [3.0], "effort": [4.0]}
+        ns = START + ms * MS
+        kind = "sensor_msgs/msg/JointState"
+        bag.put("/gripper_commands", kind, ns, header=header(ns), **goal)
+        unnamed = {**goal, "name": []}  # of the only gripper
+        bag.put("/gripper_commands", kind, ns, header=header(ns), **unnamed)
+    bag.close()
+    assert export(tmp_path / "set", tmp_path / "grip.mcap").returncode == 0
+    action = np.array(rows(tmp_path / "set")["action"])
+    np.testing.assert_array_equal(action, [[0.0, 0.5]] * len(action))
+    series = read_run(tmp_path / "grip.mcap").commanded["/gripper_commands"]
+    assert np.isnan(series.velocity).all()
+    assert np.isnan(series.effort).all()
+
+
+def test_the_folder_may_be_the_current_one_or_a_link(tmp_path, monkeypatch):
+    path = record(tmp_path / "good.mcap", 0.2)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    monkeypatch.chdir(tmp_path / "here")
+    for folder, place in ((".", "here"), (tmp_path / "link", "empty")):
+        done = export(folder, path)
+        assert (done.returncode, done.stdout[:5]) == (0, "wrote")
+        assert {x.name for x in (tmp_path / place).iterdir()} == {"data", "meta", "videos"}
+
+
+def test_an_error_of_the_folder_has_status_2(tmp_path, monkeypatch):
+    path = record(tmp_path / "good.mcap", 0.2)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rbdyn_ros.recording.lerobot.dataset._write_json", full)
+    done = export(tmp_path / "set", path)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert [x.name for x in tmp_path.iterdir()] == ["good.mcap"]
 
 
 def test_a_recording_without_a_camera_has_no_video(tmp_path):

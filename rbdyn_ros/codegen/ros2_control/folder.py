@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError, quote
@@ -36,7 +36,22 @@ def check_empty(folder: Path) -> None:
 def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write files to a folder, by their paths in it; return their paths.
 
-    They are written beside it first, so an error leaves nothing behind.
+    Raises:
+        ParameterError: see fill_folder.
+    """
+
+    def write(beside: Path) -> None:
+        for name, text in texts.items():
+            path = beside / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    fill_folder(folder, write)
+    return [folder / name for name in texts]
+
+
+def fill_folder(folder: Path, write: Callable[[Path], None]) -> None:
+    """Fill a folder with what `write` writes to a folder beside it, so an error leaves nothing.
 
     Raises:
         ParameterError: see check_empty, or a file cannot be written.
@@ -45,10 +60,8 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     beside = folder.parent / f".{secrets.token_hex(4)}"
     moved: list[Path] = []
     try:
-        for name, text in texts.items():
-            path = beside / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode() if isinstance(text, str) else text)
+        beside.mkdir()
+        write(beside)
         if folder.is_dir():
             moved.extend(entry.rename(folder / entry.name) for entry in sorted(beside.iterdir()))
         else:
@@ -61,4 +74,3 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
         raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return [folder / name for name in texts]

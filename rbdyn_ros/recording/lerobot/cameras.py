@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import RbdynError, quote
-from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.checks.names import free_name
+from rbdyn_ros.errors import RbdynError, listing, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import Recording, recording_error
-from rbdyn_ros.recording.mcap_file import Topic
-from rbdyn_ros.recording.schemas import Schemas
+from rbdyn_ros.recording.collect import BACK, STATES
+from rbdyn_ros.recording.mcap_file import Message, Topic
+from rbdyn_ros.recording.schemas import STATE, Schemas
 
 IMAGE, END = "sensor_msgs/msg/Image", "/image_raw"
 #: Encodings of colour pictures, each with the order of its channels as red, green, blue.
@@ -30,19 +34,18 @@ class Camera:
 
     Attributes:
         topic: with its pictures.
+        name: in the dataset, without slashes.
         height, width: of the pictures [pixel].
         stamps: when they were measured [ns], in the order of the recording.
+        before: number of pictures that were recorded before time was last reset.
     """
 
     topic: str
+    name: str
     height: int
     width: int
     stamps: list[int] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Name in the dataset, which has no slashes."""
-        return self.topic.removesuffix(END).strip("/").replace("/", "_")
+    before: int = 0
 
 
 class Cameras:
@@ -53,20 +56,47 @@ class Cameras:
 
     Attributes:
         found: the cameras by topic, in the order of their names.
+        ignored: encodings by topic, of pictures that are not read.
 
     Raises:
-        ParameterError: the recording cannot be read, or the size of pictures changes or is odd.
+        ParameterError: the recording cannot be read, or the size of pictures is odd, or it or
+            their encoding changes.
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._schemas = path, Schemas()
+        self.ignored: dict[str, str] = {}
         cameras: dict[str, Camera] = {}
         for topic, stamp, picture in self._messages():
             height, width = picture.shape[:2]
-            camera = cameras.setdefault(topic, Camera(topic, height, width))
+            camera = cameras.setdefault(topic, Camera(topic, "", height, width))
             self._check_size(camera, height, width)
             camera.stamps.append(stamp)
         self.found = {name: cameras[name] for name in sorted(cameras)}
+        if mixed := self.found.keys() & self.ignored.keys():
+            text = f"the encoding of the pictures of {listing(sorted(mixed))} changes"
+            raise recording_error("picture-encoding", text, str(path))
+        names: set[str] = set()
+        for camera in self.found.values():
+            camera.name = free_name(_name(camera.topic), names)
+            names.add(camera.name)
+        if self.found:
+            self._count_before()
+
+    def _count_before(self) -> None:
+        """Count the pictures of each camera before the last reset of time, as states tell it."""
+        seen, clocks = dict.fromkeys(self.found, 0), dict[str, tuple[int, int]]()
+        for message in Recording(self._path).messages(lambda x: x.name in seen or _is_state(x)):
+            name = message.topic.name
+            if name in seen:
+                seen[name] += 1
+                continue
+            epoch, stamp = _clock(message)
+            last_epoch, last = clocks.get(name, (epoch, stamp))
+            clocks[name] = epoch, stamp
+            if epoch != last_epoch or stamp < last - BACK:
+                for camera in self.found.values():
+                    camera.before = seen[camera.topic]
 
     def pictures(self) -> Iterator[tuple[str, Picture]]:
         """Yield the topic and the picture (height, width, 3) of every message, red first."""
@@ -79,6 +109,7 @@ class Cameras:
             try:
                 image = self._schemas.deserialize(message.raw, IMAGE)
                 if image.encoding not in ENCODINGS:
+                    self.ignored[name] = str(image.encoding)
                     continue
                 stamp = nanoseconds(image.header.stamp)
                 picture = _pixels(image)
@@ -104,6 +135,29 @@ class Cameras:
 def _is_image(topic: Topic) -> bool:
     named = topic.typename == IMAGE and topic.name.endswith(END)
     return named and topic.encoding in ("cdr", "")
+
+
+def _is_state(topic: Topic) -> bool:
+    named = topic.typename == topics.JOINT_STATE and topic.name.rsplit("/", 1)[-1] == STATES
+    return (named or topic.typename == STATE) and topic.encoding in ("cdr", "")
+
+
+def _clock(message: Message) -> tuple[int, int]:
+    """Return epoch and stamp [ns] of a message with states, which read_run has checked.
+
+    A State begins with its stamp, tick, time and epoch, a JointState with its stamp.
+    """
+    order = "<" if message.raw[1] else ">"
+    second, rest = struct.unpack_from(f"{order}iI", message.raw, 4)
+    stamp = NANOSECONDS * second + rest
+    if message.topic.typename != STATE:
+        return 0, stamp or message.time_ns
+    return struct.unpack_from(f"{order}I", message.raw, 28)[0], stamp
+
+
+def _name(topic: str) -> str:
+    """Return the name of a camera; one at the root is `camera`."""
+    return topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
 
 
 def _pixels(image: Any) -> Picture:

@@ -58,10 +58,9 @@ def write_dataset(
         robot: kind of the robot.
 
     Raises:
-        ParameterError: a package is missing, or the episodes differ.
+        ParameterError: see check_episodes.
     """
-    _check_packages()
-    _check_alike(episodes)
+    check_episodes(episodes)
     seen = [_videos(folder, k, one, fps) for k, one in enumerate(episodes)]
     frames = [_frames(k, one, fps, episodes) for k, one in enumerate(episodes)]
     _write_frames(folder, frames)
@@ -71,6 +70,12 @@ def write_dataset(
     merged = {key: seen[0][key].merge([one[key] for one in seen[1:]]) for key in seen[0]}
     _write_json(folder / "meta" / "stats.json", _statistics(whole, merged))
     _write_json(folder / "meta" / "info.json", _info(episodes, fps, robot))
+
+
+def check_episodes(episodes: Sequence[Episode]) -> None:
+    """Raise ParameterError if the episodes differ, or a package is missing that writes them."""
+    _check_packages()
+    _check_alike(episodes)
 
 
 def _check_packages() -> None:

@@ -15,7 +15,7 @@ from rbdyn_ros.errors import ParameterError, listing, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording.bags import recording_error
 from rbdyn_ros.recording.collect import BACK
-from rbdyn_ros.recording.lerobot.cameras import Camera, Cameras
+from rbdyn_ros.recording.lerobot.cameras import ENCODINGS, Camera, Cameras
 from rbdyn_ros.recording.run import RecordedRun
 
 #: Frames of an episode from which something can be learnt.
@@ -63,7 +63,8 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
         fps: frames per second.
 
     Raises:
-        ParameterError: it is too short for two frames, or has no joint with one coordinate.
+        ParameterError: it is too short for two frames, has no joint with one coordinate or no
+            position of a joint, or a camera has no picture after time was reset.
     """
     joints = tuple(run.m.jnt_names[k] for k in commanded_joints(run.m))
     if not joints:
@@ -71,24 +72,39 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
     seen = {topic: _times(run, camera) for topic, camera in cameras.found.items()}
     measured, positions = _measured(run, joints)
     times = _frame_times(run, [measured, *seen.values()], fps)
-    state = positions[_last(measured, times)]
+    chosen = _last(measured, times)
+    state = positions[chosen]
     action = positions[_last(measured, times + 1.0 / fps)]
     missing = _command(run, joints, times, action)
     notes = [f"the action is the next measured position: {listing(missing)}"] if missing else []
+    notes += _repeated("the robot", "state", chosen)
+    allowed = listing(ENCODINGS)
+    notes += [
+        f"{quote(topic)} is left out: its encoding is {quote(encoding)}; allowed are {allowed}"
+        for topic, encoding in cameras.ignored.items()
+    ]
     shown = {}
     for topic, stamps in seen.items():
         chosen = _last(stamps, times)
         counts = np.bincount(chosen, minlength=len(stamps)).astype(np.int64)
         before = len(cameras.found[topic].stamps) - len(stamps)
         shown[topic] = np.concatenate([np.zeros(before, np.int64), counts])
-        if repeated := int((np.diff(chosen) == 0).sum()):
-            notes.append(f"{quote(topic)} has no new picture in {repeated} of {len(times)} frames")
+        notes += _repeated(quote(topic), "picture", chosen)
     return Episode(joints, state, action, cameras, shown, tuple(notes))
+
+
+def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
+    """Return a note on frames that repeat what an earlier frame has."""
+    count = int((np.diff(chosen) == 0).sum())
+    return [f"{source} has no new {what} in {count} of {len(chosen)} frames"] if count else []
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
     """Return when pictures were measured [s], as in RecordedRun, since time was last reset."""
-    stamps = np.array(camera.stamps, np.int64)
+    stamps = np.array(camera.stamps[camera.before :], np.int64)
+    if not len(stamps):
+        text = f"{quote(camera.topic)} has no picture after time was reset"
+        raise _error(run, "no-picture", text)
     resets = np.flatnonzero(np.diff(stamps) < -BACK)
     stamps = np.maximum.accumulate(stamps[resets[-1] + 1 :] if len(resets) else stamps)
     return np.asarray(run.time[0] + (stamps - run.stamps[0]) / NANOSECONDS, np.float64)
@@ -101,8 +117,15 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    known = np.isfinite(rows).all(axis=1)
-    return series.time[known], rows[known]
+    # each message may have some of the joints: the others keep their last positions
+    finite = np.isfinite(rows)
+    unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
+    if unknown:
+        text = f"{quote(series.topic)} has no position of {listing(unknown)}"
+        raise _error(run, "no-position", text)
+    last = np.maximum.accumulate(np.where(finite, np.arange(len(rows))[:, None], -1), axis=0)
+    known = (last >= 0).all(axis=1)
+    return series.time[known], np.take_along_axis(rows, last, axis=0)[known]
 
 
 def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:

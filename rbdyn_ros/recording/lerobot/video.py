@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,9 @@ class VideoFile:
     """
 
     def __init__(self, path: Path, camera: Camera, fps: int) -> None:
-        import av
-
-        self._av: Any = av
-        self._file: Any = av.open(str(path), "w")
+        # not the import: the type of a stream depends on its codec
+        self._av: Any = importlib.import_module("av")
+        self._file: Any = self._av.open(str(path), "w")
         options = {"g": str(KEY_EVERY), "crf": str(QUALITY), "bf": "0"}
         self._stream: Any = self._file.add_stream(CODEC, rate=fps, options=options)
         self._stream.width, self._stream.height = camera.width, camera.height

@@ -252,7 +252,8 @@ def grippers_of(m: Model, values: SimpleNamespace) -> tuple[Gripper, ...]:
     Raises:
         ParameterError: one of them cannot be moved.
     """
-    found = tuple(_gripper(m, name, values) for name in values.grippers)
+    limits = getattr(values, "gripper.max_velocity"), getattr(values, "gripper.max_effort")
+    found = tuple(gripper_of(m, name, *limits) for name in values.grippers)
     joints = [gripper.joint for gripper in found]
     for joint in joints:
         if joints.count(joint) > 1:
@@ -260,7 +261,18 @@ def grippers_of(m: Model, values: SimpleNamespace) -> tuple[Gripper, ...]:
     return found
 
 
-def _gripper(m: Model, name: str, values: SimpleNamespace) -> Gripper:
+def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float = 0.0) -> Gripper:
+    """Return a gripper by the name of its joint or preset.
+
+    Args:
+        m: the Model.
+        name: of the joint, or of the preset.
+        max_velocity: for a goal that has none [rad/s or m/s]; 0: that of the joint.
+        max_effort: for a goal that has none [N or N m]; 0: that of the joint or the preset.
+
+    Raises:
+        ParameterError: there is none, or it cannot be moved.
+    """
     preset = None if name in m.jnt_names else gripper_presets().get(name)
     joint = name if preset is None else _joint_of(m, name, preset)
     if joint not in m.jnt_names:
@@ -282,8 +294,8 @@ def _gripper(m: Model, name: str, values: SimpleNamespace) -> Gripper:
         upper,
         velocity,
         effort,
-        min(velocity, getattr(values, "gripper.max_velocity") or math.inf),
-        min(strongest, getattr(values, "gripper.max_effort") or math.inf),
+        min(velocity, max_velocity or math.inf),
+        min(strongest, max_effort or math.inf),
         preset,
     )
 

@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from rbdyn_ros.checks.names import free_name
+from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.ros.layouts.topics import (
     CAMERA_INFO,
     CLOUD,
@@ -41,17 +43,20 @@ WIDTH = 60
 
 
 def foxglove_layout(
-    topics: Sequence[ShownTopic], joints: Sequence[str], world: str = "world"
+    topics: Sequence[ShownTopic], joints: Sequence[str], frame_prefix: str = ""
 ) -> str:
     """Return a layout of Foxglove.
 
     Args:
         topics: of the robot.
         joints: names in the order of joint_states.
-        world: frame in which everything is drawn.
+        frame_prefix: of the simulator.
     """
-    beside = [panel for topic in topics for panel in _panels(topic, topics, joints)]
-    panels = {"3D!robot": _three_d(topics, world), **dict(beside)}
+    beside: dict[str, dict[str, Any]] = {}
+    for topic in topics:
+        for name, panel in _panels(topic, topics, joints):
+            beside[free_name(name, beside)] = panel
+    panels = {"3D!robot": _three_d(topics, frame_prefix), **beside}
     layout = {
         "configById": panels,
         "globalVariables": {},
@@ -60,29 +65,29 @@ def foxglove_layout(
         "layout": {
             "direction": "row",
             "first": "3D!robot",
-            "second": _column([name for name, _ in beside]),
+            "second": _column(list(beside)),
             "splitPercentage": WIDTH,
         },
     }
     return json.dumps(layout, indent=1) + "\n"
 
 
-def _three_d(topics: Sequence[ShownTopic], world: str) -> dict[str, Any]:
-    robot = next(topic.name for topic in topics if topic.type == STRING)
-    layers = {
-        "grid": {"layerId": "foxglove.Grid", "instanceId": "grid", "label": "Grid"},
-        "robot": {
+def _three_d(topics: Sequence[ShownTopic], frame_prefix: str) -> dict[str, Any]:
+    layers: dict[str, dict[str, Any]] = {
+        "grid": {"layerId": "foxglove.Grid", "instanceId": "grid", "label": "Grid"}
+    }
+    for robot in (topic.name for topic in topics if topic.type == STRING):
+        layers["robot"] = {
             "layerId": "foxglove.Urdf",
             "instanceId": "robot",
             "label": "Robot",
             "sourceType": "topic",
             "topic": robot,
             "displayMode": "auto",
-            "framePrefix": "",
-        },
-    }
+            "framePrefix": frame_prefix,
+        }
     return {
-        "followTf": world,
+        "followTf": WORLD,
         "followMode": "follow-none",
         "layers": {name: {"visible": True, **layer} for name, layer in layers.items()},
         "topics": {topic.name: {"visible": True} for topic in topics if topic.type in DRAWN},

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.ros.layouts.topics import CLOUD, IMAGE, ODOMETRY, RANGE, SCAN, WRENCH, ShownTopic
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
@@ -35,17 +36,17 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", world: str = "world") -> str:
+def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", frame_prefix: str = "") -> str:
     """Return a configuration of RViz.
 
     Args:
         topics: of the robot.
         namespace: of the simulator.
-        world: frame in which everything is drawn.
+        frame_prefix: of the simulator; it is empty or ends with a slash.
     """
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
     displays = [_display(topic) for topic in topics if topic.type in DISPLAYS]
-    return rviz_config(template, [(namespace, "")], world, displays)
+    return rviz_config(template, [(namespace, frame_prefix)], WORLD, displays)
 
 
 def _display(topic: ShownTopic) -> dict[str, Any]:

@@ -35,20 +35,21 @@ class ShownTopic:
 
 
 def shown_topics(
-    specs: Sequence[Spec], namespace: str = "", floating_base: bool = False
+    specs: Sequence[Spec], namespace: str = "", *, odom: bool = False, described: bool = True
 ) -> tuple[ShownTopic, ...]:
     """Return the topics of a simulator that layouts show, in the order of the panels.
 
     Args:
         specs: sensors of the robot.
         namespace: of the node, as /left; empty: none.
-        floating_base: whether the base moves freely.
+        odom: whether the pose of a moving base is published.
+        described: whether the URDF of the robot is published.
     """
     rows = [
-        ("robot_description", STRING, "robot"),
+        *([("robot_description", STRING, "robot")] if described else []),
         ("joint_states", JOINTS, "joints"),
         ("simulator/wrench_markers", MARKERS, "wrenches"),
-        *([("odom", ODOMETRY, "odom")] if floating_base else []),
+        *([("odom", ODOMETRY, "odom")] if odom else []),
         *(row for spec in specs for row in _rows(spec)),
     ]
     root = f"/{namespace.strip('/')}" if namespace.strip("/") else ""

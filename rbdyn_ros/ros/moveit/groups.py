@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.description.parts.spanning import span
@@ -13,7 +12,7 @@ from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.grippers import Gripper, grippers_of, presets_of
+from rbdyn_ros.ros.common.grippers import Gripper, gripper_of, presets_of
 
 #: The frame for a tool of ROS-Industrial, and its name at the end of a link's.
 TOOL = "tool0"
@@ -60,10 +59,11 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
     Raises:
         ParameterError: there is no such link or gripper, no joint or more than one chain is left
-            for the arm, a joint cannot be controlled, or the gripper is not at the tip.
+            for the arm, a joint cannot be controlled, the gripper is not at the tip, or it has
+            several joints that can be commanded.
     """
     name = gripper or _only(presets_of(m))
-    hand = _gripper(m, name) if name else None
+    hand = gripper_of(m, name) if name else None
     tree = span(description)
     root, rises = tree.base, tree.rises()
     moving = {m.jnt_names[j] for j in commanded_joints(m)} - {hand.joint if hand else ""}
@@ -72,6 +72,11 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
         raise _error("tip", text)
     last = _last(tip, rises, moving) if tip else _end_of_chain(m, rises, moving)
     links, mount = _hand(hand, rises) if hand else ((), "")
+    own = [rises[link][0].name for link in links if rises[link][0].name in moving]
+    if own:
+        text = f"the gripper {quote(name)} carries further joints that can be commanded, "
+        text += f"{listing(own)}; MoveIt moves one joint of a gripper, which others <mimic>"
+        raise _error("gripper", text)
     if tip in links:
         text = f"the tip {quote(tip)} is a link of the gripper {quote(name)}, which link "
         raise _error("tip", f"{text}{quote(mount)} carries")
@@ -89,11 +94,6 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
 def _only(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else ""
-
-
-def _gripper(m: Model, name: str) -> Gripper:
-    values = {"grippers": (name,), "gripper.max_velocity": 0.0, "gripper.max_effort": 0.0}
-    return grippers_of(m, SimpleNamespace(**values))[0]
 
 
 def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:

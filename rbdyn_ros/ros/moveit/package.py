@@ -8,10 +8,11 @@ files: their keys differ between the distributions of ROS 2.
 
 from __future__ import annotations
 
+import html
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,10 @@ CARTESIAN = {
     "max_trans_dec": -5.0,
     "max_rot_vel": 1.57,
 }
-#: A mesh of a URDF: the text up to its name, the quotation mark, and the name.
-MESH = re.compile(r'(<mesh\b[^>]*?\bfilename\s*=\s*(["\']))(.*?)\2', re.DOTALL)
+#: A comment, or a mesh of a URDF: the text up to its name, the quotation mark, and the name.
+MESH = re.compile(r'<!--.*?-->|(<mesh\b[^>]*?\bfilename\s*=\s*(["\']))(.*?)\2', re.DOTALL)
+#: Acceleration with which MoveIt plans for a joint without a limit [rad/s^2 or m/s^2].
+ACCELERATION = 1.0
 ADDRESS, MESHES = "package://", "meshes"
 
 
@@ -76,6 +79,7 @@ class MoveItPackage:
         groups = self.semantics.groups
         config = {
             "joint_limits": joint_limits(self.semantics),
+            "moveit_joint_limits": joint_limits(self.semantics, ACCELERATION),
             "kinematics": kinematics(groups),
             "moveit_controllers": controllers(groups),
             "pilz_cartesian_limits": {"cartesian_limits": CARTESIAN},
@@ -106,16 +110,19 @@ class MoveItPackage:
 
         Meshes of a package that ROS finds stay there.
         """
-        names = dict.fromkeys(found[3] for found in MESH.finditer(self.urdf))
         copies: dict[str, Path] = {}
-        for path in dict.fromkeys(filter(None, map(self._file, names))):
-            place = f"{MESHES}/{path.parent.name}/{path.name}"
-            copies[place if place not in copies else f"{MESHES}/{len(copies)}/{path.name}"] = path
+        for path in dict.fromkeys(filter(None, map(self._file, _names(self.urdf)))):
+            copies[_place(path, copies)] = path
         return copies
+
+    def missing(self) -> list[str]:
+        """Return the meshes that are neither copied nor in a package that ROS finds."""
+        names = _names(self.urdf)
+        return [name for name in names if not (_is_in_package(name) or self._file(name))]
 
     def _file(self, name: str) -> Path | None:
         """Return the file of a mesh to copy, or None."""
-        if name.startswith(ADDRESS) and _is_installed(name.split("/")[2]):
+        if _is_in_package(name):
             return None
         try:
             return self.meshes.find(name)
@@ -126,15 +133,15 @@ class MoveItPackage:
         """Return the URDF with the addresses of copied meshes."""
 
         def addressed(found: re.Match[str]) -> str:
-            path = self._file(found[3])
-            name = found[3] if path is None else f"{ADDRESS}{self.name}/{places[path]}"
-            return f"{found[1]}{name}{found[2]}"
+            path = self._file(html.unescape(found[3])) if found[3] else None
+            if path is None:
+                return found[0]
+            return f"{found[1]}{ADDRESS}{self.name}/{places[path]}{found[2]}"
 
         return MESH.sub(addressed, self.urdf)
 
     def _templates(self, urdf: str) -> dict[str, str]:
-        names = [match[3] for match in MESH.finditer(urdf)]
-        packages = {name.split("/")[2] for name in names if name.startswith(ADDRESS)}
+        packages = {name.split("/")[2] for name in _names(urdf) if name.startswith(ADDRESS)}
         packages.discard(self.name)
         robot = self.semantics.m.name
         values = {
@@ -163,17 +170,38 @@ def _bytes(path: Path) -> bytes:
         raise ParameterError(Finding("bad-mesh", text, "error", "mesh")) from error
 
 
-def _is_installed(package: str) -> bool:
-    """Return whether a package is in a workspace that is sourced."""
+def _names(urdf: str) -> list[str]:
+    """Return the names of the meshes of a URDF."""
+    return list(dict.fromkeys(html.unescape(m[3]) for m in MESH.finditer(urdf) if m[3]))
+
+
+def _place(path: Path, taken: Container[str]) -> str:
+    """Return a free place for a mesh, in letters that every address may have."""
+    folder, name = (re.sub(r"[^A-Za-z0-9._-]", "_", x) for x in (path.parent.name, path.name))
+    while f"{MESHES}/{folder}/{name}" in taken:
+        folder += "_"
+    return f"{MESHES}/{folder}/{name}"
+
+
+def _is_in_package(name: str) -> bool:
+    """Return whether a mesh is in a package of a workspace that is sourced."""
+    if not name.startswith(ADDRESS):
+        return False
+    package = name.split("/")[2]
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     return any(prefix and Path(prefix, "share", package).is_dir() for prefix in prefixes)
 
 
-def joint_limits(semantics: RobotSemantics) -> dict[str, Any]:
+def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> dict[str, Any]:
     """Return joint_limits.yaml: the limits of the robot.
 
-    MoveIt assumes 1 rad/s^2 for a joint without a limit of acceleration. That is not written here:
-    the simulator and arm_controller read this file too, and would refuse faster motions.
+    The simulator and arm_controller read the file beside the robot, too, and refuse faster
+    motions. MoveIt's own file therefore has another name: Pilz plans no motion without a limit of
+    acceleration.
+
+    Args:
+        semantics: of the robot.
+        acceleration: limit of a joint that has none [rad/s^2 or m/s^2].
     """
     m, groups = semantics.m, semantics.groups
     names = [*groups.joints, *([groups.gripper.joint] if groups.gripper else [])]
@@ -181,13 +209,17 @@ def joint_limits(semantics: RobotSemantics) -> dict[str, Any]:
     limits = {
         name: {
             **_limit("velocity", float(m.jnt_velocity[j])),
-            **_limit("acceleration", float(m.jnt_acceleration[j])),
+            **_limit("acceleration", _or(float(m.jnt_acceleration[j]), acceleration)),
             **_limit("jerk", float(m.jnt_jerk[j])),
         }
         for name, j in rows.items()
     }
     scaling = {f"default_{kind}_scaling_factor": 0.1 for kind in ("velocity", "acceleration")}
     return {**scaling, "joint_limits": limits}
+
+
+def _or(most: float, other: float) -> float:
+    return most if math.isfinite(most) else other
 
 
 def _limit(kind: str, most: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.model.joints import JointClass
@@ -35,28 +35,43 @@ class RobotSemantics:
         m: the Model.
         groups: its groups.
         collisions: how often its links overlap; None: it has no collision geometries.
-        allowed: further pairs of links that may overlap, by an SRDF of the robot.
+        allowed, enabled: further pairs of links that may overlap, and pairs that may not, by an
+            SRDF of the robot.
+        given: states of the robot's SRDF.
     """
 
     m: Model
     groups: Groups
     collisions: CollisionSamples | None
     allowed: tuple[LinkPair, ...] = ()
+    enabled: tuple[LinkPair, ...] = ()
+    given: tuple[GroupState, ...] = ()
 
     def states(self) -> dict[str, dict[str, float]]:
-        """Return positions of the arm [rad or m] by state and joint: the keyframes, or HOME."""
-        m, names = self.m, self.groups.joints
-        rows = dict(zip(m.key_names, m.key_qpos, strict=True)) or {HOME: m.qpos0}
-        return {state: self._positions(qpos, names) for state, qpos in rows.items()}
+        """Return positions of the arm [rad or m] by state and joint.
+
+        They are the given states with a joint of the arm, or else HOME.
+        """
+        names = self.groups.joints
+        found = {one.name: one for one in self.given if not one.positions.keys().isdisjoint(names)}
+        rows = found or {HOME: GroupState(HOME, {})}
+        return {name: self._positions(one) for name, one in rows.items()}
 
     def gripper_states(self) -> dict[str, dict[str, float]]:
-        """Return positions of the gripper by state: open and closed, or the ends of the stroke."""
+        """Return positions of the gripper by state.
+
+        They are open and closed, or the ends of the stroke, and given states of the gripper alone.
+        """
         hand = self.groups.gripper
         if hand is None:
             return {}
         ends = {"lower": hand.lower, "upper": hand.upper}
         if hand.preset is not None:
             ends = {"open": hand.preset.open, "closed": hand.preset.closed}
+        arm = self.groups.joints
+        for one in self.given:
+            if hand.joint in one.positions and one.positions.keys().isdisjoint(arm):
+                ends[one.name] = _number(one, hand.joint)
         return {
             name: {hand.joint: float(np.clip(position, hand.lower, hand.upper))}
             for name, position in ends.items()
@@ -65,8 +80,10 @@ class RobotSemantics:
     def checked(self) -> list[LinkPair]:
         """Return the pairs of links that MoveIt checks for collision."""
         found = self.collisions
-        every = () if found is None else (*found.sometimes, *found.unlimited)
-        return sorted(set(every) - set(self.allowed))
+        if found is None:
+            return []
+        every = {*found.sometimes, *found.unlimited} - set(self.allowed)
+        return sorted(every | set(self.enabled))
 
     def text(self) -> str:
         """Return the SRDF."""
@@ -80,14 +97,17 @@ class RobotSemantics:
             *(f"  {xml_tag('passive_joint', '/', name=name)}" for name in self._passive()),
         ]
         if self.collisions is not None:
-            lines += disabled_pairs(self.collisions, self.allowed)
+            lines += disabled_pairs(self.collisions, self.allowed, self.enabled)
         return srdf_document(self.m.name, lines, "rbdyn moveit")
 
-    def _positions(self, qpos: Array, names: tuple[str, ...]) -> dict[str, float]:
+    def _positions(self, state: GroupState) -> dict[str, float]:
         """Return positions within the limits: MoveIt plans from no other."""
-        m, limits = self.m, self.groups.limits
-        where = m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]
-        inside = np.clip(qpos[where], limits.lower, limits.upper)
+        m, limits, names = self.m, self.groups.limits, self.groups.joints
+        qpos = m.qpos0[m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]]
+        for k, name in enumerate(names):
+            if name in state.positions:
+                qpos[k] = _number(state, name)
+        inside = np.clip(qpos, limits.lower, limits.upper)
         return dict(zip(names, map(float, inside), strict=True))
 
     def _gripper(self) -> list[str]:
@@ -129,3 +149,8 @@ class RobotSemantics:
             for j, name in enumerate(m.jnt_names)
             if m.jnt_class[j] == JointClass.FREE and m.jnt_dofnum[j] and reason_passive(m, j)
         ]
+
+
+def _number(state: GroupState, joint: str) -> float:
+    """Return the position of a joint with one coordinate."""
+    return float(np.ravel(state.positions[joint])[0])

@@ -103,7 +103,7 @@ def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
     rviz, foxglove, namespace = written
     robot, sensors = mast
     specs = read_sensors(sensors, rb.load_urdf(robot), robot_files.read(robot))
-    expected = {x.name: x.type for x in shown_topics(specs, namespace, floating_base=True)}
+    expected = {x.name: x.type for x in shown_topics(specs, namespace, odom=True)}
     given = ["-p", f"sensors:={sensors}", "-p", "contact:=true", "-p", "floating_base:=true"]
     moved = ["-r", f"__ns:=/{namespace}"] if namespace else []
     simulate(robot, "--ros-args", *given, *moved)
@@ -182,3 +182,76 @@ def test_refusals_write_nothing(tmp_path, output, sensors, status, text):
     assert done.returncode == status
     assert text in done.stderr
     assert not (tmp_path / output).exists()
+
+
+def layout(folder, robot, *words, name="p.json"):
+    done = run("layout", robot, folder / name, *words)
+    assert done.returncode == 0, done.stderr
+    text = (folder / name).read_text()
+    return (json.loads if name.endswith("json") else yaml.safe_load)(text), done.stderr
+
+
+def test_frames_of_one_of_several_simulators_have_a_prefix(tmp_path):
+    words = bundled_robot("pendulum"), "--namespace", "left", "--frame-prefix", "left/"
+    foxglove, _ = layout(tmp_path, *words)
+    robot = foxglove["configById"]["3D!robot"]["layers"]["robot"]
+    assert (robot["topic"], robot["framePrefix"]) == ("/left/robot_description", "left/")
+    rviz, _ = layout(tmp_path, *words, name="p.rviz")
+    displays = rviz["Visualization Manager"]["Displays"]
+    (model,) = [x for x in displays if x["Class"].endswith("/RobotModel")]
+    assert model["TF Prefix"] == "left"  # RViz adds the slash
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--namespace", x) for x in ("le ft", "1a", "a//b", "a-b")]
+    + [("--frame-prefix", x) for x in ("left", "/", "left//")],
+)
+def test_names_that_no_simulator_has_are_refused(tmp_path, option, value):
+    done = run("layout", bundled_robot("pendulum"), tmp_path / "p.json", option, value)
+    assert done.returncode == 2
+    assert f"{option} is {value!r}" in done.stderr
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_sensors_may_have_the_names_of_plots(mast, tmp_path):
+    (tmp_path / "s.yaml").write_text(
+        "rbdyn_sensors: 1\nsensors: {joint_position: {type: imu, link: laser}}"
+    )
+    found, _ = layout(tmp_path, mast[0], "--sensors", tmp_path / "s.yaml")
+    panels = found["configById"]
+    assert "/joint_states" in panels["Plot!joint_position"]["paths"][0]["value"]
+    assert "/joint_position/data" in panels["Plot!joint_position_"]["paths"][0]["value"]
+
+
+def scene(folder, robots):
+    path = folder / "scene.yaml"
+    path.write_text(f"rbdyn_scene: 1\n{robots}")
+    return path
+
+
+def test_a_scene_of_several_robots_is_refused(mast, tmp_path):
+    rows = "".join(f"  {x}: {{file: {mast[0]}, xyz: [{k}, 0, 0]}}\n" for k, x in enumerate("lr"))
+    done = run("layout", scene(tmp_path, f"robots:\n{rows}"), tmp_path / "p.json")
+    assert done.returncode == 1
+    assert "a layout shows one robot, and the scene has several" in done.stderr
+
+
+def test_a_robot_without_urdf_is_not_shown(tmp_path):
+    path = tmp_path / "robot.xml"
+    path.write_text(
+        "<mujoco><worldbody><body><joint name='j' type='hinge'/><geom size='.1'/></body>"
+        "</worldbody></mujoco>"
+    )
+    found, note = layout(tmp_path, path)
+    assert "robot" not in found["configById"]["3D!robot"]["layers"]
+    assert "publishes no robot_description" in note
+
+
+def test_a_mobile_base_of_a_scene_has_odometry(mast, tmp_path):
+    for base, topics in (("", set()), (", base: planar", {"/odom"})):
+        path = scene(tmp_path, f"robot: {{file: {mast[0]}{base}}}\n")
+        found, _ = layout(tmp_path, path, name="p.rviz")
+        displays = found["Visualization Manager"]["Displays"]
+        shown = {x["Topic"]["Value"] for x in displays if x["Class"].endswith("/Odometry")}
+        assert shown == topics

@@ -2,6 +2,7 @@
 """`rbdyn moveit`: a package of MoveIt, read back by Pinocchio, urdf_parser_py and our readers."""
 
 import ast
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -21,6 +22,7 @@ BRICK = (
     '<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+ARM = [("a", "revolute", "base", "one")]
 PANDA_JOINTS = [f"panda_joint{k}" for k in range(1, 8)]
 
 
@@ -280,6 +282,99 @@ def test_a_state_is_within_the_limits(tmp_path):
     assert found.yaml("kinematics")["arm"]["position_only_ik"] is True
 
 
+JAWS = [*ARM, ("jaw", "prismatic", "one", "finger")]
+SRDF = """<robot name="robot">
+<group_state name="shut" group="hand"><joint name="jaw" value="0.5"/></group_state>
+<group_state name="up" group="arm"><joint name="a" value="0.75"/></group_state></robot>"""
+
+
+def test_states_of_the_hand_are_not_states_of_the_arm(tmp_path):
+    path = write(tmp_path, JAWS, ["base", "one", "finger"])
+    beside = path.with_suffix(".srdf")
+    for name, text, states, start in (
+        ("both", SRDF, {"up": "arm"}, 0.75),
+        ("hand", SRDF.replace('"a"', '"other"'), {"home": "arm"}, 0.0),
+    ):
+        beside.write_text(text)
+        found = Package(tmp_path / name, path, "--gripper", "jaw")
+        groups = {row["name"]: row["group"] for row in found.tags("group_state")}
+        ends = dict.fromkeys(("lower", "upper", "shut"), "gripper")
+        assert groups == {**states, **ends}
+        simulated = found.yaml("simulator")["simulator"]["ros__parameters"]
+        assert simulated["initial_positions"] == {"a": start}
+        (shut,) = [x for x in found.semantic.iter("group_state") if x.get("name") == "shut"]
+        assert [dict(x.attrib) for x in shut] == [{"name": "jaw", "value": "0.5"}]
+
+
+def test_a_pair_that_the_srdf_enables_is_checked(tmp_path):
+    """The spheres never meet, so samples alone would disable the pair."""
+    ball = '<collision><geometry><sphere radius="0.01"/></geometry></collision>'
+    path = write(tmp_path, [*ARM, ("b", "revolute", "one", "two")], ["base", "one", "two"])
+    text = path.read_text().replace(BRICK, BRICK + ball)
+    path.write_text(text.replace("<axis", '<origin xyz="0 0 1"/><axis'))
+    pair = frozenset(("base", "two"))
+    assert pair in Package(tmp_path / "before", path).disabled
+    rule = '<robot name="robot"><enable_collisions link1="two" link2="base"/></robot>'
+    path.with_suffix(".srdf").write_text(rule)
+    found = Package(tmp_path / "after", path)
+    assert pair not in found.disabled
+    assert "1 pairs of links may collide" in found.text
+
+
+def meshed(folder, *names):
+    """Return a robot with meshes; the files are tetrahedra of different sizes."""
+    shapes = "".join(
+        f"<visual><geometry><mesh filename='{name}'/></geometry></visual>" for name in names
+    )
+    path = write(folder, ARM, ["base", "one"])
+    path.write_text(path.read_text().replace("</link>", shapes + "</link>", 1))
+    return path
+
+
+def put(folder, *names):
+    for k, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"solid {k}\nendsolid {k}\n")
+
+
+def test_copies_of_meshes_have_plain_names_of_their_own(tmp_path):
+    names = ["w/2/s.stl", "x/m/s.stl", "y/m/s.stl", "z/m_1/s.stl", "p & q/a&b.stl"]
+    put(tmp_path, *names)
+    path = meshed(tmp_path, *(name.replace("&", "&amp;") for name in names))
+    found = Package(tmp_path / "copied", path)
+    addresses = [e.get("filename") for e in ET.parse(found.urdf).getroot().iter("mesh")]
+    assert all(re.fullmatch(r"package://copied/meshes/[\w.-]+/[\w.-]+", x) for x in addresses)
+    places = [found.folder / x.removeprefix("package://copied/") for x in addresses]
+    assert [p.read_bytes() for p in places] == [(tmp_path / n).read_bytes() for n in names]
+
+
+def test_meshes_that_are_not_copied_are_named(tmp_path):
+    put(tmp_path, "a.stl", "b.glb")
+    path = meshed(tmp_path, "a.stl", "b.glb", "none.stl")
+    path.write_text(path.read_text().replace("</robot>", "<!-- <mesh filename='c'/> --></robot>"))
+    done = run("moveit", path, tmp_path / "package", "--samples", 1)
+    assert done.returncode == 0
+    text = "meshes are not copied, and MoveIt may not find them: 'b.glb', 'none.stl'; copied"
+    assert text in done.stderr
+
+
+def test_moveit_plans_with_limits_of_acceleration(package):
+    """Pilz refuses joints without them; the nodes read the other file."""
+    rows = package.yaml("moveit_joint_limits")["joint_limits"]
+    assert rows.keys() == package.yaml("joint_limits")["joint_limits"].keys()
+    for row in rows.values():
+        assert (row["has_acceleration_limits"], row["max_acceleration"]) == (True, 1.0)
+    launch = (package.folder / "launch" / "moveit.launch.py").read_text()
+    assert 'builder.joint_limits(file_path="config/moveit_joint_limits.yaml")' in launch
+
+
+@pytest.mark.parametrize("words", [("--samples", 0), ("--seed", -3), ("--tip", "nolink")])
+def test_arguments_out_of_range_have_status_2(tmp_path, words):
+    done = run("moveit", bundled_robot("seven_dof_arm"), tmp_path / "package", *words)
+    assert done.returncode == 2
+    assert str(words[1]) in done.stderr
+
+
 def test_a_joint_is_a_gripper_and_the_tip_carries_it(tmp_path):
     joints = [
         ("a", "revolute", "base", "one"),
@@ -305,6 +400,7 @@ def test_one_leg_of_four_is_planned_for(tmp_path):
 BRANCHES = [("a", "revolute", "base", "one"), ("b", "revolute", "base", "two")]
 FIXED = [("a", "fixed", "base", "one")]
 AWAY = [*BRANCHES, ("jaw", "prismatic", "two", "finger")]
+ELBOW = [("b", "revolute", "one", "two")]
 REFUSED = {
     "several arms": (BRANCHES, (), "2 chains of joints, which end in the links 'one', 'two'"),
     "no arm": (FIXED, (), "it has no joint that moves"),
@@ -316,6 +412,16 @@ REFUSED = {
         [("a", "revolute", "base", "one"), ("jaw", "prismatic", "one", "finger")],
         ("--tip", "finger", "--gripper", "jaw"),
         "the tip 'finger' is a link of the gripper 'jaw', which link 'one' carries",
+    ),
+    "an elbow as gripper": (
+        [("a", "revolute", "base", "one"), *ELBOW, ("c", "revolute", "two", "three")],
+        ("--gripper", "b"),
+        "the gripper 'b' carries further joints that can be commanded, 'c'",
+    ),
+    "two fingers": (
+        [*ELBOW, ("left", "prismatic", "two", "l"), ("right", "prismatic", "two", "r")],
+        ("--gripper", "left"),
+        "carries further joints that can be commanded, 'right'",
     ),
     "only a gripper": (
         [("jaw", "prismatic", "base", "one")],
@@ -330,7 +436,7 @@ def test_a_robot_without_an_arm_is_refused(tmp_path, joints, words, text):
     links = dict.fromkeys(link for joint in joints for link in joint[2:])
     path = write(tmp_path, joints, links)
     done = run("moveit", path, tmp_path / "package", *words)
-    assert done.returncode == 1
+    assert done.returncode == (2 if words and "has no arm" not in text else 1)
     assert text in done.stderr
     assert not (tmp_path / "package").exists()
 
