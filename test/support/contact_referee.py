@@ -237,13 +237,14 @@ def _surface(m, geom1, geom2, heaviest):
     return k, 2.0 * ratio * np.sqrt(k * mass), STICK * mass / h, min(mus)
 
 
-def check_law(m, start, d):
+def check_law(m, start, d, rarely=None):
     """Check the forces that a step has written; return the largest normal force.
 
     They satisfy Signorini's condition and the cone. Where a contact slips so fast that what it
     remembers no longer counts, friction is opposite to the slip: maximum dissipation. In balls of
     their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7,
-    unless contacts became softer because it took many passes.
+    unless contacts became softer because it took many passes. A list `rarely` takes larger errors,
+    as parts of the largest force, instead of a failure.
     """
     p = problem(m, start, d)
     f = written(p, d)
@@ -257,7 +258,11 @@ def check_law(m, start, d):
     opposite = -(p.mu * f[:, 0])[slips, None] * direction
     assert f[slips, 1:] == pytest.approx(opposite, abs=1e-3 * largest)
     if d.solver_niter <= STUBBORN:
-        assert abs(f - solve(p, p.mu * f[:, 0])).max() < most
+        error = abs(f - solve(p, p.mu * f[:, 0])).max()
+        if rarely is not None and error >= most:
+            rarely.append(error / largest)
+        else:
+            assert error < most
     return largest
 
 
