@@ -197,7 +197,7 @@ def test_blocks_follow_each_other_without_gaps():
     got, stamps = [], []
     for k in range(int(10.0 / PERIOD)):
         collected.add(7 + round(k * PERIOD * 1e9), np.full((3, 2), float(k)))
-        block = collected.take() if k % 50 == 0 else None
+        block = collected.take() if k % 70 == 0 else None
         if block is not None:
             got.append(block[0])
             stamps.append(block[2])

@@ -70,7 +70,7 @@ class _Said:
 
 
 @dataclass(slots=True, eq=False)
-class _Run:
+class _EstimateRun:
     """A run, from `data: true` to `data: false`.
 
     Attributes:
@@ -110,7 +110,7 @@ class ArmEstimate:
         self._dofs = np.array(controller.gate.limits.dofs, np.int64)
         self._friction = declared_friction(values, controller.arm.m)
         self._adds = values.robot_compensates_gravity and not values.effort_includes_gravity
-        self._run: _Run | None = None
+        self._run: _EstimateRun | None = None
         self._time, self._closed = 0, False
         self._lock = threading.Lock()  # of the service and the end, never of the control thread
         self._warm()
@@ -175,9 +175,9 @@ class ArmEstimate:
             before.stop.set()  # its thread may still compute; who begins or closes waits for it
             return before.said.text
 
-    def _begun(self, before: _Run | None) -> _Run:
+    def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
         """Return a run that has begun; its thread waits for the one before."""
-        run = _Run(self._new_blocks())
+        run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last
         run.thread = threading.Thread(target=self._work, args=args, name="rbdyn-load", daemon=True)
@@ -207,7 +207,7 @@ class ArmEstimate:
         still = Samples(names, time, rows, 0.0 * rows, 0.0 * rows + 1.0)
         self._online(self._controller.arm).update(still, m.qpos0)
 
-    def _work(self, run: _Run, before: threading.Thread | None) -> None:
+    def _work(self, run: _EstimateRun, before: threading.Thread | None) -> None:
         """Estimate until the run is stopped; in a thread."""
         if before is not None:
             before.join()
@@ -219,7 +219,7 @@ class ArmEstimate:
             run.stop.set()
             self._log.error(text)
 
-    def _loop(self, run: _Run) -> None:
+    def _loop(self, run: _EstimateRun) -> None:
         arm, blocks = self._controller.arm, run.blocks
         online, lost, missed = self._online(arm), 0, 0
         while not run.stop.wait(POLL):
@@ -240,7 +240,7 @@ class ArmEstimate:
                 self._update(run, online, *block)
 
     def _update(
-        self, run: _Run, online: OnlinePayload, samples: Samples, qpos: Array, stamp: int
+        self, run: _EstimateRun, online: OnlinePayload, samples: Samples, qpos: Array, stamp: int
     ) -> None:
         try:
             self._check(samples)
@@ -262,7 +262,7 @@ class ArmEstimate:
         elif not run.stop.is_set():
             self._publish(found, stamp)
 
-    def _complain(self, run: _Run, text: str) -> None:
+    def _complain(self, run: _EstimateRun, text: str) -> None:
         run.said = replace(run.said, problem=text)
         self._log.warning(text, throttle_duration_sec=10.0)
 

@@ -205,3 +205,8 @@ def test_another_payload_begins_the_estimate_anew(running):
     running.arm.arm = running.arm.arm.with_payload("forearm", 0.5, (0.0, 0.0, 0.0))
     status = running.until(lambda status: not has_one(status))
     assert "begins anew" in status.message
+    running.feed(2.2)  # with the states from before this would be a block
+    time.sleep(0.3)
+    assert not has_one(running.estimate.status())
+    running.feed()
+    running.until(has_one)
