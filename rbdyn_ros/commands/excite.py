@@ -23,6 +23,7 @@ from rbdyn_ros.commands.common import (
     opened_robot,
     report_error,
     run_imports,
+    standing,
 )
 from rbdyn_ros.commands.recorded import add_reading_options, recorded
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Smallest distance of links and obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
+#: Difference of gravity by --mounting and by the scene that is rounding [m/s^2].
+SAME_GRAVITY = 0.01
 
 
 def add_excite(commands: Commands) -> None:
@@ -150,6 +153,9 @@ def _excite(options: argparse.Namespace) -> int:
     if options.sweeps is not None and (options.after, options.scene) != (None, None):
         print("rbdyn excite: sweeps have no --after and no --scene", file=sys.stderr)
         return USAGE
+    if options.scene is not None and options.floating_base:
+        print("rbdyn excite: --scene is for an arm; leave --floating-base out", file=sys.stderr)
+        return USAGE
     try:
         check_writable(options.output, "a motion", (".csv",))
     except ParameterError as error:
@@ -235,10 +241,23 @@ def _in_scene(options: argparse.Namespace) -> Model:
     found = opened_robot(options, options.robot, contact=contact).description
     scene.check_geometries(found)
     scene.check_names(found)
-    if options.mounting is None:
-        options.mounting = list(rpy_from_quat(scene.base.quat))
+    _mount(options, scene.path, list(rpy_from_quat(scene.base.quat)))
     described = scene.around(found, contact)
     return complete(described, options.floating_base, not options.repair)
+
+
+def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
+    """Mount the robot as the scene does; raises ParameterError if --mounting says otherwise."""
+    import numpy as np
+
+    from rbdyn_ros.description.scene_files.arm_scene import refused_scene
+
+    given = None if options.mounting is None else standing(options)
+    options.mounting = placed
+    if given is not None and np.abs(given - standing(options)).max() > SAME_GRAVITY:
+        angles = " ".join(f"{round(angle, 4) + 0.0:g}" for angle in placed)
+        text = f"--mounting differs from the robot's pose in the scene, {angles}; leave it out"
+        raise refused_scene(path, text)
 
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:

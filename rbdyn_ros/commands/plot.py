@@ -19,7 +19,13 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.recorded import add_table_options, is_table, not_there, run_of_table
+from rbdyn_ros.commands.recorded import (
+    add_table_options,
+    check_bag_options,
+    is_table,
+    not_there,
+    run_of_table,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.recording.run import RecordedRun
 
 #: Errors that concern the arguments, not the recording.
-_OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-record-extra")
+_OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-table", "no-record-extra")
 
 EPILOG = """\
 Examples:
@@ -121,6 +127,8 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun | int
     part = {"name": options.name, "start": options.start, "end": options.end}
     table = is_table(options)
     try:
+        if not table:
+            check_bag_options(options)
         run = run_of_table(options) if table else read_run(path, options.robot, **part)
     except RbdynError as error:
         if isinstance(error, ParameterError) and error.code == "no-recording" and not table:

@@ -53,8 +53,16 @@ def recorded(
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
     """Return the positions (nv,) of joints at rest, and checked samples; as for recorded."""
+    from rbdyn_ros.identification.data.motion import check_identifiable
+
+    check_identifiable(m)
+    return _samples(m, options, path)
+
+
+def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
+    """Return as read_samples, of any robot whose joints have one coordinate."""
     from rbdyn_ros.identification.data.columns import read_by_columns
-    from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
+    from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.plausible import (
         at_rest,
         plausible,
@@ -65,7 +73,6 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
     from rbdyn_ros.identification.data.signals import without_repeats
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
-    check_identifiable(m)
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]
@@ -113,8 +120,20 @@ def is_table(options: argparse.Namespace) -> bool:
     from rbdyn_ros.recording.bags import BAG_SUFFIXES
 
     path = options.recording
-    is_csv = path.suffix.lower() == ".csv" and not path.is_dir()
-    return is_csv or (options.columns is not None and path.suffix.lower() not in BAG_SUFFIXES)
+    if path.is_dir() or path.suffix.lower() in BAG_SUFFIXES:
+        return False
+    return path.suffix.lower() == ".csv" or options.columns is not None
+
+
+def check_bag_options(options: argparse.Namespace) -> None:
+    """Raise ParameterError for an option of tables, which a bag would ignore."""
+    from rbdyn_ros.recording.bags import recording_error
+
+    for name in ("columns", "map", "drive_gains"):
+        if getattr(options, name) is not None:
+            flag = "--" + name.replace("_", "-")
+            text = f"{flag} is for tables; this recording is read as a bag: leave {flag} out"
+            raise recording_error("no-table", text, str(options.recording))
 
 
 def run_of_table(options: argparse.Namespace) -> RecordedRun:
@@ -123,6 +142,7 @@ def run_of_table(options: argparse.Namespace) -> RecordedRun:
     Raises:
         RbdynError: the recording or an option is refused, or the robot is missing or refused.
     """
+    from rbdyn_ros.control.arm.arm import check_arm
     from rbdyn_ros.loading.load import load
     from rbdyn_ros.recording.bags import recording_error
 
@@ -134,9 +154,10 @@ def run_of_table(options: argparse.Namespace) -> RecordedRun:
         text = f"cannot read from {start!r} to {end!r} s; allowed is 0 <= from < to"
         raise recording_error("bad-span", text, str(options.recording))
     m = load(options.robot)
+    check_arm(m)
     of_bags = {"topic": "joint_states", "effort_topic": None, "motor_topic": None}
     how = argparse.Namespace(**vars(options) | of_bags | {"joints": None, "current": False})
-    rest, samples = read_samples(m, how, options.recording)
+    rest, samples = _samples(m, how, options.recording)
     return _run_of(m, rest, samples, options)
 
 

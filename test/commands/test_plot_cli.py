@@ -216,6 +216,26 @@ def test_a_table_against_another_robot(tables, tmp_path, capsys):
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()
 
 
+def test_a_table_of_a_robot_with_springs_is_drawn(tables, tmp_path):
+    robot = tmp_path / "robot.xml"
+    robot.write_text(
+        '<mujoco><worldbody><body name="rod"><joint name="swing" axis="0 1 0" stiffness="5"/>'
+        '<geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>'
+    )
+    assert rbdyn("plot", tables[0], "--robot", robot, "-o", tmp_path / "run.svg") == DONE
+
+
+@pytest.mark.parametrize("words", [("--map", "sw:wr"), ("--drive-gains", 2)])
+def test_options_of_tables_are_refused_for_bags(run_file, words, capsys):
+    assert rbdyn("plot", run_file, *words) == USAGE
+    assert f"{words[0]} is for tables" in capsys.readouterr().err
+
+
+def test_a_folder_is_a_bag(run_file, tables, capsys):
+    assert rbdyn("plot", run_file.parent, "--columns", tables[2]) == USAGE
+    assert "--columns is for tables" in capsys.readouterr().err
+
+
 def test_tables_that_cannot_be_replayed_are_refused(tables, tmp_path, capsys):
     named, plain, _ = tables
     robot = tmp_path / "robot.urdf"

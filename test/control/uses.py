@@ -157,8 +157,9 @@ def pull(loop, direction, acceleration):
     """
     push, found = acceleration_by(loop, direction)
     push *= acceleration / np.abs(found).max()
-    held = np.abs(loop.bare.gravity_effort(loop.d.qpos, np.zeros(len(push))))[loop.dofs]
-    room = BORNE * loop.gate.limits.effort - held
+    own = at(loop.plant, loop.d.qpos)
+    held, most = np.abs(rb.gravity_term(loop.plant, own))[loop.dofs], loop.gate.limits.effort
+    room = np.maximum(BORNE * most - held, 0.05 * most)  # one that holds its limit gets little
     loop.push[:] = push / max(1.0, float(np.max(np.abs(push[loop.dofs]) / room)))
 
 

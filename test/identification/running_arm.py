@@ -68,7 +68,7 @@ def states(load, scale, seconds, seed, size=0.4, noise=0.05, friction=True):
     return times[begin:], np.array(rows[begin:])
 
 
-def estimates(times, rows, m, friction, adds=None):
+def estimates(times, rows, m, friction, adds=None, interrupted=False):
     """Return the estimates after each block of states, in the order of time."""
     dofs = np.arange(m.nv)
     blocks = StateBlocks(m.jnt_names, dofs, m.nv)
@@ -78,5 +78,7 @@ def estimates(times, rows, m, friction, adds=None):
         blocks.add(time, state)
         block = blocks.take() if time % 100_000_000 == 0 else None
         if block is not None:
-            found.append(online.update(*block))
+            found.append(online.update(*block[:2]))
+            if interrupted:
+                online.interrupt()
     return found

@@ -535,6 +535,8 @@ def test_scenes_that_excite_cannot_use_are_refused(tmp_path):
         ((bare, "--scene", scene), 1, "no <collision> elements"),
         ((scene, "--scene", scene), 1, "the robot is a scene too"),
         ((arm, "--scene", scene, "--sweeps", 3), 2, "no --scene"),
+        ((arm, "--scene", scene, "--floating-base"), 2, "leave --floating-base out"),
+        ((arm, "--scene", scene, "--mounting", 1, 0, 0), 1, "differs from the robot's pose"),
     ):
         result = run("excite", *words, "-o", path)
         assert result.returncode == status, result.stderr

@@ -2,19 +2,24 @@
 """A payload and a scale of friction, estimated from the states of a simulated arm that runs."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from running_arm import PERIOD, arm, estimates, states
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data import blocks as cut
 from rbdyn_ros.identification.data.blocks import StateBlocks
 from rbdyn_ros.identification.equations.inertia import change_of_frame
+from rbdyn_ros.identification.equations.online import OnlinePayload
 
 INERTIA = 0.01, 0.012, 0.008, 0.001, 0.0, -0.0005
 LOAD = 2.0, (0.02, -0.03, 0.08), INERTIA
 SEEDS = 20
+SPRING = """<mujoco><worldbody><body name="tip"><joint name="a" axis="0 1 0" stiffness="5"/>
+<geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
 
 
 def parameters(load, scale):
@@ -84,13 +89,80 @@ def test_dry_friction_hides_a_load_at_rest():
     assert rubbing.std[0] > 50.0 * free.std[0]
 
 
-def test_rests_do_not_add_up():
-    """A rest of 16 s says as much about the load as a rest of 8 s."""
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_rests_do_not_add_up(interrupted):
+    """A rest of 16 s says as much about the load as a rest of 8 s, also if states are lost."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 18.0, 0, 0.0)
-    found = estimates(*seen, m, friction)
+    found = estimates(*seen, m, friction, interrupted=interrupted)
     assert len(found) == 8
     np.testing.assert_allclose(found[-1].std[:4], found[2].std[:4], rtol=0.05)
+    assert max(found[-1].excess) < 3.0
+
+
+def blocks_of(times, rows, m):
+    """Return the blocks of states."""
+    collected, found = StateBlocks(m.jnt_names, np.arange(m.nv), m.nv), []
+    for time, state in zip(times, rows, strict=True):
+        collected.add(time, state)
+        block = collected.take()
+        found += [] if block is None else [block]
+    return found
+
+
+def online_of(m, friction):
+    return OnlinePayload(m, np.arange(m.nv), m.frame_id(m.frame_names[-1]), friction)
+
+
+def test_efforts_of_zero_are_refused_and_those_of_brakes_do_not_fit():
+    m, friction = arm()
+    times, rows = states(LOAD, 1.0, 3.0, 0, 0.0, noise=0.0)
+    rows[:, 2] = 0.0
+    samples, qpos, _ = blocks_of(times, rows, m)[0]
+    with pytest.raises(rb.ParameterError, match="the drives seem to report none"):
+        online_of(m, friction).update(samples, qpos)
+    noisy = replace(samples, effort=np.random.default_rng(1).normal(size=samples.qpos.shape))
+    assert max(online_of(m, friction).update(noisy, qpos).excess) > 3.0
+
+
+def test_a_refused_block_changes_nothing(monkeypatch):
+    m, friction = arm()
+    blocks = [block[:2] for block in blocks_of(*states(LOAD, 1.5, 6.0, 3), m)]
+    one, other = online_of(m, friction), online_of(m, friction)
+    one.update(*blocks[0])
+    other.update(*blocks[0])
+    spurious = replace(blocks[1][0], effort=blocks[1][0].effort.copy())
+    spurious.effort[500:503, 1] = 5e8
+    with pytest.raises(rb.ParameterError, match=r"times its limit"):
+        one.update(spurious, blocks[1][1])
+    with monkeypatch.context() as broken:
+        broken.setattr(OnlinePayload, "_noise", lambda *_: np.full(m.nv, np.nan))
+        with pytest.raises(rb.ParameterError):
+            one.update(*blocks[1])
+    found, expected = one.update(*blocks[1]), other.update(*blocks[1])
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.covariance, expected.covariance)
+
+
+def test_what_cannot_be_estimated_is_refused_at_once(tmp_path):
+    m, friction = arm()
+    with pytest.raises(rb.ParameterError, match="no joint of the motion carries link"):
+        OnlinePayload(m, np.array([5, 6]), int(np.flatnonzero(m.frame_bodyid == 3)[0]), friction)
+    path = tmp_path / "spring.xml"
+    path.write_text(SPRING)
+    springs = rb.load(path)
+    with pytest.raises(rb.ModelError, match="springs"):
+        OnlinePayload(springs, np.array([0]), springs.frame_id("tip"), Friction.of(1))
+
+
+def test_the_deviation_of_the_centre_has_the_covariance():
+    m, friction = arm()
+    found = estimates(*states(LOAD, 1.5, 4.0, 3), m, friction)[-1]
+    drawn = np.random.default_rng(0).multivariate_normal(
+        found.values[:4], 1e-4 * found.covariance[:4, :4], 20000
+    )
+    spread = 100.0 * (drawn[:, 1:] / drawn[:, :1]).std(axis=0)
+    np.testing.assert_allclose(found.com_std, spread, rtol=0.03)
 
 
 def test_an_arm_that_adds_its_own_gravity():
@@ -122,15 +194,18 @@ def test_efforts_that_come_late():
 
 def test_blocks_follow_each_other_without_gaps():
     collected = StateBlocks(["a"], np.array([1]), 2)
-    got = []
+    got, stamps = [], []
     for k in range(int(10.0 / PERIOD)):
         collected.add(7 + round(k * PERIOD * 1e9), np.full((3, 2), float(k)))
-        block = collected.take() if k % 50 == 0 else None
+        block = collected.take() if k % 70 == 0 else None
         if block is not None:
             got.append(block[0])
+            stamps.append(block[2])
     begins = [one.qpos[0, 0] * PERIOD for one in got]
     np.testing.assert_allclose(np.diff(begins), cut.LENGTH - cut.OVERLAP, atol=1e-9)
     assert all(one.time[-1] == pytest.approx(cut.LENGTH) for one in got)
+    ends = [round(one.qpos[-1, 0] * PERIOD * 1e9) + 7 for one in got]
+    assert stamps == ends
     assert collected.lost == 0
 
 
@@ -143,6 +218,23 @@ def test_states_that_come_too_fast_or_go_back_are_left_out():
     collected.add(0, np.zeros((3, 1)))
     assert collected.take() is None
     assert collected.lost == 2
+
+
+def test_states_that_are_overwritten_while_they_are_copied_are_left_out():
+    collected = StateBlocks(["a"], np.array([0]), 1)
+
+    class Late(np.ndarray):
+        def __getitem__(self, places):
+            collected._states = np.asarray(self)
+            for k in range(cut.ROOM):
+                collected.add((3000 + k) * 1_000_000, np.ones((3, 1)))
+            return np.asarray(self)[places]
+
+    for k in range(3000):
+        collected.add(k * 1_000_000, np.zeros((3, 1)))
+    collected._states = collected._states.view(Late)
+    assert collected.take() is None
+    assert collected.lost == 1
 
 
 def test_a_state_is_stored_without_memory():

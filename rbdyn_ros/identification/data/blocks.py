@@ -17,7 +17,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 CUTOFF = 10.0
 #: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
 LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
-#: Number of states that are kept, and of the newest ones that are not read, as they may change.
+#: Number of states that are kept, and of the oldest ones that are not read: the control thread
+#: soon overwrites them.
 ROOM, GUARD = 16384, 512
 
 
@@ -37,6 +38,9 @@ class StateBlocks:
         self._names, self._dofs = tuple(names), dofs
         self._times: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self._states: Array = np.zeros((ROOM, 3, nv))
+        # the control thread must not be the first to touch this memory
+        self._times.fill(0)
+        self._states.fill(0.0)
         self._written = self._begin = self.lost = 0
 
     def add(self, time: int, state: Array) -> None:
@@ -46,26 +50,33 @@ class StateBlocks:
         self._states[place] = state
         self._written += 1
 
-    def take(self) -> tuple[Samples, Array] | None:
-        """Return the next block and the mean positions (nv,) in it; None: it is not complete."""
+    def take(self) -> tuple[Samples, Array, int] | None:
+        """Return the next block, the mean positions (nv,) in it and the stamp of its last state.
+
+        None: the block is not complete.
+        """
         written, begin = self._written, self._begin
         if written - begin > ROOM - GUARD:
-            self._skip(written)
+            self.skip()
             return None
         places = np.arange(begin, written) % ROOM
         times = self._times[places]
         if (np.diff(times) <= 0).any():
-            self._skip(written)
+            self.skip()
             return None
         since = (times - times[0]) / NANOSECONDS if len(times) else np.zeros(1)
         if since[-1] < LENGTH:
             return None
         end = int(np.searchsorted(since, LENGTH))
         states = self._states[places[: end + 1]]
+        if self._written - begin >= ROOM:  # overwritten while it was copied
+            self.skip()
+            return None
         self._begin = begin + int(np.searchsorted(since, since[end] - OVERLAP))
         qpos, qvel, effort = np.moveaxis(states[:, :, self._dofs], 1, 0)
         samples = Samples(self._names, since[: end + 1], qpos, qvel, effort)
-        return samples, np.asarray(states[:, 0].mean(axis=0))
+        return samples, np.asarray(states[:, 0].mean(axis=0)), int(times[end])
 
-    def _skip(self, written: int) -> None:
-        self._begin, self.lost = written, self.lost + 1
+    def skip(self) -> None:
+        """Leave out all states until now; in the reading thread."""
+        self._begin, self.lost = self._written, self.lost + 1

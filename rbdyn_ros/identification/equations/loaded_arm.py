@@ -138,7 +138,7 @@ class _Both:
     def equations(self) -> Equations:
         """Return the equations of both motions; the payload follows the bodies."""
         m, size = self.first.m, 10 * (self.first.m.nbody - 1)
-        maps = np.zeros((size, 10)), at_link(m, self.frame)
+        maps = np.zeros((size, 10)), at_link(m, self.frame, self.second.dofs)
         parts = [
             equations(m, u, u.effort(), np.concatenate([np.eye(size), more], axis=1))
             for u, more in zip(self.unknowns(), maps, strict=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import minimum_filter1d
@@ -22,8 +23,9 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.data.blocks import CUTOFF
-from rbdyn_ros.identification.data.motion import Motion, kept_samples, of_dofs
+from rbdyn_ros.identification.data.motion import Motion, check_identifiable, kept_samples, of_dofs
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.data.signals import MOST_OF_NYQUIST, regular_period, to_motion
 from rbdyn_ros.identification.equations.inertia import bodies_of
@@ -33,7 +35,7 @@ from rbdyn_ros.identification.equations.reduced import Equations
 from rbdyn_ros.identification.equations.regressor import torque_regressor
 from rbdyn_ros.identification.equations.residuals import friction_effort, memory, validate
 from rbdyn_ros.identification.equations.solve import Prior, solve
-from rbdyn_ros.identification.equations.unknowns import MOVING, NO_EFFORT
+from rbdyn_ros.identification.equations.unknowns import MOVING, NO_EFFORT, largest_efforts
 from rbdyn_ros.model.model import Model
 
 #: Weight of the prior, as in identify_payload.
@@ -50,6 +52,10 @@ SURE = 3.0
 EXACT = 1e-3
 #: Rows from which on the residuals of a joint say its noise; fewer are fitted too well.
 ENOUGH = 100
+#: Efforts above this many times the limit are none: a drive that saturates only comes close.
+SPURIOUS = 2.0
+#: A joint that is this close to its place before an interruption still rests [rad or m].
+SAME = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +69,9 @@ class OnlineEstimate:
         friction_scale: the friction of all joints, relative to the declared one.
         values: (11,) m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin of the link, and the scale.
         covariance: (11, 11) of the values; large where the motion does not determine them.
+        excess: (n,) mean effort of joints at rest that the estimate does not explain, relative to
+            their noise and dry friction; 0 of joints that move. Above SURE, something else than
+            the drives holds the joint, such as a brake.
     """
 
     mass: float
@@ -71,6 +80,7 @@ class OnlineEstimate:
     friction_scale: float
     values: Array
     covariance: Array
+    excess: Array
 
     @property
     def std(self) -> Array:
@@ -79,8 +89,9 @@ class OnlineEstimate:
 
     @property
     def com_std(self) -> Array:
-        """Upper bounds (3,) of the standard deviations of com [m]."""
-        return np.asarray(np.hypot(self.std[1:4], self.com * self.std[0]) / self.mass)
+        """Standard deviations (3,) of com [m]: com = m c / m, linearised."""
+        J = np.column_stack([-self.com, np.eye(3)]) / self.mass
+        return np.asarray(np.sqrt(np.diag(J @ self.covariance[:4, :4] @ J.T)))
 
 
 class OnlinePayload:
@@ -96,14 +107,15 @@ class OnlinePayload:
 
     Raises:
         ModelError: the robot is not an arm, or has springs.
-        ParameterError: no joint carries the link.
+        ParameterError: none of the dofs moves the link.
     """
 
     def __init__(
         self, m: Model, dofs: Ints, link: int, friction: Friction, adds: Model | None = None
     ) -> None:
+        check_identifiable(m)
         self._m, self._dofs, self._friction, self._adds = m, dofs, friction, adds
-        self._turn = at_link(m, link)
+        self._turn = at_link(m, link, dofs)
         self._limits = m.jnt_effort[m.dof_jntid[dofs]]
         self._dry = (friction.coulomb + friction.stribeck)[dofs]
         self._slow = MOVING * friction.smoothing[dofs]
@@ -115,6 +127,7 @@ class OnlinePayload:
         self._rests, self._resting = np.zeros((n, UNKNOWNS + 1)), np.zeros(n, np.int64)
         self._recent: deque[tuple[Array, Bools]] = deque()
         self._largest = np.zeros(n)
+        self._place, self._interrupted = np.zeros(n), False
         self._x = self._prior.start
 
     def update(self, samples: Samples, qpos: Array) -> OnlineEstimate:
@@ -125,11 +138,37 @@ class OnlinePayload:
             qpos: (nv,) positions; those of other joints count.
 
         Raises:
-            ParameterError: the block is too short or has a gap, or its numbers are too large.
+            ParameterError: the block is too short or has a gap, its efforts are all 0 or beyond
+                the limits, or its numbers are too large. Then it does not count.
         """
+        before = self._saved()
+        try:
+            return self._updated(samples, qpos)
+        except BaseException:
+            vars(self).update(before)
+            raise
+
+    def interrupt(self) -> None:
+        """States are missing before the next block: joints that are elsewhere then do not rest."""
+        self._interrupted = True
+
+    def _saved(self) -> dict[str, Any]:
+        """Return the attributes, with copies of what a block changes."""
+        return vars(self) | {
+            "_eqs": Equations(self._eqs.R.copy(), self._eqs.count.copy()),
+            "_rests": self._rests.copy(),
+            "_resting": self._resting.copy(),
+            "_recent": self._recent.copy(),
+        }
+
+    def _updated(self, samples: Samples, qpos: Array) -> OnlineEstimate:
+        """Fold a block in and return the estimate."""
+        self._check(samples)
         most = 0.5 * MOST_OF_NYQUIST / regular_period(samples.time)
         motion = to_motion(samples, min(CUTOFF, most), effort_limits=self._limits)
+        largest_efforts(motion)
         motion = _without_noise(motion, samples)
+        self._resume(motion)
         block = self._block(motion, qpos)
         fast = np.abs(motion.qvel) > self._slow
         width = 2 * int(np.ceil(1.0 / (CUTOFF * (motion.time[1] - motion.time[0])))) + 1
@@ -140,13 +179,27 @@ class OnlinePayload:
         self._recent.append((block, kept & slides))
         while sum(len(rows) for rows, _ in self._recent) > REMEMBERED:
             self._recent.popleft()
-        self._largest = np.maximum(self._largest, np.abs(motion.effort).max(axis=0))
+        largest = np.where(kept, np.abs(motion.effort), 0.0).max(axis=0)
+        capped = np.where(self._limits > 0.0, np.minimum(largest, self._limits), largest)
+        self._largest = np.maximum(self._largest, capped)
         return self._solved()
 
-    def interrupt(self) -> None:
-        """End all rests: states are missing before the next block."""
-        for i in range(len(self._dofs)):
-            self._end_rest(i)
+    def _check(self, samples: Samples) -> None:
+        """Raise ParameterError for an effort that no drive has."""
+        largest = np.abs(samples.effort).max(axis=0)
+        for i in np.flatnonzero((self._limits > 0.0) & (largest > SPURIOUS * self._limits)):
+            text = (
+                f"an effort of joint '{samples.names[i]}' is {largest[i]:.3g} N m or N, more than "
+                f"{SPURIOUS:g} times its limit {self._limits[i]:.3g}"
+            )
+            raise ParameterError(Finding("spurious-effort", text, "error", samples.names[i]))
+
+    def _resume(self, motion: Motion) -> None:
+        """After an interruption, end the rests of joints that are elsewhere now."""
+        if self._interrupted:
+            for i in np.flatnonzero(np.abs(motion.qpos[0] - self._place) > SAME):
+                self._end_rest(int(i))
+        self._place, self._interrupted = motion.qpos[-1].copy(), False
 
     def _block(self, motion: Motion, qpos: Array) -> Array:
         """Return the rows [A b] (p, n, 13) of a motion."""
@@ -202,9 +255,15 @@ class OnlinePayload:
         back = np.linalg.inv(np.linalg.qr(np.concatenate([A, rooted]), mode="r"))
         mass, com, inertia = (values[0] for values in bodies_of(x[None, :BODY]))
         covariance = (back @ back.T)[:KNOWN, :KNOWN]
+        excess = self._excess(x, sigma)
         return OnlineEstimate(
-            float(mass), com, as_six(inertia), float(x[BODY]), x[:KNOWN], covariance
+            float(mass), com, as_six(inertia), float(x[BODY]), x[:KNOWN], covariance, excess
         )
+
+    def _excess(self, x: Array, sigma: Array) -> Array:
+        """Return OnlineEstimate.excess."""
+        mean = self._rests @ np.append(x, -1.0) / np.maximum(self._resting, 1)
+        return np.asarray(np.abs(mean) / self._stiction(x, sigma))
 
     def _with_rests(self) -> Equations:
         """Return the equations with one row for each joint that rests now."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
@@ -94,7 +94,7 @@ def identify_payload(
     before = validate(m, unknowns.friction, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
     own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
-    eqs = equations(m, unknowns, unknowns.effort() - own, at_link(m, f))
+    eqs = equations(m, unknowns, unknowns.effort() - own, at_link(m, f, dofs))
     if not eqs.effects()[:, :10].any():
         raise _not_carried(m.frame_names[f])
 
@@ -113,7 +113,7 @@ def identify_payload(
         com=com,
         inertia=as_six(inertia),
         std=std[:10],
-        com_std=np.hypot(std[1:4], com * std[0]) / mass,
+        com_std=(std[1:4] + np.abs(com) * std[0]) / mass,  # for any correlation
         condition=number,
         friction=unknowns.found(x[10:])[0],
         before=before,
@@ -122,10 +122,17 @@ def identify_payload(
     )
 
 
-def at_link(m: Model, f: int) -> Array:
-    """Return the map (N, 10) from parameters in a link frame to parameters of all bodies."""
-    body = int(m.frame_bodyid[f])
-    if body == 0:
+def at_link(m: Model, f: int, dofs: Ints) -> Array:
+    """Return the map (N, 10) from parameters in a link frame to parameters of all bodies.
+
+    Raises:
+        ParameterError: none of the degrees of freedom (n,) moves the link.
+    """
+    body = above = int(m.frame_bodyid[f])
+    moving = set(m.dof_bodyid[dofs].tolist())
+    while above > 0 and above not in moving:
+        above = int(m.body_parentid[above])
+    if above == 0:
         raise _not_carried(m.frame_names[f])
     turn = np.zeros((10 * (m.nbody - 1), 10))
     R = np.asarray(quat_to_mat(m.frame_quat[f]))

@@ -86,7 +86,7 @@ class Unknowns:
         self.kept = kept_samples(m, motion, dofs)
         self.lost = 1.0 - self.kept.mean(axis=0)
         _check_samples(motion, self.kept)
-        self.largest = _largest(motion)
+        self.largest = largest_efforts(motion)
         shown = np.flatnonzero(self.moved & (self.lost <= MOST_LOST)).tolist()
         positive = [Extra(kind, i) for kind in kinds if kind not in FREE for i in shown]
         free = [Extra("offset", i) for i in range(len(dofs)) if "offset" in kinds]
@@ -166,8 +166,12 @@ def unknowns_of(
     return Unknowns(m, motion, dofs, start.check_dofs(m.nv), [*fitted, *kinds], rest, at)
 
 
-def _largest(motion: Motion) -> Array:
-    """Return the largest absolute effort of each joint (n,), never 0."""
+def largest_efforts(motion: Motion) -> Array:
+    """Return the largest absolute effort of each joint (n,), never 0.
+
+    Raises:
+        ParameterError: no drive reports an effort.
+    """
     largest = np.abs(motion.effort).max(axis=0)
     if largest.max() < NO_EFFORT:
         text = (

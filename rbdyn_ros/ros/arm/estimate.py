@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.identification.data.blocks import LENGTH, OVERLAP, StateBlocks
 from rbdyn_ros.identification.data.samples import Samples
-from rbdyn_ros.identification.equations.online import KNOWN, OnlineEstimate, OnlinePayload
+from rbdyn_ros.identification.equations.online import KNOWN, SURE, OnlineEstimate, OnlinePayload
 from rbdyn_ros.ros.arm.parameters import declared_friction
 from rbdyn_ros.ros.common.answer import serve
 from rbdyn_ros.ros.common.convert import fill_inertia, time_message
@@ -31,6 +32,62 @@ POLL = 0.1
 #: Rows of ~/payload_covariance: mass, first moments and the scale of the friction.
 SHOWN = [0, 1, 2, 3, KNOWN - 1]
 LABELS = "mass m*x m*y m*z friction_scale"
+UNARMED = "states are not used: the arm is not armed, so brakes or friction may hold it"
+RELOADED = "the payload of another link has changed: the estimate begins anew"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a run has found; one object, so a thread that reads it sees all of one block.
+
+    Attributes:
+        found: the newest estimate.
+        taken: number of blocks in it.
+        problem: why the newest states are not in it, or why the run has failed.
+    """
+
+    found: OnlineEstimate | None = None
+    taken: int = 0
+    problem: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """Time of the motion that counts [s]."""
+        return self.taken * (LENGTH - OVERLAP)
+
+    @property
+    def text(self) -> str:
+        """The result in words."""
+        found = self.found
+        if found is None:
+            return self.problem or f"no estimate yet: it takes {LENGTH:g} s of states"
+        x, y, z = found.com
+        return (
+            f"{found.mass:.4g} +- {found.std[0]:.2g} kg at {x:.3g} {y:.3g} {z:.3g} m +- "
+            f"{found.com_std.max():.2g} m, friction {found.friction_scale:.3g} +- "
+            f"{found.std[-1]:.2g} times the declared one, after {self.seconds:.3g} s"
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _EstimateRun:
+    """A run, from `data: true` to `data: false`.
+
+    Attributes:
+        blocks: states, which the control thread adds.
+        missed: number of states that the control thread left out.
+        stop: ends the run.
+        said: what it has found.
+        failed: whether it ended by an error.
+        thread: estimates.
+    """
+
+    blocks: StateBlocks
+    missed: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+    said: _Said = field(default_factory=_Said)
+    failed: bool = False
+    thread: threading.Thread | None = None
 
 
 class ArmEstimate:
@@ -53,12 +110,9 @@ class ArmEstimate:
         self._dofs = np.array(controller.gate.limits.dofs, np.int64)
         self._friction = declared_friction(values, controller.arm.m)
         self._adds = values.robot_compensates_gravity and not values.effort_includes_gravity
-        self._blocks: StateBlocks | None = None
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._time = self._taken = 0
-        self._found: OnlineEstimate | None = None
-        self._problem = ""
+        self._run: _EstimateRun | None = None
+        self._time, self._closed = 0, False
+        self._lock = threading.Lock()  # of the service and the end, never of the control thread
         self._warm()
         self._estimates = node.create_publisher(InertiaStamped, "~/payload_estimate", LATCHED)
         self._spreads = node.create_publisher(Float64MultiArray, "~/payload_covariance", LATCHED)
@@ -66,67 +120,74 @@ class ArmEstimate:
 
     def take(self) -> None:
         """Store the newest state while it is asked to; in the control thread."""
-        blocks, seen = self._blocks, self._controller.gate.measured
-        if blocks is None or seen.time == self._time:
+        run, seen = self._run, self._controller.gate.measured
+        if run is None or run.stop.is_set() or seen.time == self._time:
             return
         self._time = seen.time
-        blocks.add(seen.time, seen.state)
+        if self._carries:
+            run.blocks.add(seen.time, seen.state)
+        else:
+            run.missed += 1
 
     def close(self) -> None:
-        """End the thread."""
-        self._blocks = None
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-        self._thread = None
+        """End the thread for good."""
+        with self._lock:
+            self._closed, run = True, self._run
+        if run is not None and run.thread is not None:
+            run.stop.set()
+            run.thread.join()
 
     def status(self) -> Status | None:
         """Return the line of the diagnosis; None: it was never asked."""
-        if self._found is None and self._thread is None:
+        run = self._run
+        if run is None:
             return None
-        running = "estimating" if self._thread is not None else "ended"
-        level = Level.WARN if self._problem else Level.OK
-        message = self._problem or running
-        values: dict[str, object] = {"running": self._thread is not None, "link": self._link}
-        if self._found is not None:
-            std, com, spread = self._found.std, self._found.com, self._found.com_std
-            values |= {"mass": self._found.mass, "mass_std": float(std[0])}
+        said, running = run.said, not run.stop.is_set()
+        problem = said.problem if running or run.failed else ""
+        values: dict[str, object] = {"running": running, "link": self._link}
+        found = said.found
+        if found is not None:
+            std, com, spread = found.std, found.com, found.com_std
+            values |= {"mass": found.mass, "mass_std": float(std[0])}
             values |= {f"com_{axis}": float(com[k]) for k, axis in enumerate("xyz")}
             values |= {f"com_{axis}_std": float(spread[k]) for k, axis in enumerate("xyz")}
-            scale = {"friction_scale": self._found.friction_scale}
-            values |= scale | {"friction_scale_std": float(std[-1]), "seconds": self._seconds}
-        return Status("payload estimate", level, message, texts(values))
-
-    def _answer(self, request: Any, _response: Any) -> str:
-        if request.data == (self._thread is not None):
-            said = "already runs" if request.data else "does not run"
-            raise refusal(f"the estimate of the payload {said}", "estimate")
-        if not request.data:
-            self.close()
-            return self._text()
-        self._found, self._problem, self._taken = None, "", 0
-        self._stop.clear()
-        self._blocks = self._new_blocks()
-        run, blocks = self._run, (self._blocks,)
-        self._thread = threading.Thread(target=run, args=blocks, name="rbdyn-load", daemon=True)
-        self._thread.start()
-        return f"estimating the payload of '{self._link}'; the first estimate takes {LENGTH:g} s"
-
-    def _text(self) -> str:
-        found = self._found
-        if found is None:
-            return self._problem or f"no estimate yet: it takes {LENGTH:g} s of states"
-        x, y, z = found.com
-        return (
-            f"{found.mass:.4g} +- {found.std[0]:.2g} kg at {x:.3g} {y:.3g} {z:.3g} m +- "
-            f"{found.com_std.max():.2g} m, friction {found.friction_scale:.3g} +- "
-            f"{found.std[-1]:.2g} times the declared one, after {self._seconds:.3g} s"
+            scale = {"friction_scale": found.friction_scale}
+            values |= scale | {"friction_scale_std": float(std[-1]), "seconds": said.seconds}
+        message = problem or ("estimating" if running else "ended")
+        return Status(
+            "payload estimate", Level.WARN if problem else Level.OK, message, texts(values)
         )
 
+    def _answer(self, request: Any, _response: Any) -> str:
+        with self._lock:
+            if self._closed:
+                raise refusal("the node ends", "estimate")
+            before = self._run
+            running = before is not None and not before.stop.is_set()
+            if request.data == running:
+                said = "already runs" if request.data else "does not run"
+                raise refusal(f"the estimate of the payload {said}", "estimate")
+            if request.data:
+                self._run = self._begun(before)
+                soon = f"the first estimate takes {LENGTH:g} s"
+                return f"estimating the payload of '{self._link}'; {soon}"
+            assert before is not None
+            before.stop.set()  # its thread may still compute; who begins or closes waits for it
+            return before.said.text
+
+    def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
+        """Return a run that has begun; its thread waits for the one before."""
+        run = _EstimateRun(self._new_blocks())
+        last = None if before is None else before.thread
+        args = run, last
+        run.thread = threading.Thread(target=self._work, args=args, name="rbdyn-load", daemon=True)
+        run.thread.start()
+        return run
+
     @property
-    def _seconds(self) -> float:
-        """Time of the motion that counts [s]."""
-        return self._taken * (LENGTH - OVERLAP)
+    def _carries(self) -> bool:
+        """Whether the drives carry the arm; in a dry run its own controller does."""
+        return self._controller.armed or self._controller.settings.dry_run
 
     def _new_blocks(self) -> StateBlocks:
         names = [self._controller.arm.names[dof] for dof in self._dofs]
@@ -146,32 +207,64 @@ class ArmEstimate:
         still = Samples(names, time, rows, 0.0 * rows, 0.0 * rows + 1.0)
         self._online(self._controller.arm).update(still, m.qpos0)
 
-    def _run(self, blocks: StateBlocks) -> None:
-        arm = self._controller.arm
-        online, lost = self._online(arm), 0
-        while not self._stop.wait(POLL):
+    def _work(self, run: _EstimateRun, before: threading.Thread | None) -> None:
+        """Estimate until the run is stopped; in a thread."""
+        if before is not None:
+            before.join()
+        try:
+            self._loop(run)
+        except Exception as error:  # noqa: BLE001 - a bug here must be seen, not stop silently
+            text = f"the estimate has ended by an error: {type(error).__name__}: {error}"
+            run.said, run.failed = replace(run.said, problem=text), True
+            run.stop.set()
+            self._log.error(text)
+
+    def _loop(self, run: _EstimateRun) -> None:
+        arm, blocks = self._controller.arm, run.blocks
+        online, lost, missed = self._online(arm), 0, 0
+        while not run.stop.wait(POLL):
             if _others(self._controller.arm, self._link) != _others(arm, self._link):
-                arm = self._controller.arm  # another payload elsewhere
-                online, self._taken = self._online(arm), 0
+                arm = self._controller.arm
+                online, run.said = self._online(arm), _Said(problem=RELOADED)
+                self._log.info(RELOADED)
+                blocks.skip()
             block = blocks.take()
+            if run.missed != missed:
+                block, missed = None, run.missed
+                run.said = replace(run.said, problem=UNARMED)
+                blocks.skip()
             if blocks.lost != lost:
                 lost = blocks.lost
                 online.interrupt()
             if block is not None:
-                self._update(online, *block)
+                self._update(run, online, *block)
 
-    def _update(self, online: OnlinePayload, samples: Samples, qpos: Array) -> None:
-        stamp = self._time
+    def _update(
+        self, run: _EstimateRun, online: OnlinePayload, samples: Samples, qpos: Array, stamp: int
+    ) -> None:
         try:
             self._check(samples)
-            self._found = online.update(samples, qpos)
+            found = online.update(samples, qpos)
         except RbdynError as error:
             online.interrupt()
-            self._problem = f"states are not used: {error}"
-            self._log.warning(self._problem, throttle_duration_sec=10.0)
+            self._complain(run, f"states are not used: {error}")
             return
-        self._problem, self._taken = "", self._taken + 1
-        self._publish(self._found, stamp)
+        run.said = _Said(found, run.said.taken + 1)
+        worst = int(np.argmax(found.excess))
+        if found.excess[worst] > SURE:
+            name = samples.names[worst]
+            text = (
+                f"the estimate is not published: at rest, the effort of joint '{name}' differs "
+                f"from it by {found.excess[worst]:.3g} times noise and dry friction, so a brake "
+                "or a contact holds the joint, or its effort is wrong"
+            )
+            self._complain(run, text)
+        elif not run.stop.is_set():
+            self._publish(found, stamp)
+
+    def _complain(self, run: _EstimateRun, text: str) -> None:
+        run.said = replace(run.said, problem=text)
+        self._log.warning(text, throttle_duration_sec=10.0)
 
     def _check(self, samples: Samples) -> None:
         """Raise RbdynError if an effort is not measured."""
