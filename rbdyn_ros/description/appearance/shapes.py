@@ -43,12 +43,10 @@ from rbdyn_ros.description.robot_files import (
     check_source,
     file_of,
     format_of,
-    read,
     root_of_text,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
-from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
-from rbdyn_ros.description.scenes.world_roots import without_free_root
+from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes, read_object
 from rbdyn_ros.description.sdf_files.looks import read_looks
 from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
 from rbdyn_ros.description.urdf_files import urdf
@@ -377,8 +375,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
-        whole = read(item.shape, strict=False, package_dirs=package_dirs)
-        root = root_of(without_free_root(whole))
+        root = root_of(read_object(item.shape, False, package_dirs, strict=False))
         own = _of_robot(file_of(item.shape, package_dirs))
         return _renamed(own, f"{item.name}/", root, item.name)
     try:
