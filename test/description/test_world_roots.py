@@ -211,3 +211,24 @@ def test_a_long_comment_does_not_hide_the_format(tmp_path):
     text = f"<!-- {'x' * 70_000} -->{FILES['ball.xml'][0]}"
     (tmp_path / "ball.xml").write_text(text)
     assert rb.load_urdf(text).nv == rb.load(tmp_path / "ball.xml").nv == 6
+
+
+WELDED = "<equality><weld name='glue' body1='trunk'/></equality>"
+
+
+@pytest.mark.parametrize("more", [WELDED, WELDED.replace("weld", "connect")])
+def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
+    more = more.replace("<connect", "<connect anchor='0 0 0'")
+    (tmp_path / "x.xml").write_text(mjcf(LEGS.format(""), more))
+    with pytest.raises(DescriptionError, match="'glue' connects it to its own world"):
+        with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT))
+
+
+def test_what_an_object_leaves_in_its_world_is_a_warning(tmp_path):
+    floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
+    (tmp_path / "x.xml").write_text(mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "")))
+    scene = with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT), acts=True)
+    assert scene.objects == ("x",)
+    assert [link.name for link in scene.links] == [WORLD, "x"]
+    assert [f.code for f in scene.findings if f.severity == "warning"] == ["world-left-out"]
+    assert complete(scene).nv == 6

@@ -25,7 +25,14 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.description.robot_files import SUFFIXES, file_of, format_of, read, root_of_text
+from rbdyn_ros.description.robot_files import (
+    SUFFIXES,
+    URDF,
+    file_of,
+    format_of,
+    read,
+    root_of_text,
+)
 from rbdyn_ros.description.scenes.joining import (
     add_findings,
     coordinates,
@@ -140,17 +147,20 @@ def read_object(
     A model of SDF is read in its own frame, as Gazebo spawns it. Arguments and errors as for
     robot_files.read.
     """
-    place: str | Path = source
-    if isinstance(source, str) and is_text(source):
-        is_sdf = root_of_text(source) == "sdf"
-    else:
-        place = file_of(source, package_dirs).located()
-        form = format_of(place)
-        is_sdf = form is not None and form.root == "sdf"
     how: dict[str, Any] = {"strict": strict, "package_dirs": package_dirs, "contact": contact}
-    if is_sdf:
+    if root_of_file(source, package_dirs) == "sdf":
+        is_path = isinstance(source, Path) or not is_text(source)
+        place = file_of(source, package_dirs).located() if is_path else source
         return without_free_root(sdf.read(place, in_model=True, **how))
     return without_free_root(read(source, **how))
+
+
+def root_of_file(source: str | Path, package_dirs: Sequence[str | Path]) -> str:
+    """Return the root element of a robot file or text: robot, sdf, mujoco; empty: it is YAML."""
+    if isinstance(source, str) and is_text(source):
+        return root_of_text(source)
+    form = format_of(file_of(source, package_dirs).located())
+    return "" if form is None else "robot" if form is URDF else form.root
 
 
 def _named(item: Object, found: Description, acts: bool) -> Description:

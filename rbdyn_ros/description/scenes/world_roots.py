@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, rotate
-from rbdyn_ros.description.parts.types import WORLD, Description, Joint
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -33,22 +33,61 @@ def without_free_root(found: Description) -> Description:
     """Return a description without its link `world` if the rest is one tree that floats in it.
 
     MJCF has a world, and a free joint for what moves freely; an object brings its own.
+
+    Raises:
+        DescriptionError: a constraint connects the tree to the world.
     """
-    first = _of_world(found)
+    sites = _empty_links(found)
+    first = [joint for joint in _of_world(found) if joint.child not in sites]
     if len(first) != 1 or first[0].type != "floating":
         return found
     gone, root = first[0].name, first[0].child
+    lost = {WORLD, *sites}
+    _check_loose(found, lost)
     states = tuple(
         replace(state, positions={k: x for k, x in state.positions.items() if k != gone})
         for state in found.states
     )
+    shapes = tuple(shape for shape in found.geometries if shape.link not in lost)
+    findings = found.findings
+    if count := len(found.obstacles) + len(found.geometries) - len(shapes):
+        text = f"an object has no world of its own; {count} shapes of its world are left out"
+        findings = (*findings, Finding("world-left-out", text, "warning"))
     return replace(
         found,
-        links=tuple(link for link in found.links if link.name != WORLD),
-        joints=tuple(joint for joint in found.joints if joint.name != gone),
+        links=tuple(link for link in found.links if link.name not in lost),
+        joints=tuple(joint for joint in found.joints if joint.child not in sites | {root}),
         base=root,
         states=states,
+        geometries=shapes,
+        obstacles=(),
+        findings=findings,
     )
+
+
+def _empty_links(found: Description) -> set[str]:
+    """Return links without mass, shapes and children that are fixed in the world, as sites are."""
+    used = {joint.parent for joint in found.joints} | {one.link for one in found.geometries}
+    used |= {joint.child for joint in found.joints if joint.closes_loop}
+    used |= {name for sensor in found.sensors for name in (sensor.link, sensor.frame)}
+    used |= {link.name for link in found.links if link.inertial is not None}
+    fixed = (joint.child for joint in _of_world(found) if joint.type == "fixed")
+    return {name for name in fixed if name not in used}
+
+
+def _check_loose(found: Description, lost: set[str]) -> None:
+    """Raise DescriptionError if a loop, a spring or a constraint has a link that is left out."""
+    ends = {joint.name: {joint.parent, joint.child} for joint in found.joints if joint.closes_loop}
+    ends |= {spring.name: {spring.link1, spring.link2} for spring in found.springs}
+    ends |= {one.name: set(one.links) for one in found.constraints if isinstance(one, Length)}
+    ends |= {one.name: {one.link, one.on} for one in found.constraints if isinstance(one, Roll)}
+    ends |= {one.name: {one.link, one.frame} for one in found.sensors}
+    held = next((name for name, links in ends.items() if links & lost), None)
+    if held is not None:
+        raise _refused(
+            f"its {quote(held)} connects it to its own world, which an object does not have; "
+            "delete it"
+        )
 
 
 def stands(found: Description, acts: bool) -> bool:

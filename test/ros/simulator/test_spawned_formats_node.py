@@ -89,9 +89,13 @@ def test_a_world_of_sdf_is_no_entity(simulate, peer, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     before = hash_of(peer)
-    refused(spawn("x", WORLD, 3.0), codes.RESOURCE_PARSE_ERROR, "`rbdyn sim WORLD.sdf`")
-    refused(spawn("x", WORLD, 3.0, ".sdf"), codes.RESOURCE_PARSE_ERROR, "`rbdyn sim WORLD.sdf`")
-    refused(spawn("x", WORLD, 3.0, ".world"), codes.UNSUPPORTED_FORMAT, "`rbdyn sim`")
+    refused(spawn("x", WORLD, 3.0), codes.RESOURCE_PARSE_ERROR, "spawn its models one by one")
+    refused(
+        spawn("x", WORLD, 3.0, ".sdf"), codes.RESOURCE_PARSE_ERROR, "spawn its models one by one"
+    )
+    refused(
+        spawn("x", WORLD, 3.0, ".world"), codes.UNSUPPORTED_FORMAT, "spawn its models one by one"
+    )
     secret = ARM.replace("0.2 0.2 0.2", "hunter2")
     refused(spawn("x", secret, 3.0), codes.RESOURCE_PARSE_ERROR, "hunter2")
     answer = spawn("x", secret, 3.0, ".sdf")

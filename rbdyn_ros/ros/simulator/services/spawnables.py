@@ -60,7 +60,7 @@ MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 ACTUATORS = "actuators"
 #: A xacro file runs code; a world is no entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
-WORLD_FILE = "a .world file is a world, not one entity; the command `rbdyn sim` simulates it"
+WORLD_FILE = "a .world file is a world, not one entity; spawn its models one by one"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
 FORMATS = ("urdf", "sdf", "mjcf", "stl", "obj", "dae")
 #: The attribute with the name of a robot, by the root element of its text.
