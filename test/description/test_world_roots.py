@@ -226,9 +226,19 @@ def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
 
 def test_what_an_object_leaves_in_its_world_is_a_warning(tmp_path):
     floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
-    (tmp_path / "x.xml").write_text(mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "")))
+    pairs = "<contact><exclude body1='world' body2='trunk'/></contact>"
+    text = mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "") + pairs)
+    (tmp_path / "x.xml").write_text(text)
     scene = with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT), acts=True)
     assert scene.objects == ("x",)
     assert [link.name for link in scene.links] == [WORLD, "x"]
     assert [f.code for f in scene.findings if f.severity == "warning"] == ["world-left-out"]
     assert complete(scene).nv == 6
+
+
+def test_a_file_whose_fixed_links_close_a_loop_is_read(tmp_path):
+    bodies = "".join(f"<body name='{name}'><geom size='0.1'/></body>" for name in "ab")
+    welds = "<equality><weld body1='a' body2='b'/><weld body1='b' body2='a'/></equality>"
+    (tmp_path / "x.xml").write_text(mjcf(bodies, welds))
+    scene = with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT), acts=True)
+    assert scene.robots == ("x",)

@@ -75,7 +75,7 @@ def with_object(
         audit: receives all errors.
         acts: whether the joints of a robot file keep their actuators. If it has some, or no joint
             that moves, and its root is the link `world`, it does not float and is not among the
-            objects of the scene. A file with one shape that stands in the world is an obstacle.
+            objects of the scene. One shape at the origin of such a world is an obstacle.
     """
     fixed, owner = False, f"object {quote(item.name)}"
     if not audit_pose("pose", item.pose, owner, item.line, audit):

@@ -18,7 +18,7 @@ from rbdyn_ros.description.parts.geometries import (
     TriangleMesh,
 )
 from rbdyn_ros.description.parts.objects import Object
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, rotate
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, rotate
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
@@ -49,6 +49,8 @@ def without_free_root(found: Description) -> Description:
         for state in found.states
     )
     shapes = tuple(shape for shape in found.geometries if shape.link not in lost)
+    kept = {shape.name for shape in shapes} | {link.name for link in found.links} - lost
+    pairs = tuple(pair for pair in found.exclusions if {pair.first, pair.second} <= kept)
     findings = found.findings
     if count := len(found.obstacles) + len(found.geometries) - len(shapes):
         text = f"an object has no world of its own; {count} shapes of its world are left out"
@@ -61,6 +63,7 @@ def without_free_root(found: Description) -> Description:
         states=states,
         geometries=shapes,
         obstacles=(),
+        exclusions=pairs,
         findings=findings,
     )
 
@@ -147,7 +150,7 @@ def with_shapes_of_links(found: Description) -> Description:
         )
         for one in convex
     )
-    kept = tuple(one for one in found.obstacles if one not in convex)
+    kept = tuple(one for one in found.obstacles if isinstance(one.shape, _TERRAIN))
     return replace(found, obstacles=kept, geometries=(*found.geometries, *moved))
 
 
@@ -169,7 +172,7 @@ def only_solid(item: Object, found: Description) -> Obstacle | None:
             return None
         return replace(one, name=item.name, origin=item.pose, line=item.line)
     geometry = found.geometries[0]
-    joints = {joint.child: joint for joint in found.joints}
+    joints = {joint.child: joint for joint in found.joints if not joint.closes_loop}
     if not _is_in_place(compose(_place(geometry.link, joints), geometry.origin)):
         return None
     friction, masks = geometry.surface.friction, geometry.filter
@@ -193,7 +196,8 @@ def _place(link: str, joints: Mapping[str, Joint]) -> Pose:
     at = IN_PLACE
     while link != WORLD:
         joint = joints[link]
-        at, link = compose(joint.origin, at), joint.parent
+        at = compose(joint.origin, compose(inverse(joint.child_origin), at))
+        link = joint.parent
     return at
 
 
