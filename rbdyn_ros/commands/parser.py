@@ -40,13 +40,12 @@ class Parser(argparse.ArgumentParser):
         options, more = super().parse_known_args([x for x in words if x not in given], namespace)
         if takes:
             options.xacro_args = given
-        if (advice := self.get_default("one_robot")) is not None:
-            for word in more:
-                if not word.startswith("-"):
-                    self.error(
-                        f"{quote(word)} is no option and no name:=value, and one robot is there: "
-                        f"{advice}"
-                    )
+        advice = self.get_default("one_robot")
+        if advice is not None and more and not more[0].startswith("-"):
+            self.error(
+                f"{quote(more[0])} is no option and no name:=value, and one robot is there: "
+                f"{advice}"
+            )
         return options, more
 
     def check_options(self, words: Sequence[str]) -> None:

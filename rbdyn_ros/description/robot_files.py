@@ -18,7 +18,7 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Suffixes of files whose root element says what they are, and where it is to be found [bytes].
+#: Suffixes of files whose root element says what they are, and where it usually is [bytes].
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 
@@ -134,7 +134,8 @@ def format_of(path: Path) -> Format | None:
     suffix = path.suffix.lower()
     if suffix in _XML and kind_of(path) == "file":  # a pipe would wait
         with suppress(OSError, ValueError), path.open("rb") as file:
-            root = guard.root_tag(file.read(_HEAD_BYTES))
+            head = file.read(_HEAD_BYTES)
+            root = guard.root_tag(head) or guard.root_tag(head + file.read(guard.MAX_BYTES))
             return next((form for form in FORMATS if root and form.root == root), URDF)
     return next((form for form in FORMATS if suffix in form.suffixes), None)
 
@@ -142,7 +143,7 @@ def format_of(path: Path) -> Format | None:
 def root_of_text(text: str | bytes) -> str:
     """Return the root element of a document, as in Format; empty: it has none."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
-    return guard.root_tag(data[:_HEAD_BYTES])
+    return guard.root_tag(data[: guard.MAX_BYTES])
 
 
 def file_of(

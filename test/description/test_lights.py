@@ -9,6 +9,8 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.parts.lights import MOST_LIGHTS
+from rbdyn_ros.errors import DescriptionError
+from rbdyn_ros.view.render.lamps import _row
 from rbdyn_ros.view.scene.lamps import lamps_of
 
 TURNED = "1 2 3 0 0 1.5707963267948966"
@@ -83,6 +85,8 @@ def test_what_cannot_be_a_light_is_a_warning():
     found = read_appearance(world(light("point", broken)))
     assert {finding.severity for finding in found.findings} == {"warning"}
     assert len(found.lights) == 1
+    assert all("its default counts" in finding.message for finding in found.findings)
+    assert not any("geometry" in finding.message for finding in found.findings)
     negative = "<diffuse>-1 1e9 nan 1</diffuse><attenuation><constant>-3</constant></attenuation>"
     (one,) = lights(world(light("point", negative)))
     assert all(0.0 <= part <= 100.0 for part in one.color)
@@ -95,6 +99,7 @@ def test_what_cannot_be_a_light_is_a_warning():
      "<intensity>inf</intensity><diffuse>0 1 1 1</diffuse>", "<intensity>-inf</intensity>",
      "<attenuation><range>-1</range><linear>0</linear></attenuation>",
      "<attenuation><range>inf</range></attenuation>", "<direction>0 0 0</direction>",
+     "<spot><outer_angle>1</outer_angle><inner_angle>-4</inner_angle></spot>",
      "<spot><outer_angle>-9</outer_angle><inner_angle>99</inner_angle></spot>"],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["point", "spot", "directional"])
@@ -106,11 +111,42 @@ def test_extreme_numbers_make_a_light_that_can_be_drawn(more, kind, tmp_path):
     assert np.isfinite([*one.color, *one.direction, *lamp.decay]).all()
     assert one.range > 0.0
     assert 0.0 <= one.angles[0] <= one.angles[1]
+    inner, outer = _row(lamp, np.eye(4))[-2:]
+    assert inner > outer  # cosines
 
 
 def test_a_light_that_is_too_far_away_is_left_out():
     found = read_appearance(world(light("point", pose="1e9 0 0 0 0 0")))
     assert (found.lights, [finding.code for finding in found.findings]) == ((), ["far-light"])
+
+
+def test_the_defaults_of_a_light_are_those_of_sdformat():
+    (one,) = lights(world("<light name='a'/>"))
+    assert (one.kind, one.range, one.attenuation, one.shadows) == (
+        "point",
+        10.0,
+        (1.0, 1.0, 0.0),
+        False,
+    )
+    (sun,) = lights(world(light("directional")))
+    assert (sun.range, sun.attenuation) == (math.inf, (1.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("pose", ["", "<pose>0 0 7 0 0 0</pose>"])
+def test_a_world_includes_the_light_of_a_file(pose, tmp_path):
+    """The pose of the include replaces that of the light."""
+    (tmp_path / "sun").mkdir()
+    (tmp_path / "sun/model.sdf").write_text(f"<sdf version='1.6'>{light('directional')}</sdf>")
+    included = f"<include><uri>model://sun</uri>{pose}</include>"
+    path = tmp_path / "w.sdf"
+    path.write_text(world(included + model("")))
+    (one,) = read_appearance(path, package_dirs=[tmp_path]).lights
+    assert (one.kind, one.link, one.pos) == ("directional", "world", (0, 0, 7 if pose else 5))
+    findings = rb.load(path, package_dirs=[tmp_path]).findings
+    assert [f.message for f in findings if "light" in f.message or "include" in f.message] == []
+    path.write_text(f"<sdf version='1.6'><model name='m'>{included}</model></sdf>")
+    with pytest.raises(DescriptionError, match="lights of a world, are included"):
+        rb.load(path, package_dirs=[tmp_path])
 
 
 def test_a_world_with_lights_gets_no_note_about_them(tmp_path):
@@ -151,3 +187,29 @@ def test_a_scene_has_the_lights_of_its_robots(tmp_path):
     path.write_text("rbdyn_scene: 1\nrobots:\n  left: {file: lamp.xml}\n")
     found = read_appearance(path).lights
     assert [one.link for one in found] == ["left/world", "left/b"]
+
+
+def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
+    text = (
+        "<mujoco><worldbody><light range='4' mode='targetbody' target='b' intensity='3'/>"
+        "<light range='-4'/><light range='4' directional='true'/></worldbody></mujoco>"
+    )
+    found = read_appearance(text)
+    assert [one.range for one in found.lights] == [4.0, 1e-3, math.inf]
+    owner = "light of the world:"
+    assert [finding.message for finding in found.findings] == [
+        f"{owner} the mode 'targetbody' is not used: the light is fixed",
+        f"{owner} intensity, target: not used",
+    ]
+
+
+def test_a_scene_names_lights_beyond_the_most_and_draws_those_of_links(tmp_path):
+    """An object leaves the light of its own world behind, which takes no place."""
+    (tmp_path / "lamp.xml").write_text(MJCF)
+    names = range(MOST_LIGHTS + 1)
+    objects = "".join(f"  o{k}: {{file: lamp.xml, xyz: [{k}, 0, 5]}}\n" for k in names)
+    path = tmp_path / "scene.yaml"
+    path.write_text(f"rbdyn_scene: 1\nobjects:\n{objects}")
+    found = read_appearance(path)
+    assert [one.link for one in found.lights] == [f"o{k}" for k in range(MOST_LIGHTS)]
+    assert "many-lights" in [finding.code for finding in found.findings]

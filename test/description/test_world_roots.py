@@ -55,16 +55,23 @@ FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
     "arm.sdf": (sdf(ARM), "object", 7),
     "crane.sdf": (sdf(ARM + joint("world", "base", "foot", "fixed")), "robot", 1),
-    "wall.sdf": (sdf(link("l", solid("c", BOX), "0 0 1 0 0 0"), STATIC), "obstacle", 0),
+    "wall.sdf": (sdf(link("l", solid("c", BOX), "0 0 1 0 0 0"), STATIC), "robot", 0),
+    "flat.sdf": (sdf(link("l", solid("c", BOX)), STATIC), "obstacle", 0),
     "ground.sdf": (sdf(link("l", solid("c", GROUND)), STATIC), "obstacle", 0),
     "table.sdf": (sdf(link("l", solid("c", BOX) + solid("d", POST)), STATIC), "robot", 0),
-    "room.sdf": (sdf(link("l", solid("c", BOX) + solid("d", GROUND)), STATIC), "2 shapes", 0),
-    "pieces.sdf": (sdf(link("a") + link("b")), "'a_root_joint' moves in its world", 0),
+    "room.sdf": (
+        sdf(link("l", solid("c", BOX) + solid("d", GROUND)), STATIC),
+        "terrain or a plane",
+        0,
+    ),
+    "pieces.sdf": (sdf(link("a") + link("b")), "link 'a' moves in its world", 0),
     "ball.xml": (mjcf(LEGS.format("")), "object", 6),
     "ball.mjcf": (mjcf(LEGS.format("")), "object", 6),
     "legs.xml": (mjcf(LEGS.format(LEG), DRIVE + KEY), "object", 7),
     "arm.xml": (mjcf(LEG, DRIVE), "robot", 1),
-    "post.xml": (mjcf("<body pos='0 0 1'><geom size='0.1'/></body>"), "obstacle", 0),
+    "post.xml": (mjcf("<body pos='0 0 1'><geom size='0.1'/></body>"), "robot", 0),
+    "mast.xml": (mjcf("<body><geom size='0.1'/></body>"), "obstacle", 0),
+    "posts.xml": (mjcf("<geom size='0.1'/><geom size='0.1' pos='1 0 0'/>"), "robot", 0),
 }
 
 
@@ -98,12 +105,61 @@ def test_a_file_floats_stands_or_is_refused(name, tmp_path):
         assert rotation[:, 0] == pytest.approx([0.0, 1.0, 0.0])
 
 
-@pytest.mark.parametrize("name", ["wall.sdf", "post.xml"])
-def test_an_obstacle_is_where_its_shape_is(name, tmp_path):
-    """The shape is 1 m above the origin of the file."""
-    one = spawned(name, tmp_path, acts=True).obstacles[0]
-    assert one.origin.pos == pytest.approx((1.0, 2.0, 4.0))
-    assert one.origin.quat == pytest.approx(AT.quat)
+HIGH = "<pose>0 0 5 0 0 0</pose>"
+
+
+@pytest.mark.parametrize("more", ["", STATIC, HIGH, STATIC + HIGH])
+@pytest.mark.parametrize("body", ["box", "arm"])
+def test_a_model_of_sdf_stands_where_gazebo_puts_it(body, more, tmp_path):
+    """The pose of the model does not count, the pose of its link in it does: 1 m, turned."""
+    free = solid("c", BOX), "0 0 1 0 0 0"
+    text = sdf(link("l", *free) + (link("tip") + joint("l", "tip")) * (body == "arm"), more)
+    (tmp_path / "x.sdf").write_text(text)
+    for shape in (text, tmp_path / "x.sdf"):
+        scene = with_entity(EMPTY, rb.Object("x", shape, pose=AT), acts=True)
+        m = complete(scene)
+        d = rb.make_data(m)
+        rb.forward(m, d)
+        assert rb.frame_pose(m, d, "x")[0] == pytest.approx((1.0, 2.0, 3.0))
+        assert rb.frame_pose(m, d, "x/l")[0] == pytest.approx((1.0, 2.0, 4.0))
+
+
+def test_an_obstacle_has_the_pose_of_its_object(tmp_path):
+    for name in ("flat.sdf", "ground.sdf", "mast.xml"):
+        one = spawned(name, tmp_path, acts=False).obstacles[0]
+        assert (one.name, one.origin) == ("x", AT)
+
+
+def test_the_corners_of_a_mesh_carry_the_place_of_its_link(tmp_path):
+    """A triangle at x = 1 in a link that is turned by a quarter around z and 1 m high."""
+    corners = "v 1 0 0\nv 2 0 0\nv 1 1 0\nf 1 2 3\n"
+    (tmp_path / "t.obj").write_text(corners)
+    mesh = solid("c", "<mesh><uri>t.obj</uri></mesh>")
+    (tmp_path / "t.sdf").write_text(sdf(link("l", mesh, "0 0 1 0 0 1.5707963267948966"), STATIC))
+    one = with_entity(EMPTY, rb.Object("x", tmp_path / "t.sdf", pose=AT)).obstacles[0]
+    assert one.origin == AT
+    expected = [[0.0, 1.0, 1.0], [0.0, 2.0, 1.0], [-1.0, 1.0, 1.0]]
+    assert sorted(one.shape.vertices.tolist()) == pytest.approx(np.array(sorted(expected)))
+
+
+@pytest.mark.parametrize("name", ["post.xml", "posts.xml", "wall.sdf", "table.sdf"])
+def test_what_stands_still_is_no_ghost_without_actuators(name, tmp_path):
+    with pytest.raises(DescriptionError, match="among the obstacles of the scene"):
+        spawned(name, tmp_path, acts=False)
+
+
+def test_a_long_chain_of_fixed_links_is_read():
+    links = "".join(f"<link name='l{k}'/>" for k in range(2000))
+    joints = "".join(
+        f"<joint name='j{k}' type='fixed'><parent link='{f'l{k - 1}' if k else 'world'}'/>"
+        f"<child link='l{k}'/></joint>"
+        for k in range(2000)
+    )
+    box = "<collision><geometry><box size='1 1 1'/></geometry></collision>"
+    last = links.replace("<link name='l1999'/>", f"<link name='l1999'>{box}</link>")
+    text = f"<robot name='chain'><link name='world'/>{last}{joints}</robot>"
+    scene = with_entity(EMPTY, rb.Object("x", text, pose=AT), acts=True)
+    assert scene.obstacles[0].origin == AT
 
 
 def test_a_keyframe_loses_the_joint_that_the_scene_replaces(tmp_path):
@@ -111,10 +167,9 @@ def test_a_keyframe_loses_the_joint_that_the_scene_replaces(tmp_path):
     assert [state.positions for state in states] == [{"x/j": 0.5}]
 
 
-@pytest.mark.parametrize("name", ["arm.xml", "table.sdf"])
+@pytest.mark.parametrize("name", ["arm.xml"])
 def test_an_object_without_actuators_that_cannot_float_is_refused(name, tmp_path):
-    words = {"arm.xml": "'j' moves in its world", "table.sdf": "it has no mass"}[name]
-    with pytest.raises(DescriptionError, match=words):
+    with pytest.raises(DescriptionError, match="link 'leg' moves in its world"):
         spawned(name, tmp_path, acts=False)
 
 
@@ -150,3 +205,40 @@ def test_a_text_includes_models_by_their_names_only(tmp_path):
     for uri in ("part", "part/model.sdf", f"{tmp_path}/part", f"file://{tmp_path}/part"):
         with refused(DescriptionError, "include-outside"):
             rb.load_urdf(text.format(uri), package_dirs=tmp_path)
+
+
+def test_a_long_comment_does_not_hide_the_format(tmp_path):
+    text = f"<!-- {'x' * 70_000} -->{FILES['ball.xml'][0]}"
+    (tmp_path / "ball.xml").write_text(text)
+    assert rb.load_urdf(text).nv == rb.load(tmp_path / "ball.xml").nv == 6
+
+
+WELDED = "<equality><weld name='glue' body1='trunk'/></equality>"
+
+
+@pytest.mark.parametrize("more", [WELDED, WELDED.replace("weld", "connect")])
+def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
+    more = more.replace("<connect", "<connect anchor='0 0 0'")
+    (tmp_path / "x.xml").write_text(mjcf(LEGS.format(""), more))
+    with pytest.raises(DescriptionError, match="'glue' connects it to its own world"):
+        with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT))
+
+
+def test_what_an_object_leaves_in_its_world_is_a_warning(tmp_path):
+    floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
+    pairs = "<contact><exclude body1='world' body2='trunk'/></contact>"
+    text = mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "") + pairs)
+    (tmp_path / "x.xml").write_text(text)
+    scene = with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT), acts=True)
+    assert scene.objects == ("x",)
+    assert [link.name for link in scene.links] == [WORLD, "x"]
+    assert [f.code for f in scene.findings if f.severity == "warning"] == ["world-left-out"]
+    assert complete(scene).nv == 6
+
+
+def test_a_file_whose_fixed_links_close_a_loop_is_read(tmp_path):
+    bodies = "".join(f"<body name='{name}'><geom size='0.1'/></body>" for name in "ab")
+    welds = "<equality><weld body1='a' body2='b'/><weld body1='b' body2='a'/></equality>"
+    (tmp_path / "x.xml").write_text(mjcf(bodies, welds))
+    scene = with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT), acts=True)
+    assert scene.robots == ("x",)

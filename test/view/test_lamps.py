@@ -9,10 +9,11 @@ from support.drawing import needs_renderer
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.description.parts.lights import LinkLight
 from rbdyn_ros.sensors import ColorSpec
 from rbdyn_ros.view.render.lamps import WHITE, lighting
-from rbdyn_ros.view.scene.lamps import lamps_of
-from rbdyn_ros.view.scene.scene import LIGHTS
+from rbdyn_ros.view.scene.lamps import Lamp, lamps_of
+from rbdyn_ros.view.scene.scene import LIGHTS, Scene
 
 FLOOR = (
     "<model name='floor'><static>true</static><link name='l'><collision name='c'><geometry>"
@@ -100,6 +101,7 @@ def test_without_lights_the_sun_of_the_renderer_shines(tmp_path):
     m = rb.load("seven_dof_arm")
     bodies = [np.eye(4)] * m.nbody
     assert (lighting([], bodies).sun == WHITE).all()
+    assert lighting([], bodies).gloss == 1.0
     path = tmp_path / "w.sdf"
     path.write_text(
         f"<sdf version='1.11'><world name='w'>{LAMP.format('point')}{BALL}</world></sdf>"
@@ -107,7 +109,7 @@ def test_without_lights_the_sun_of_the_renderer_shines(tmp_path):
     m = rb.load(path)
     lamps = lamps_of(m, read_appearance(path).lights)
     lit = lighting(lamps, bodies)
-    assert (lit.count, lit.sun.tolist()) == (1, [0.0, 0.0, 0.0])
+    assert (lit.count, lit.sun.tolist(), lit.gloss) == (1, [0.0, 0.0, 0.0], 0.0)
     assert lit.at[0].tolist() == [0.0, 0.0, 2.0]
 
 
@@ -118,6 +120,8 @@ def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
 
     path = tmp_path / "w.sdf"
     path.write_text(f"<sdf version='1.11'><world name='w'>{LAMP.format(kind)}{BALL}</world></sdf>")
+    shadows = "<cast_shadows>1</cast_shadows></light>" if kind == "directional" else "</light>"
+    path.write_text(path.read_text().replace("</light>", shadows))
     m = rb.load(path)
     server = open_server(0)
     try:
@@ -140,5 +144,55 @@ def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
             assert (node.angle, node.penumbra) == pytest.approx((0.5, 0.2))
         show.display.set(LIGHTS, False)
         assert not node.visible
+    finally:
+        server.stop()
+
+
+def test_the_page_is_dark_only_while_a_robot_shows_lamps(tmp_path, monkeypatch):
+    pytest.importorskip("viser")
+    from rbdyn_ros.view.web.show import Show, open_server
+
+    path, plain = tmp_path / "w.sdf", tmp_path / "plain.sdf"
+    for place, lamp in ((path, LAMP.format("point")), (plain, "")):
+        place.write_text(f"<sdf version='1.11'><world name='w'>{lamp}{BALL}</world></sdf>")
+    m = rb.load(path)
+    server, own = open_server(0), []
+    monkeypatch.setattr(
+        server.scene, "configure_default_lights", lambda enabled: own.extend([enabled])
+    )
+    try:
+        first, second = (Show(server, m, read_appearance(path), name) for name in "ab")
+        assert own[-1] is False
+        first.display.set(LIGHTS, False)
+        assert own[-1] is False  # the other one still shines
+        first.display.set(LIGHTS, True)
+        second.nodes.remove()
+        assert own[-1] is False
+        first.nodes.move(Scene(m, read_appearance(plain)))
+        assert own[-1] is True
+        first.nodes.move(Scene(m, read_appearance(path)))
+        assert own[-1] is False
+        first.nodes.remove()
+        assert own[-1] is True
+    finally:
+        server.stop()
+
+
+def test_parallel_light_of_a_body_is_placed_in_its_frame():
+    """It shines along its direction onto the place of the light, wherever the body is."""
+    pytest.importorskip("viser")
+    from rbdyn_ros.view.web.lamps import add_lamp
+    from rbdyn_ros.view.web.show import open_server
+
+    light = LinkLight("directional", "l", (0.0, 0.0, 0.0), (0.0, 0.0, -1.0), (1.0, 1.0, 1.0))
+    pos, direction, middle = np.array([1.0, 2, 3]), np.array([0.0, 0, -1]), np.array([50.0, 0, 0])
+    server = open_server(0)
+    try:
+        for body, centre in ((0, middle), (1, pos)):
+            lamp = Lamp(body, pos, direction, light)
+            node = add_lamp(server.scene, f"/lamp{body}", lamp, middle, 1.0)
+            away = np.array(node.position) - centre
+            assert away[:2] == pytest.approx([0.0, 0.0])
+            assert away[2] > 20.0
     finally:
         server.stop()

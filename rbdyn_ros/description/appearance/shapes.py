@@ -43,12 +43,10 @@ from rbdyn_ros.description.robot_files import (
     check_source,
     file_of,
     format_of,
-    read,
     root_of_text,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
-from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
-from rbdyn_ros.description.scenes.world_roots import without_free_root
+from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes, read_object
 from rbdyn_ros.description.sdf_files.looks import read_looks
 from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
 from rbdyn_ros.description.urdf_files import urdf
@@ -367,20 +365,23 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
         looks.append(_renamed(own, prefix, "", ""))
     for number, item in enumerate(parts.objects):
         looks.append(_of_object(item, PALETTE[number % len(PALETTE)], package_dirs))
+    lamps = _most([light for own in looks for light in own.lights], audit)
     return Appearance(
         tuple(look for own in looks for look in own.visuals)[:MOST_SHAPES],
         tuple(look for own in looks for look in own.collisions)[:MOST_SHAPES],
         (*(finding for own in looks for finding in own.findings), *audit.all()),
-        tuple(light for own in looks for light in own.lights)[:MOST_LIGHTS],
+        lamps,
     )
 
 
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
-        whole = read(item.shape, strict=False, package_dirs=package_dirs)
-        root = root_of(without_free_root(whole))
+        whole = read_object(item.shape, False, package_dirs, strict=False)
         own = _of_robot(file_of(item.shape, package_dirs))
-        return _renamed(own, f"{item.name}/", root, item.name)
+        links = {link.name for link in whole.links}
+        lights = tuple(light for light in own.lights if light.link in links)
+        own = replace(own, lights=lights)
+        return _renamed(own, f"{item.name}/", root_of(whole), item.name)
     try:
         placed = placed_shapes(item, package_dirs)
     except UnusableMeshError as error:

@@ -38,6 +38,7 @@ _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>"'/]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""
 _NUMERIC = re.compile(rb"[-+.0-9eE\s]*")
 _BREAKS = re.compile(rb"[\t\r\n]")
 _SPACE = "\ufeff \t\r\n"
+_BEFORE = re.compile(rf"[{_SPACE}]*(<\?|<!--)?")
 
 #: Formats of robots by their root element.
 FORMATS = {"robot": "URDF", "sdf": "SDF", "mujoco": "MJCF", "mujocoinclude": "MJCF"}
@@ -54,8 +55,8 @@ _OTHER_FORMATS = {
 
 
 _TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-#: What may stand before the root element: the declaration and comments.
-_BEFORE = (("<?", "?>"), ("<!--", "-->"))
+#: The begins and ends of the declaration and of comments, which may precede the root element.
+_ENDS = {"<?": "?>", "<!--": "-->"}
 
 
 class Element(ET.Element):
@@ -104,12 +105,17 @@ WHOLE = Everything()
 def root_tag(data: bytes) -> str:
     """Return the tag of the root element of a document, or an empty string."""
     try:
-        text = data.decode(encoding_of(data), "replace").lstrip(_SPACE)
+        text = data.decode(encoding_of(data), "replace")
     except (LookupError, UnicodeError):
         return ""
-    while ends := [end for begin, end in _BEFORE if text.startswith(begin)]:
-        text = text.partition(ends[0])[2].lstrip(_SPACE)
-    found = _TAG.match(text)
+    at = 0
+    while (before := _BEFORE.match(text, at)) is not None and before[1]:
+        end = _ENDS[before[1]]
+        at = text.find(end, before.end())
+        if at < 0:
+            return ""
+        at += len(end)
+    found = _TAG.match(text, at if before is None else before.end())
     return found[1] if found else ""
 
 
@@ -135,8 +141,7 @@ def parse(
         DescriptionError: the document is empty, too large, too deep, not decodable, not XML,
             in another format, or has a DOCTYPE.
     """
-    if len(data) > MAX_BYTES:
-        refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
+    check_length(data, source)
     text = decode(data, source)
     body = text.lstrip(_SPACE)
     if not body:
@@ -148,6 +153,16 @@ def parse(
     if not body.startswith("<"):
         _refuse_non_xml(body, source, first_line)
     return _XmlBuilder(source, root_tag, wanted, first_line).build(body)
+
+
+def check_length(data: bytes | str, source: str) -> None:
+    """Refuse a document of more than MAX_BYTES.
+
+    Raises:
+        DescriptionError: it is too large.
+    """
+    if len(data) > MAX_BYTES:
+        refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
 
 
 def decode(data: bytes | str, source: str) -> str:

@@ -25,7 +25,14 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.description.robot_files import SUFFIXES
+from rbdyn_ros.description.robot_files import (
+    SUFFIXES,
+    URDF,
+    file_of,
+    format_of,
+    read,
+    root_of_text,
+)
 from rbdyn_ros.description.scenes.joining import (
     add_findings,
     coordinates,
@@ -37,8 +44,10 @@ from rbdyn_ros.description.scenes.world_roots import (
     has_mass,
     only_solid,
     stands,
+    with_shapes_of_links,
     without_free_root,
 )
+from rbdyn_ros.description.sdf_files import sdf
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, not_allowed, quote
 
@@ -66,7 +75,7 @@ def with_object(
         audit: receives all errors.
         acts: whether the joints of a robot file keep their actuators. If it has some, or no joint
             that moves, and its root is the link `world`, it does not float and is not among the
-            objects of the scene. A file with one shape that stands in the world is an obstacle.
+            objects of the scene. One shape at the origin of such a world is an obstacle.
     """
     fixed, owner = False, f"object {quote(item.name)}"
     if not audit_pose("pose", item.pose, owner, item.line, audit):
@@ -74,7 +83,7 @@ def with_object(
     try:
         if is_robot_file(item.shape):
             found = _of_file(item, package_dirs, audit)
-            if (solid := only_solid(item, found, acts)) is not None:
+            if (solid := only_solid(item, found)) is not None:
                 return replace(joined, obstacles=(*joined.obstacles, solid))
             fixed = stands(found, acts)
             made = _named(item, found, acts)
@@ -123,7 +132,35 @@ def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> 
         raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")
     surface = item.surface or Surface()
     contact = Contact(obstacles=(), surface=surface, decompose=item.decompose)
-    return without_free_root(without_lines(described(item.shape, contact, package_dirs, audit)))
+    if isinstance(item.shape, str | Path):
+        found = read_object(item.shape, contact, package_dirs, audit.strict)
+    else:
+        found = without_free_root(described(item.shape, contact, package_dirs, audit))
+    return with_shapes_of_links(without_lines(found))
+
+
+def read_object(
+    source: str | Path, contact: bool | Contact, package_dirs: Sequence[str | Path], strict: bool
+) -> Description:
+    """Return an object from its robot file or text; its root is where the object is placed.
+
+    A model of SDF is read in its own frame, as Gazebo spawns it. Arguments and errors as for
+    robot_files.read.
+    """
+    how: dict[str, Any] = {"strict": strict, "package_dirs": package_dirs, "contact": contact}
+    if root_of_file(source, package_dirs) == "sdf":
+        is_path = isinstance(source, Path) or not is_text(source)
+        place = file_of(source, package_dirs).located() if is_path else source
+        return without_free_root(sdf.read(place, in_model=True, **how))
+    return without_free_root(read(source, **how))
+
+
+def root_of_file(source: str | Path, package_dirs: Sequence[str | Path]) -> str:
+    """Return the root element of a robot file or text: robot, sdf, mujoco; empty: it is YAML."""
+    if isinstance(source, str) and is_text(source):
+        return root_of_text(source)
+    form = format_of(file_of(source, package_dirs).located())
+    return "" if form is None else "robot" if form is URDF else form.root
 
 
 def _named(item: Object, found: Description, acts: bool) -> Description:

@@ -6,81 +6,177 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.parts.geometries import Obstacle
+from rbdyn_ros.description.parts.geometries import (
+    Geometry,
+    HeightField,
+    Obstacle,
+    Plane,
+    Surface,
+    TriangleMesh,
+)
 from rbdyn_ros.description.parts.objects import Object
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
-from rbdyn_ros.description.parts.types import WORLD, Description, Joint
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, rotate
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
 from rbdyn_ros.errors import DescriptionError, Finding, quote
+
+_AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+#: Shapes that no link can have.
+_TERRAIN = (Plane, HeightField, TriangleMesh)
+#: Poses nearer to the origin than this [m, rad / 2] are there.
+_ROUNDING = 1e-9
 
 
 def without_free_root(found: Description) -> Description:
     """Return a description without its link `world` if the rest is one tree that floats in it.
 
     MJCF has a world, and a free joint for what moves freely; an object brings its own.
+
+    Raises:
+        DescriptionError: a constraint connects the tree to the world.
     """
-    first = _of_world(found)
+    sites = _empty_links(found)
+    first = [joint for joint in _of_world(found) if joint.child not in sites]
     if len(first) != 1 or first[0].type != "floating":
         return found
     gone, root = first[0].name, first[0].child
+    lost = {WORLD, *sites}
+    _check_loose(found, lost)
     states = tuple(
         replace(state, positions={k: x for k, x in state.positions.items() if k != gone})
         for state in found.states
     )
+    shapes = tuple(shape for shape in found.geometries if shape.link not in lost)
+    kept = {shape.name for shape in shapes} | {link.name for link in found.links} - lost
+    pairs = tuple(pair for pair in found.exclusions if {pair.first, pair.second} <= kept)
+    findings = found.findings
+    if count := len(found.obstacles) + len(found.geometries) - len(shapes):
+        text = f"an object has no world of its own; {count} shapes of its world are left out"
+        findings = (*findings, Finding("world-left-out", text, "warning"))
     return replace(
         found,
-        links=tuple(link for link in found.links if link.name != WORLD),
-        joints=tuple(joint for joint in found.joints if joint.name != gone),
+        links=tuple(link for link in found.links if link.name not in lost),
+        joints=tuple(joint for joint in found.joints if joint.child not in sites | {root}),
         base=root,
         states=states,
+        geometries=shapes,
+        obstacles=(),
+        exclusions=pairs,
+        findings=findings,
     )
+
+
+def _empty_links(found: Description) -> set[str]:
+    """Return links without mass, shapes and children that are fixed in the world, as sites are."""
+    used = {joint.parent for joint in found.joints} | {one.link for one in found.geometries}
+    used |= {joint.child for joint in found.joints if joint.closes_loop}
+    used |= {name for sensor in found.sensors for name in (sensor.link, sensor.frame)}
+    used |= {link.name for link in found.links if link.inertial is not None}
+    fixed = (joint.child for joint in _of_world(found) if joint.type == "fixed")
+    return {name for name in fixed if name not in used}
+
+
+def _check_loose(found: Description, lost: set[str]) -> None:
+    """Raise DescriptionError if a loop, a spring or a constraint has a link that is left out."""
+    ends = {joint.name: {joint.parent, joint.child} for joint in found.joints if joint.closes_loop}
+    ends |= {spring.name: {spring.link1, spring.link2} for spring in found.springs}
+    ends |= {one.name: set(one.links) for one in found.constraints if isinstance(one, Length)}
+    ends |= {one.name: {one.link, one.on} for one in found.constraints if isinstance(one, Roll)}
+    ends |= {one.name: {one.link, one.frame} for one in found.sensors}
+    held = next((name for name, links in ends.items() if links & lost), None)
+    if held is not None:
+        raise _refused(
+            f"its {quote(held)} connects it to its own world, which an object does not have; "
+            "delete it"
+        )
 
 
 def stands(found: Description, acts: bool) -> bool:
     """Return whether an object of a file is fixed where it is placed.
 
     Args:
-        found: of the file.
+        found: of the file; see with_shapes_of_links.
         acts: whether its joints keep their actuators.
 
     Raises:
-        DescriptionError: it neither stands nor floats as a whole, or it stands and has obstacles,
-            such as terrain, beside other shapes.
+        DescriptionError: it neither stands nor floats as a whole, or it stands and its shapes are
+            neither one obstacle nor a robot.
     """
     if root_of(found) != WORLD:
         return False
-    still = all(joint.type == "fixed" for joint in found.joints)
-    if still and (acts or not has_mass(found)) and found.obstacles:
-        count = len(found.obstacles) + len(found.geometries)
+    still = is_still(found)
+    if still and found.obstacles:
         raise _refused(
-            f"it is fixed in the world and has {count} shapes, not all of which an object can "
-            "have; simulate it as a scene file or an SDF world by `rbdyn sim`"
+            "it is fixed in the world and has terrain or a plane beside other shapes or away from "
+            "its origin; an object has one such shape, at its origin"
+        )
+    if still and found.geometries and not acts:
+        raise _refused(
+            f"it is fixed in the world and has {len(found.geometries)} shapes; without actuators "
+            "it may have one, at its origin: list its shapes among the obstacles of the scene"
         )
     if acts and (still or any(j.actuated and j.type != "fixed" for j in found.joints)):
         return True
     free = next((joint for joint in _of_world(found) if joint.type != "fixed"), None)
     if free is not None:
         raise _refused(
-            f"its joint {quote(free.name)} moves in its world, so it cannot move freely as a "
-            "whole; put its file among the robots of a scene"
+            f"its link {quote(free.child)} moves in its world, so it cannot move freely as a "
+            "whole; an object is one tree of links, or has actuators"
         )
     return False
 
 
-def only_solid(item: Object, found: Description, acts: bool) -> Obstacle | None:
-    """Return the obstacle that an object of a file is: one shape that is fixed in the world."""
-    solids = (*found.obstacles, *found.geometries)
-    still = root_of(found) == WORLD and all(joint.type == "fixed" for joint in found.joints)
-    if not still or len(solids) != 1 or (has_mass(found) and not acts):
+def is_still(found: Description) -> bool:
+    """Return whether a file has a world in which nothing moves."""
+    return root_of(found) == WORLD and all(joint.type == "fixed" for joint in found.joints)
+
+
+def with_shapes_of_links(found: Description) -> Description:
+    """Return what stands still with its convex obstacles as shapes of its link `world`."""
+    if not is_still(found):
+        return found
+    convex = [one for one in found.obstacles if not isinstance(one.shape, _TERRAIN)]
+    moved = tuple(
+        Geometry(
+            one.name,
+            WORLD,
+            one.shape,  # type: ignore[arg-type]
+            one.origin,
+            Surface(friction=one.friction),
+            one.line,
+            one.filter,
+        )
+        for one in convex
+    )
+    kept = tuple(one for one in found.obstacles if isinstance(one.shape, _TERRAIN))
+    return replace(found, obstacles=kept, geometries=(*found.geometries, *moved))
+
+
+def only_solid(item: Object, found: Description) -> Obstacle | None:
+    """Return the obstacle that an object of a file is: one shape at the origin of its world.
+
+    A triangle mesh may be elsewhere: its corners are moved, so that the obstacle has the pose of
+    the object.
+    """
+    if not is_still(found) or len(found.obstacles) + len(found.geometries) != 1:
         return None
     if found.obstacles:
         one = found.obstacles[0]
-        return replace(one, name=item.name, origin=compose(item.pose, one.origin), line=item.line)
+        if isinstance(one.shape, TriangleMesh):
+            axes = [rotate(one.origin.quat, axis) for axis in _AXES]
+            mesh = TriangleMesh(one.shape.vertices @ axes + one.origin.pos, one.shape.faces)
+            one = replace(one, shape=mesh, origin=IN_PLACE)
+        if not _is_in_place(one.origin):
+            return None
+        return replace(one, name=item.name, origin=item.pose, line=item.line)
     geometry = found.geometries[0]
-    joints = {joint.child: joint for joint in found.joints}
-    at = compose(item.pose, compose(_place(geometry.link, joints), geometry.origin))
+    joints = {joint.child: joint for joint in found.joints if not joint.closes_loop}
+    if not _is_in_place(compose(_place(geometry.link, joints), geometry.origin)):
+        return None
     friction, masks = geometry.surface.friction, geometry.filter
-    return Obstacle(item.name, geometry.shape, at, friction, item.line, masks)
+    return Obstacle(item.name, geometry.shape, item.pose, friction, item.line, masks)
 
 
 def has_mass(found: Description) -> bool:
@@ -97,10 +193,18 @@ def _of_world(found: Description) -> list[Joint]:
 
 def _place(link: str, joints: Mapping[str, Joint]) -> Pose:
     """Return the pose in the world of a link that fixed joints connect to it."""
-    if link == WORLD:
-        return IN_PLACE
-    joint = joints[link]
-    return compose(_place(joint.parent, joints), joint.origin)
+    at = IN_PLACE
+    while link != WORLD:
+        joint = joints[link]
+        at = compose(joint.origin, compose(inverse(joint.child_origin), at))
+        link = joint.parent
+    return at
+
+
+def _is_in_place(pose: Pose) -> bool:
+    """Return whether a pose is the identity, up to rounding."""
+    turned = np.linalg.norm(pose.quat[1:])
+    return bool(max(np.linalg.norm(pose.pos), turned) < _ROUNDING)
 
 
 def _refused(text: str) -> DescriptionError:

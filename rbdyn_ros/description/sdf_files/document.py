@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from rbdyn_ros.errors import DescriptionError, quote
 
 IS_WORLD = "it is a world, not one robot; the command `rbdyn sim WORLD.sdf` simulates it"
 OLDEST, NEWEST = (1, 4), (1, 12)
-#: Gazebo reads comments with two dashes, which are no XML; only their line ends are kept.
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BEGIN, _END = "<!--", "-->"
 
 
 class IncludedAudit(Audit):
@@ -58,7 +56,8 @@ def opened(source: Path | str | bytes, audit: Audit, at: int | None = None) -> S
     if isinstance(source, Path):
         source = read_bytes(source, "an .sdf file", "the path of an .sdf file")
     own = audit if at is None or path is None else IncludedAudit(audit, path, at)
-    text = _COMMENT.sub(_lines, guard.decode(source, name))
+    guard.check_length(source, name)
+    text = without_comments(guard.decode(source, name))
     root = guard.parse(text, name, "sdf", guard.Everything())
     return SdfFile(path, own, root, _version(root, own, name), at)
 
@@ -68,8 +67,19 @@ def name_of(source: Path | str | bytes) -> str:
     return str(source) if isinstance(source, Path) else "<text>"
 
 
-def _lines(comment: re.Match[str]) -> str:
-    return "\n" * comment[0].count("\n")
+def without_comments(text: str) -> str:
+    """Return a text with the line ends of its comments alone.
+
+    Gazebo reads comments with two dashes, which are no XML.
+    """
+    kept, at = list[str](), 0
+    while (begin := text.find(_BEGIN, at)) >= 0:
+        end = text.find(_END, begin + len(_BEGIN))
+        if end < 0:
+            break
+        kept += [text[at:begin], "\n" * text.count("\n", begin, end)]
+        at = end + len(_END)
+    return "".join((*kept, text[at:]))
 
 
 def _version(root: Element, audit: Audit, source: str) -> Version:

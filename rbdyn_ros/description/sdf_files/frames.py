@@ -62,6 +62,7 @@ class Scope:
         depth: the number of scopes around it.
         is_static: whether the links never move.
         collides: whether the links of the model touch each other.
+        lights: of included files, each with the element that has its pose.
     """
 
     def __init__(self, part: SdfElement, prefix: str, parent: Scope | None) -> None:
@@ -69,6 +70,7 @@ class Scope:
         self.frames: dict[str, Frame] = {}
         self.models: dict[str, Scope] = {}
         self.inner: list[Scope] = []
+        self.lights: list[tuple[SdfElement, SdfElement]] = []
         self.is_static = self.collides = False
         self.depth: int = 0 if parent is None else parent.depth + 1
         kind = "world" if parent is None else "model"

@@ -4,14 +4,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLight, clipped, unit
+from rbdyn_ros.checks.audit import Lenient
+from rbdyn_ros.description.parts.lights import (
+    DIRECTIONAL,
+    KINDS,
+    POINT,
+    SPOT,
+    LinkLight,
+    clipped,
+    unit,
+)
 from rbdyn_ros.description.parts.poses import Pose, rotate
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
+from rbdyn_ros.errors import Severity
 
 #: Half angles of a spot without any [rad].
 _ANGLES = (0.5, 0.8)
 SHORTEST = 1e-3  # [m]
+_FADE = "attenuation"
 
 
 def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
@@ -22,7 +34,8 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
         link: name of its link.
         at: the pose of the light in the link.
     """
-    kind = part.attribute("type", DIRECTIONAL)
+    part = replace(part, document=replace(part.document, audit=_Defaults(part.audit)))
+    kind = part.attribute("type", POINT)
     if kind not in KINDS:
         part.note("light", f"a light of the type {kind!r} is not drawn", "warning", found=kind)
         return None
@@ -31,26 +44,39 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
     diffuse = part.child("diffuse")
     words = [] if diffuse is None else diffuse.text.split()
     color = diffuse.numbers(len(words)) if diffuse is not None and len(words) in (3, 4) else None
-    spot = part.child("spot")
-    fade = part.child("attenuation")
+    spot, is_far = part.child("spot"), kind == DIRECTIONAL
     return LinkLight(
         kind,
         link,
         at.pos,
         rotate(at.quat, unit(part.vector("direction"))),
         clipped(tuple(color or (1.0, 1.0, 1.0)), part.number("intensity", default=1.0)),
-        math.inf
-        if fade is None or kind == DIRECTIONAL
-        else max(fade.number("range", default=10.0), SHORTEST),
-        (1.0, 0.0, 0.0) if fade is None or kind == DIRECTIONAL else _attenuation(fade),
+        math.inf if is_far else max(part.number(_FADE, "range", default=10.0), SHORTEST),
+        (1.0, 0.0, 0.0) if is_far else _attenuation(part),
         _angles(spot) if kind == SPOT and spot is not None else _ANGLES,
-        part.flag("cast_shadows", default=kind == DIRECTIONAL),
+        part.flag("cast_shadows", default=False),
     )
 
 
-def _attenuation(fade: SdfElement) -> tuple[float, float, float]:
+class _Defaults(Lenient):
+    """The audit of a light: a default replaces what is wrong, with a warning."""
+
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        element: str,
+        line: int | None,
+        message: str,
+        **of: str,
+    ) -> None:
+        text = f"{message}; its default counts" if severity == "error" else message
+        super().add(severity, code, element, line, text, **of)
+
+
+def _attenuation(part: SdfElement) -> tuple[float, float, float]:
     usual = {"constant": 1.0, "linear": 1.0, "quadratic": 0.0}
-    a, b, c = (max(fade.number(key, default=value), 0.0) for key, value in usual.items())
+    a, b, c = (max(part.number(_FADE, key, default=usual[key]), 0.0) for key in usual)
     return a, b, c
 
 
@@ -58,4 +84,5 @@ def _angles(spot: SdfElement) -> tuple[float, float]:
     """Return half angles; the file has whole ones."""
     outer = 0.5 * spot.number("outer_angle", default=2.0 * _ANGLES[1])
     outer = min(max(outer, 0.01), 0.5 * math.pi)
-    return min(0.5 * spot.number("inner_angle", default=2.0 * _ANGLES[0]), outer), outer
+    inner = 0.5 * spot.number("inner_angle", default=2.0 * _ANGLES[0])
+    return min(max(inner, 0.0), outer), outer

@@ -94,8 +94,10 @@ def read_looks(
 
 def _lights(frame: Frame, grouping: Grouping, link: str, at: Pose) -> Iterator[LinkLight]:
     """Yield the lights of a link or of the world, whose pose in the drawn link is `at`."""
-    for part in frame.part.children("light") if frame.part is not None else ():
-        pose = compose(at, grouping.reader.pose(part, frame))
+    own = frame.part.children("light") if frame.part is not None else ()
+    included = frame.scope.lights if frame is frame.scope.origin else ()
+    for part, placed in (*((part, part) for part in own), *included):
+        pose = compose(at, grouping.reader.pose(placed, frame))
         light = read_light(part, link, pose)
         if light is not None:
             yield light

@@ -112,15 +112,21 @@ class _ModelReader:
         uri = part.word("uri")
         owner = f"the include {quote(uri, 200)}"
         asked = SdfElement(part.document, part.element, owner)
-        found = self._included(asked, uri)
+        found = self._included(asked, uri, scope)
         if found is None:
             self._audit.partial = True
             return
-        self._model(found, part, scope, merges)
+        if found.tag == "light":
+            placed = part if part.child("pose") is not None else found
+            found.put_back()  # the reader of looks reads it
+            part.relative_to()
+            scope.lights.append((found, placed))
+        else:
+            self._model(found, part, scope, merges)
         self._path.pop()
 
-    def _included(self, asked: SdfElement, uri: str) -> SdfElement | None:
-        """Return the model of an included file; None after an error."""
+    def _included(self, asked: SdfElement, uri: str, scope: Scope) -> SdfElement | None:
+        """Return the model of an included file, in a world also its light; None after an error."""
         try:
             path = self._files.find(uri, asked.document.folder)
         except MissingModelError as error:
@@ -144,10 +150,12 @@ class _ModelReader:
             with_place(error, self._audit, asked.line, asked.owner)
             return None
         self._documents.append(document)
+        is_world = scope.parent is None and scope.part.tag == "world"
         models = list(document.top.children("model"))
+        models = models or list(document.top.children("light") if is_world else ())
         if not models:
             has = "a <world>" if list(document.top.children("world")) else "no <model>"
-            text = f"has {has}; only models are included"
+            text = f"has {has}; only models, and lights of a world, are included"
             asked.error("missing-element", text, found=uri, allowed="<model>")
             return None
         self._path.append(path.resolve())

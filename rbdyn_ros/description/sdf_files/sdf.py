@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.parts.geometries import Contact
@@ -29,6 +30,7 @@ def read(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
+    in_model: bool = False,
 ) -> Description:
     """Read the model of an SDF.
 
@@ -43,6 +45,8 @@ def read(
         xacro_args: must be empty.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
+        in_model: whether the frame of the model is the root, and the world for what is fixed;
+            the pose of the model then does not count.
 
     Returns:
         The checked Description, in SI units.
@@ -58,11 +62,17 @@ def read(
     if tree.is_world:
         audit.error("is-world", tree.world.part.owner, tree.world.part.line, IS_WORLD)
     audit.raise_errors(name)
+    if in_model:
+        for model in tree.world.inner:
+            model.origin.pose, model.origin.relative_to = IN_PLACE, ""
     decompose = wanted is not None and wanted.decompose
     touches = wanted is not None
     grouping = Grouping(tree, name, audit, package_dirs, touches=touches, decompose=decompose)
     groups = grouping.groups()
-    described = _alone(groups[0], audit) if len(groups) == 1 else _together(groups, name)
+    if len(groups) == 1:
+        described = _in_model(groups[0]) if in_model else _alone(groups[0], audit)
+    else:
+        described = _together(groups, name)
     for document in tree.files:
         document.report(LOOKS if touches else LOOKS | {"collision"})
     audit.raise_errors(name)
@@ -76,6 +86,18 @@ def _alone(group: SdfGroup, audit: Audit) -> Description:
         text = "its pose is for a world; alone, its root link is at the origin, as that of a URDF"
         audit.add("note", "pose-of-model", f"model '{group.name}'", None, text)
     return group.description
+
+
+def _in_model(group: SdfGroup) -> Description:
+    """Return what floats below a link without mass at the origin of the model."""
+    own = group.description
+    if not group.floats or group.at == IN_PLACE:
+        return own
+    taken = {link.name for link in own.links} | {joint.name for joint in own.joints}
+    frame = free_name(own.name or "model", taken)
+    mount = Joint(free_name(f"{frame}_mount", taken), "fixed", frame, group.root, group.at)
+    base = frame if own.base else ""
+    return replace(own, links=(Link(frame), *own.links), joints=(mount, *own.joints), base=base)
 
 
 def _together(groups: Sequence[SdfGroup], source: str) -> Description:

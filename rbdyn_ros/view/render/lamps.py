@@ -19,6 +19,8 @@ SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 WHITE = np.array([0.78, 0.75, 0.70])
 #: Distance of a light at infinity, and the range of one without an end [m].
 FAR, ENDLESS = 1e4, 1e9
+#: The edge of a spot is not sharper than this [rad].
+EDGE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +45,15 @@ class Lighting:
     cone: Array
     count: int
 
+    @property
+    def gloss(self) -> float:
+        """The reflection of the sun, as a share of that of the renderer's own sun."""
+        return float(min(np.max(self.sun / WHITE), 1.0))
+
     def write(self, program: Any) -> None:
         """Give the lights to a program."""
         program["to_sun"], program["sun_color"] = tuple(self.to_sun), tuple(self.sun)
+        program["sun_gloss"] = self.gloss
         program["lamps"] = self.count
         for name in ("at", "towards", "color", "fade", "cone"):
             program[f"lamp_{name}"].write(getattr(self, name).astype("f4").tobytes())
@@ -77,7 +85,8 @@ def _row(lamp: Lamp, body: Array) -> Array:
     """Return the numbers of a lamp in the order of the attributes of Lighting, (15,)."""
     light = lamp.light
     pos, towards = lamp.placed(body[:3, 3], body[:3, :3])
-    cosines = [math.cos(angle) for angle in light.angles]
+    inner, outer = light.angles
+    cosines = [math.cos(min(inner, outer - EDGE)), math.cos(outer)]
     if lamp.is_far:
         pos = pos - FAR * towards
     if lamp.is_far or light.kind == POINT:

@@ -179,6 +179,8 @@ class Renderer(OffScreen):
         self._shadow.use()
         self._context.enable_only(gl.DEPTH_TEST)
         self._shadow.clear(depth=1.0)
+        if not self._lighting.sun.any():
+            return sun
         self._shade["view"].write(uniform(sun))
         for one, model in zip(seen, models, strict=True):
             if one.silhouette is not None and not one.floor and one.color[3] == 1.0:

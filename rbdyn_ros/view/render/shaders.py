@@ -6,6 +6,8 @@ Colours are linear within and encoded as sRGB at the end, as files and messages 
 
 from __future__ import annotations
 
+from rbdyn_ros.description.parts.lights import MOST_LIGHTS
+
 VERTEX = """#version 330
 uniform mat4 model, view, sun;
 in vec3 at, across;
@@ -26,10 +28,11 @@ void main() {
 FRAGMENT = """#version 330
 uniform vec4 color;
 uniform vec3 to_sun, sun_color, eye;
+uniform float sun_gloss;
 uniform int lamps;
-uniform vec3 lamp_at[8], lamp_towards[8], lamp_color[8];
-uniform vec4 lamp_fade[8];  // attenuation and range
-uniform vec2 lamp_cone[8];  // cosines of the half angles
+uniform vec3 lamp_at[MOST_LIGHTS], lamp_towards[MOST_LIGHTS], lamp_color[MOST_LIGHTS];
+uniform vec4 lamp_fade[MOST_LIGHTS];  // attenuation and range
+uniform vec2 lamp_cone[MOST_LIGHTS];  // cosines of the half angles
 uniform sampler2DShadow shadow;
 uniform bool is_floor, has_image;
 uniform sampler2D image;
@@ -82,10 +85,10 @@ void main() {
     float gloss = is_floor ? 0.0 : 0.12 * pow(max(dot(n, half_way), 0.0), 40.0);
     vec3 light = sky + sun_color * facing * lit;
     for (int i = 0; i < lamps; i++) light += lamplight(i, n);
-    vec3 shown = base * light + gloss * lit * min(sun_color.r, 1.0);
+    vec3 shown = base * light + gloss * lit * sun_gloss;
     pixel = vec4(pow(clamp(shown, 0.0, 1.0), vec3(1.0 / 2.2)), color.a);
 }
-"""
+""".replace("MOST_LIGHTS", str(MOST_LIGHTS))
 
 #: Only depths are kept, as the sun sees them.
 SHADOW_FRAGMENT = """#version 330

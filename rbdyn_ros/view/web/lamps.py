@@ -28,7 +28,7 @@ def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius
         scene: of the page.
         name: of the node, below that of its body.
         lamp: the light.
-        middle: (3,) of the ball around the robot.
+        middle: (3,) of the ball around the robot, in the world.
         radius: of this ball [m].
     """
     light = lamp.light
@@ -48,7 +48,8 @@ def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius
     inner, outer = light.angles
     if lamp.is_far:
         away = FAR * (radius + 1.0)
-        how["position"] = tuple((middle - away * lamp.direction).tolist())
+        centre = middle if lamp.body == 0 else lamp.pos  # of the frame of its body
+        how["position"] = tuple((centre - away * lamp.direction).tolist())
         how["decay"], outer = 0.0, math.atan(4.0 / FAR)
         inner = outer
     outer = min(outer, 0.5 * math.pi)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,10 @@ def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
     ]
 
 
+#: The Nodes of each server, which share the lights of the page.
+_OF_SERVER: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]] = weakref.WeakKeyDictionary()
+
+
 class Nodes:
     """The scene nodes of one robot.
 
@@ -123,6 +128,7 @@ class Nodes:
         self._bodies = [self._frame() for _ in range(scene.m.nbody)]
         self._at: BodyPlacement | None = None
         self.origin = np.zeros(3)
+        _OF_SERVER.setdefault(server, weakref.WeakSet()).add(self)
 
     def stand(self, origin: Array) -> None:
         """Show the world of the robot with its origin (3,) elsewhere on the page."""
@@ -146,6 +152,7 @@ class Nodes:
                     node.visible = layer not in self._hidden
             for name in gone:
                 frames[name].remove()
+            self._light_page()
 
     def _frames_by_name(self) -> dict[str, Any]:
         return dict(zip(self.scene.m.body_names, self._bodies, strict=True))
@@ -202,7 +209,7 @@ class Nodes:
             for node in self._layers.get(layer, ()):
                 node.visible = visible
             if layer == LIGHTS:
-                self._viser.configure_default_lights(enabled=not visible)
+                self._light_page()
             if visible and self._at is not None:
                 self._follow(self._at)
 
@@ -246,7 +253,21 @@ class Nodes:
 
     def remove(self) -> None:
         """Remove all nodes from the scene."""
-        self._top.remove()
+        with self._lock, self._server.atomic():
+            self._top.remove()
+            self._hidden.add(LIGHTS)
+            self._light_page()
+
+    @property
+    def shows_lamps(self) -> bool:
+        """Whether lights of its file shine on the page."""
+        return LIGHTS not in self._hidden and len(self._layers.get(LIGHTS, ())) > 0
+
+    def _light_page(self) -> None:
+        """Switch the lights of the page on unless a robot of the server shows lamps."""
+        if LIGHTS in self._layers:
+            lit = any(nodes.shows_lamps for nodes in list(_OF_SERVER[self._server]))
+            self._viser.configure_default_lights(enabled=not lit)
 
     def _make(self, layer: str) -> list[Any]:
         if layer in SURFACES:

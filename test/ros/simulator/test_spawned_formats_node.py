@@ -33,6 +33,10 @@ TABLE = (
     "<sdf version='1.11'><model name='table'><static>true</static><link name='l'>"
     f"{SOLID.format('low', 0.1)}{SOLID.format('high', 0.5)}</link></model></sdf>"
 )
+HIGH = (
+    "<sdf version='1.11'><model name='high'><pose>0 0 5 0 0 0</pose>{}<link name='l'>"
+    f"<pose>0 0 1 0 0 0</pose>{SOLID.format('c', 0)}</link></model></sdf>"
+)
 BALL = (
     "<mujoco><worldbody><body name='b'><freejoint/><geom size='0.1'/></body></worldbody></mujoco>"
 )
@@ -79,7 +83,12 @@ def test_models_of_sdf_and_mjcf_are_spawned(simulate, peer, ask, spawn):
     at = done(ask("GetEntityState", entity="desk")).state.pose.position
     assert (at.x, at.z) == (7.0, 0.5)
     refused(ask("SetEntityState", entity="desk", set_pose=True), 4, "fixed to the world")
-    for name in ("robo", "same", "desk", "ball_1", "other"):
+    for x, more in ((13.0, ""), (15.0, "<static>true</static>")):
+        name = done(spawn("high", HIGH.replace("{}", more), x)).entity_name
+        assert done(ask("GetEntityState", entity=name)).state.pose.position.z == 0.5
+        high, low = done(ask("GetEntityBounds", entity=name)).bounds.points
+        assert (high.z, low.z) == pytest.approx((1.1, 0.9))
+    for name in ("robo", "same", "desk", "ball_1", "other", "high", "high_1"):
         done(ask("DeleteEntity", entity=name))
     assert hash_of(peer) == before
     simulator.end_well()
@@ -89,9 +98,13 @@ def test_a_world_of_sdf_is_no_entity(simulate, peer, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     before = hash_of(peer)
-    refused(spawn("x", WORLD, 3.0), codes.RESOURCE_PARSE_ERROR, "`rbdyn sim WORLD.sdf`")
-    refused(spawn("x", WORLD, 3.0, ".sdf"), codes.RESOURCE_PARSE_ERROR, "`rbdyn sim WORLD.sdf`")
-    refused(spawn("x", WORLD, 3.0, ".world"), codes.UNSUPPORTED_FORMAT, "`rbdyn sim`")
+    refused(spawn("x", WORLD, 3.0), codes.RESOURCE_PARSE_ERROR, "spawn its models one by one")
+    refused(
+        spawn("x", WORLD, 3.0, ".sdf"), codes.RESOURCE_PARSE_ERROR, "spawn its models one by one"
+    )
+    refused(
+        spawn("x", WORLD, 3.0, ".world"), codes.UNSUPPORTED_FORMAT, "spawn its models one by one"
+    )
     secret = ARM.replace("0.2 0.2 0.2", "hunter2")
     refused(spawn("x", secret, 3.0), codes.RESOURCE_PARSE_ERROR, "hunter2")
     answer = spawn("x", secret, 3.0, ".sdf")

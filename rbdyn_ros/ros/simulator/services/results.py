@@ -9,7 +9,6 @@ from typing import Any
 from rclpy.node import Node
 
 from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
-from rbdyn_ros.description.sdf_files.document import IS_WORLD
 from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
 from rbdyn_ros.ros.common.qos import SERVICES
 
@@ -17,7 +16,10 @@ from rbdyn_ros.ros.common.qos import SERVICES
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
 #: What a request learns of a file by the code of its first finding; of others it learns the code.
-OWN_WORDS = {"xacro-request": NOT_FOR_OTHERS, "is-world": f"the file is no robot: {IS_WORLD}"}
+OWN_WORDS = {
+    "xacro-request": NOT_FOR_OTHERS,
+    "is-world": "it is a world, not one robot; spawn its models one by one",
+}
 
 #: Fills in the response of a service; raises RbdynError to refuse the request.
 Handler = Callable[[Any, Any], None]
@@ -50,7 +52,7 @@ def first_finding(error: RbdynError) -> str:
     first, more = error.findings[0], len(error.findings) - 1
     line = f"line {first.line}: " if first.line is not None else ""
     others = f" (and {more} more)" if more else ""
-    return f"{line}{first.message}{others}"
+    return f"{line}{OWN_WORDS.get(first.code, first.message)}{others}"
 
 
 def of_files(error: RbdynError, logger: Any) -> str:

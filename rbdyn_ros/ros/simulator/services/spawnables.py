@@ -31,10 +31,13 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.robot_files import root_of_text
 from rbdyn_ros.description.scenes.scene_objects import MESHES, ROBOTS
+from rbdyn_ros.description.sdf_files.document import without_comments
 from rbdyn_ros.description.urdf_files.urdf import is_text
-from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
+from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.services.results import ResultError
 from rbdyn_ros.ros.simulator.services.uris import path_of
@@ -57,10 +60,11 @@ MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 ACTUATORS = "actuators"
 #: A xacro file runs code; a world is no entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
-WORLD_FILE = "a .world file is a world, not one entity; the command `rbdyn sim` simulates it"
+WORLD_FILE = "a .world file is a world, not one entity; spawn its models one by one"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
 FORMATS = ("urdf", "sdf", "mjcf", "stl", "obj", "dae")
-_NAMED = re.compile(r"<(?:robot|model)\b[^>]*?\bname\s*=\s*[\"']([A-Za-z0-9_.-]{1,60})[\"']")
+#: The attribute with the name of a robot, by the root element of its text.
+_NAMED = {"robot": "name", "mujoco": "model", "sdf": "name"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 #: Examples for GetSpawnables: a URI and a description.
@@ -103,10 +107,25 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
 
 def _name_of(uri: str) -> str:
     if is_text(uri):
-        found = _NAMED.search(uri)
-        return found[1] if found else "object"
-    stem = uri.removeprefix(PRIMITIVE).partition("?")[0] if _is_primitive(uri) else Path(uri).stem
+        stem = _name_in(uri)
+    elif _is_primitive(uri):
+        stem = uri.removeprefix(PRIMITIVE).partition("?")[0]
+    else:
+        stem = Path(uri).stem
     return re.sub(r"[^A-Za-z0-9_.-]", "_", stem)[:60] or "object"
+
+
+def _name_in(text: str) -> str:
+    """Return the name of the robot or of the first model of a text; empty: it has none."""
+    root = root_of_text(text)
+    if root not in _NAMED or len(text) > guard.MAX_BYTES:
+        return ""
+    try:
+        top = guard.parse(without_comments(text), "<text>", root, {root: ()})
+    except DescriptionError:
+        return ""
+    named = top.find("model") if root == "sdf" else top
+    return "" if named is None else named.get(_NAMED[root], "")
 
 
 def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:

@@ -16,7 +16,7 @@ from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose, quat_mul
 from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.description.robot_files import read_with_text
-from rbdyn_ros.description.scenes.scene_objects import is_robot_file
+from rbdyn_ros.description.scenes.scene_objects import is_robot_file, root_of_file
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector_numbers
@@ -136,8 +136,9 @@ class Spawning:
         if space in self._entities.namespaces():
             text = f"another robot uses the namespace {quote(space)}; choose another one"
             raise ResultError(NAMESPACE_INVALID, text)
-        folders = self._simulation.robots[0].begin.package_dirs
-        urdf = read_with_text(entity.shape, strict=False, package_dirs=folders)[1]
+        how: dict[str, Any] = {"package_dirs": self._simulation.robots[0].world.package_dirs}
+        is_urdf = root_of_file(entity.shape, **how) == "robot"
+        urdf = read_with_text(entity.shape, strict=False, **how)[1] if is_urdf else ""
         return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:

@@ -14,6 +14,7 @@ from rbdyn_ros.ros.simulator.services.results import ResultError
 from rbdyn_ros.ros.simulator.services.spawnables import (
     MISSING_ASSETS,
     PARSE_ERROR,
+    chosen_name,
     entity_of,
     has_actuators,
 )
@@ -125,3 +126,24 @@ def test_a_mesh_without_triangles_is_refused(tmp_path):
     path = tmp_path / "points.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n")
     refused(PARSE_ERROR, "the mesh 'points.obj'", lambda: spawned(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<mujoco model='legs'><default><robot name='no'/></default></mujoco>", "legs"),
+        ("<!-- <robot name='no'/> --><robot name='my arm'><link name='l'/></robot>", "my_arm"),
+        ("<sdf><!-- <model name='no'/> -- --><model name='yes'/><model name='no'/></sdf>", "yes"),
+        ("<sdf><frame><model name='no'/></frame></sdf>", "object"),
+        ("<robot name='broken'", "object"),
+        ("<model name='no'/>", "object"),
+    ],
+)
+def test_an_entity_is_named_after_the_root_of_its_text(text, name):
+    assert chosen_name("", True, text, ()) == name
+
+
+def test_names_of_hostile_texts_are_searched_once():
+    """The time of a search in a text of 2 MB would be minutes if it were quadratic."""
+    for text in ("<model " * 300_000, "<sdf>" + "<!--" * 500_000, "<!---->" * 300_000):
+        assert chosen_name("", True, text, ()) == "object"
