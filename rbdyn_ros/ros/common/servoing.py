@@ -39,7 +39,7 @@ PARAMETERS = group(
         "age at which a twist ends; then it stops",
         "s",
         0.01,
-        10,
+        1.0,
     ),
     Parameter(
         "servo.max_linear",
@@ -150,6 +150,10 @@ class ServoStatus:
             share = f"{rates.scale:.0%} of the twist is left"
             self._node.get_logger().warning(f"{reason}; {share}", throttle_duration_sec=1.0)
         self._say(text)
+
+    def halts(self, why: str) -> None:
+        """Note that the tool stops although twists come."""
+        self._say(f"halted: {why}")
 
     def holds(self) -> None:
         """Note that the tool rests."""
