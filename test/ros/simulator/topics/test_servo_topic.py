@@ -2,6 +2,7 @@
 """The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -185,24 +186,20 @@ def test_a_reset_of_the_loop_forgets_the_twist(held, time):
 
 def test_a_thread_that_resets_meanwhile_ends_nothing(held):
     """Real threads: services forget and twists come while states are published."""
-    ended, failures = threading.Event(), []
+    ended = threading.Event()
 
     def others():
-        try:
-            while not ended.is_set():
-                held.topic.forget()
-                held.twist(0.0, 0.0, 0.1)
-        except BaseException as error:
-            failures.append(error)
+        while not ended.is_set():
+            held.topic.forget()
+            held.twist(0.0, 0.0, 0.1)
 
-    thread = threading.Thread(target=others)
-    thread.start()
-    try:
-        held.run(1000)
-    finally:
-        ended.set()
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor(1) as pool:
+        thread = pool.submit(others)
+        try:
+            held.run(1000)
+        finally:
+            ended.set()
+        thread.result()
     held.stream(40, 0.0, 0.0, 0.1)
     assert held.said[-1] == "moving"
 
@@ -238,9 +235,9 @@ def test_positions_that_are_not_finite_stop_the_tool(held):
 
 def made(state, **more):
     """Return the next state, with other values."""
-    names = "epoch paused qpos measured_tick measured_position measured_velocity".split()
-    same = {name: getattr(state, name) for name in names} | {"tick": state.tick + 10}
-    return SimpleNamespace(**same | more)
+    names = ("epoch", "paused", "qpos", "measured_tick", "measured_position", "measured_velocity")
+    same = {name: getattr(state, name) for name in names}
+    return SimpleNamespace(**same | {"tick": state.tick + 10} | more)
 
 
 def test_a_twist_of_a_pause_does_not_move_the_arm_later(held):
