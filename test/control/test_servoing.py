@@ -328,6 +328,6 @@ def _at(m, qpos):
 
 def test_a_joint_without_room_between_the_margins_is_refused():
     m = planar_arm(3, limit=0.05)
-    with pytest.raises(ParameterError, match="joint 'j0' has a range of 0.1"):
+    with pytest.raises(ParameterError, match=r"joint 'j0' has a range of 0\.1"):
         TwistServo(m, m.jnt_names, ServoSettings("l3"))
     assert TwistServo(m, m.jnt_names, ServoSettings("l3", joint_limit_margin=0.04))

@@ -293,7 +293,7 @@ class TwistServo:
             found = 0
             for place in np.random.default_rng(0).uniform(low, high, (POSTURES, len(low))):
                 S = np.linalg.svd(jacobian_at(place)[kept], compute_uv=False)
-                found = max(found, int(np.count_nonzero(S > NO_DIRECTION * S[0])))
+                found = max(found, int(np.count_nonzero(NO_DIRECTION * S[0] < S)))
             self._ranks[frame] = max(found, 1)
         return self._ranks[frame]
 

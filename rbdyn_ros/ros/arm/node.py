@@ -146,9 +146,10 @@ class ArmController(process.ManagedNode):
     def _open_servo(self, controller: TrajectoryController) -> None:
         """Take twists of the tool that the parameters name."""
         frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
-        if not frame:
+        settings = servo_settings(self.values, frame)
+        if settings is None:
             return
-        controller.serve(servo_settings(self.values, frame))
+        controller.serve(settings)
         assert controller.servo is not None
         self._servo = ServoStatus(self, controller.servo.names)
 

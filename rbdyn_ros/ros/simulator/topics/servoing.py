@@ -48,8 +48,8 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
         ModelError: the robot has no such link.
         ParameterError: no joint moves it, or a threshold does not fit the others.
     """
-    frame = getattr(values, "servo.frame")
-    return TwistServo(m, names, servo_settings(values, frame)) if frame else None
+    settings = servo_settings(values, getattr(values, "servo.frame"))
+    return None if settings is None else TwistServo(m, names, settings)
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:

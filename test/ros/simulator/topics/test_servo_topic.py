@@ -360,6 +360,9 @@ def test_tools_that_do_not_exist_or_do_not_move_are_refused(peer):
         servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link88"}))
     with pytest.raises(ParameterError, match="no joint"):
         servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link0"}))
-    wrong = {"servo.lower_singularity_threshold": 40.0}
-    with pytest.raises(ParameterError, match="hard_stop_singularity_threshold"):
-        servo_of(m, m.jnt_names, values_of(**wrong))
+    for frame in ("panda_link8", ""):
+        wrong = {"servo.lower_singularity_threshold": 40.0, "servo.frame": frame}
+        with pytest.raises(ParameterError, match="hard_stop_singularity_threshold"):
+            servo_of(m, m.jnt_names, values_of(**wrong))
+    with pytest.raises(ParameterError, match=r"servo\.marker needs servo\.frame"):
+        servo_of(m, m.jnt_names, values_of(**{"servo.frame": "", "servo.marker": True}))
