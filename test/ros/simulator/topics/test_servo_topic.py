@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -184,22 +183,27 @@ def test_a_reset_of_the_loop_forgets_the_twist(held, time):
     assert held.said[-1] == "moving"
 
 
-def test_a_thread_that_resets_meanwhile_ends_nothing(held):
-    """Real threads: services forget and twists come while states are published."""
-    ended = threading.Event()
+class Interrupted:
+    """A loop during whose use another thread acts: when its period is read."""
 
-    def others():
-        while not ended.is_set():
-            held.topic.forget()
-            held.twist(0.0, 0.0, 0.1)
+    def __init__(self, loop, act):
+        self._loop, self._act = loop, act
 
-    with ThreadPoolExecutor(1) as pool:
-        thread = pool.submit(others)
-        try:
-            held.run(1000)
-        finally:
-            ended.set()
-        thread.result()
+    def __getattr__(self, name):
+        if name == "period_ns":
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(self._act).result()
+        return getattr(self._loop, name)
+
+
+def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
+    held.stream(100, 0.0, 0.0, 0.1)
+    held.topic._loop = Interrupted(held.loop, held.topic.forget)
+    held.twist(0.0, 0.0, 0.1)
+    held.run(11)
+    held.topic._loop = held.loop
+    held.run(1)
+    assert held.said[-1] == "holding"
     held.stream(40, 0.0, 0.0, 0.1)
     assert held.said[-1] == "moving"
 
