@@ -194,7 +194,9 @@ class ServoTopic:
     def _move(self, state: LoopState, given: GivenTwist, period: float) -> None:
         servo, twist = self._servo, given.twist
         known = self._measure(state, period)
-        if self._place is None:  # no state has arrived yet
+        if self._place is None:  # no state has arrived yet, or none that is finite
+            if not known:
+                self._tell(known, None)
             return
         if not known:
             twist = np.zeros(6)
@@ -216,6 +218,8 @@ class ServoTopic:
 
         A motion begins with the measured velocities. Without measured values it goes on as it was.
         """
+        if not self._moving:
+            self._place = None  # others may have moved the joints since
         if state.measured_tick < 0:
             if self._place is not None:
                 self._place = self._place + period * self._velocity
@@ -236,7 +240,7 @@ class ServoTopic:
         """Command nothing more until the next twist."""
         if self._given is given:
             self._given = None
-        self._moving = False
+        self._moving, self._velocity = False, np.zeros(len(self._servo.names))
         self._status.holds()
 
     def _tell(self, known: bool, rates: JointRates | None) -> None:

@@ -237,6 +237,19 @@ def test_positions_that_are_not_finite_stop_the_tool(held):
     assert np.abs(last.velocity).max() < fast
 
 
+def test_a_motion_does_not_begin_where_the_arm_was_long_ago(held):
+    held.stream(60, 0.0, 0.0, 0.1)
+    state = held.run(600)[-1]
+    count = len(held.sent)
+    held.twist(0.0, 0.0, 0.1)
+    lost = made(state, measured_position=np.full(held.m.nv, np.nan))
+    held.topic.publish(lost.tick * TICK, lost)
+    assert held.said[-1].startswith("halted")
+    lost = made(state, tick=state.tick + 20, measured_tick=-1)
+    held.topic.publish(lost.tick * TICK, lost)
+    assert len(held.sent) == count
+
+
 def made(state, **more):
     """Return the next state, with other values."""
     names = ("epoch", "paused", "qpos", "measured_tick", "measured_position", "measured_velocity")
