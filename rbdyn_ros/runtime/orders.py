@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.compiled import Words
@@ -39,6 +39,21 @@ class SavedOrders:
     numbers: Array
     trajectory: TrajectoryOrder | None
     pushes: tuple[Push, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderMark:
+    """Tells whether other orders came after a command.
+
+    Attributes:
+        dofs: of the command.
+        arrivals: identify it, one per dof.
+        trajectory: the one sent last before it.
+    """
+
+    dofs: Ints
+    arrivals: Words
+    trajectory: TrajectoryOrder | None
 
 
 class Orders:
@@ -82,7 +97,8 @@ class Orders:
         tick: int | None = None,
         arrival_ns: int | None = None,
         lent: bool = False,
-    ) -> None:
+        after: OrderMark | None = None,
+    ) -> OrderMark | None:
         """Command some dofs; the commands of the others stay in force.
 
         Args:
@@ -90,9 +106,15 @@ class Orders:
             tick: in lock-step, the tick of the command.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
             lent: `release` ends the command.
+            after: an earlier command of the caller; None: it replaces any other order.
+
+        Returns:
+            The mark of this command; None: another order came after `after`, and stays in force.
         """
         k, words = command.dofs, self._words
         with self._lock:
+            if after is not None and self._replaced(after):
+                return None
             arrival = time.monotonic_ns() if arrival_ns is None else arrival_ns
             # the arrival also identifies a command; a command from long ago expires at once
             words[0, k] = np.where(words[0, k] == arrival, arrival + 1, arrival)
@@ -103,8 +125,17 @@ class Orders:
             for row, name in enumerate(NUMBERS):
                 self._numbers[row, k] = getattr(command, name)
             self._post()
+            mark = OrderMark(k, words[0, k], self._trajectory)
         if self._lockstep:
             self._requests.wake()
+        return mark
+
+    def _replaced(self, mark: OrderMark) -> bool:
+        """Whether a command or a trajectory came after a command, for one of its dofs."""
+        new = self._trajectory
+        if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
+            return True
+        return not np.array_equal(self._words[0, mark.dofs], mark.arrivals)
 
     def _post(self) -> None:
         post(*self._commands.arrays, self._words.reshape(-1), self._numbers.reshape(-1))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
@@ -49,7 +48,10 @@ def _noise(*quantities: str) -> Key:
 
 def _errors(quantity: str) -> Table:
     """Return the table of the errors of a vector or an effort; an orientation is not rounded."""
-    kind: Callable[[Number], Kind] = _one if quantity == "effort" else _three
+
+    def kind(one: Number) -> Kind:
+        return one if quantity == "effort" else _three(one)
+
     rows = [
         Key("stddev", kind(SIZE), "standard deviation of white noise"),
         Key("bias", kind(Number()), "constant offset"),
@@ -58,10 +60,6 @@ def _errors(quantity: str) -> Table:
     if quantity != "orientation":
         rows.append(Key("resolution", kind(SIZE), "the smallest step; 0: not rounded"))
     return Table(f"noise of {quantity}", tuple(rows), make=_noise_spec)
-
-
-def _one(kind: Number) -> Number:
-    return kind
 
 
 def _three(kind: Number) -> Either:

@@ -86,7 +86,7 @@ class SensorScene:
         self._solve(self._d.qacc.copy())  # compiles the kernels before the clock runs
         across = [spec for spec in specs if isinstance(spec, ForceTorqueSpec | JointTorqueSpec)]
         self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in across}
-        self._joints = {joint.name: joint for joint in description.joints}
+        self._types = {joint.name: joint.type for joint in description.joints}
         self._body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
         rotations = map(quat_to_mat, parts.frame_quat)
         places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
@@ -173,11 +173,13 @@ class SensorScene:
 
     def joint_effort(self, name: str) -> float:
         """Return the effort of the parent on the child of a joint, about or along its axis."""
-        joint = self._joints[name]
-        wrench = self.joint_wrench(ForceTorqueSpec(name, name, joint.child, MEASURED[1]))
-        part = wrench[:3] if joint.type == "prismatic" else wrench[3:]
-        axis = np.array(joint.axis)
-        return float(axis @ part / np.linalg.norm(axis))
+        d, m = self._d, self._m
+        _, number, is_loop, _, _ = self._of_joint[name]
+        # in the frame of the joint: the child's origin and axes may differ from it
+        wrench = (d.loop_force if is_loop else d.jnt_force)[number]
+        axis = (m.loop_axis if is_loop else m.jnt_axis)[number]
+        part = wrench[3:] if self._types[name] == "prismatic" else wrench[:3]
+        return float(axis @ part)
 
     def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
         """Return the contact wrench (6,) force, torque on the body of a link."""

@@ -285,3 +285,49 @@ def test_frames_that_do_not_exist_or_do_not_move_are_refused():
     servo.check_frame("base_link")
     with pytest.raises(ParameterError, match="'base_link' is moved by no joint"):
         TwistServo(servo.m, servo.names, ServoSettings("base_link"))
+
+
+def planar_arm(joints, limit=3.0):
+    """Return an arm whose joints all turn about y."""
+    text = '<robot name="planar"><link name="l0"/>'
+    for k in range(joints):
+        text += f"""<joint name="j{k}" type="revolute"><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+          <parent link="l{k}"/><child link="l{k + 1}"/>
+          <limit lower="{-limit}" upper="{limit}" effort="9" velocity="2"/></joint>
+          <link name="l{k + 1}"><inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0"
+          iyy="0.1" iyz="0" izz="0.1"/></inertial></link>"""
+    return rb.load_urdf(text + "</robot>")
+
+
+@pytest.mark.parametrize("drift", [(), ("roll", "pitch", "yaw")])
+@pytest.mark.parametrize("joints", [3, 4, 6, 7])
+def test_a_planar_arm_moves_in_its_plane(joints, drift):
+    """It lacks three directions in every posture: those are no singularity."""
+    m = planar_arm(joints)
+    wide = {"lower_singularity_threshold": 100.0, "hard_stop_singularity_threshold": 200.0}
+    settings = ServoSettings(f"l{joints}", drift_dimensions=drift, **wide)
+    servo = TwistServo(m, m.jnt_names, settings)
+    qpos = np.linspace(0.5, 1.1, joints)
+    for direction in ((0.05, 0.0, 0.0), (0.0, 0.0, -0.05), (-0.04, 0.0, 0.03)):
+        twist = np.array([0.0, 0.0, 0.0, *direction])
+        for frame in ("", "l0"):
+            found = servo.rates(qpos, qpos, frame, twist)
+            assert (found.scale, found.reason) == (pytest.approx(1.0, abs=1e-12), "")
+            moved = rb.frame_jacobian(m, _at(m, qpos), f"l{joints}") @ found.velocity
+            np.testing.assert_allclose(moved[3:], direction, rtol=0.0, atol=1e-12)
+    out = servo.rates(qpos, qpos, "", np.array([0.0, 0.0, 0.0, 0.0, 0.05, 0.0]))
+    assert out.reason == "direction"
+    assert np.abs(out.velocity).max() < 1e-12
+
+
+def _at(m, qpos):
+    d = rb.make_data(m)
+    d.qpos[:] = qpos
+    return d
+
+
+def test_a_joint_without_room_between_the_margins_is_refused():
+    m = planar_arm(3, limit=0.05)
+    with pytest.raises(ParameterError, match=r"joint 'j0' has a range of 0\.1"):
+        TwistServo(m, m.jnt_names, ServoSettings("l3"))
+    assert TwistServo(m, m.jnt_names, ServoSettings("l3", joint_limit_margin=0.04))

@@ -15,6 +15,7 @@ from positioned_arm import PositionedArm
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.motion.servoing import ServoSettings
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.urdf_files import urdf
@@ -150,6 +151,7 @@ def test_twists_that_are_refused_change_nothing():
     with refused(RbdynError, "not-armed"):
         case.controller.follow_twist(twist(0.1, 0.0, 0.0))
     case.loop.arm().run(0.6)
+    assert case.controller.follow_twist(twist(0.0, 0.0, 0.0, frame="world")) is None
     for code, message in (
         ("frame", twist(0.1, 0.0, 0.0, frame="tool1")),
         ("request", twist(0.1, np.nan, 0.0)),
@@ -175,6 +177,52 @@ def test_zeros_stop_at_once_with_the_acceleration_of_the_joints():
     stop = speed.max() / case.controller.servo.limits.acceleration[0]
     case.loop.run(stop + 0.03)
     assert case.controller.progress().done
+
+
+def checked_meanwhile(case, act):
+    """Let something happen while the next motion is checked for collisions."""
+    check = case.controller.collisions.check
+
+    def checked(*parts):
+        check(*parts)
+        case.controller.collisions.check = check
+        act()
+
+    case.controller.collisions.check = checked
+
+
+@pytest.mark.parametrize("modes", [(), ("hold", "computed_torque"), ("impedance",)])
+def test_an_arm_that_is_stopped_during_the_check_of_a_twist_stays(modes):
+    case = Served()
+    case.loop.arm().run(0.6)
+    case.stream(twist(-0.1, 0.0, 0.0), 0.2)
+
+    def stop():
+        case.controller.stop_following()
+        for mode in modes:
+            case.controller.set_mode(mode)
+        case.loop.run(0.5)
+
+    checked_meanwhile(case, stop)
+    with refused(RbdynError, "request") as caught:
+        case.controller.follow_twist(twist(-0.1, 0.0, 0.0))
+    assert "stopped" in str(caught.value)
+    assert case.controller.progress().done
+    assert case.controller.follow_twist(twist(-0.1, 0.0, 0.0)) is not None
+
+
+def test_zeros_leave_the_trajectory_of_another_alone():
+    case = Served()
+    case.loop.arm().run(0.6)
+    case.stream(twist(-0.1, 0.0, 0.0), 0.2)
+    case.loop.run(0.5)
+    here = case.controller.progress().desired[0]
+    places = np.array([here, here + 0.2])
+    case.controller.follow_path(Path([0.0, 2.0], places, np.zeros((2, 6))))
+    case.loop.run(0.3)
+    assert case.controller.follow_twist(twist(0.0, 0.0, 0.0)) is None
+    case.loop.run(2.0)
+    np.testing.assert_allclose(case.controller.progress().desired[0], here + 0.2, atol=1e-9)
 
 
 def test_an_arm_that_takes_positions_follows_twists():

@@ -9,9 +9,12 @@ import pytest
 from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 from snapshot import snapshot
+from support.states import random_qpos
+from support.trees import auto_tree
 
 import rbdyn_ros as rb
 from rbdyn_ros.description import robot_files
+from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.sensors import (
     GpsSpec,
@@ -242,3 +245,44 @@ def test_a_urdf_gives_its_sensors_of_these_kinds():
     }
     notes = [finding for finding in description.findings if finding.code == "gps-origin"]
     assert len(notes) == 1
+
+
+#: 2 kg at 1 m on a hinge, whose axis passes half a metre from the origin of the arm, or is turned.
+MJCF_ARM = """<mujoco><worldbody><body name="arm" pos="1 0 0">
+  <joint name="turn" type="hinge" axis="0 1 0" pos="-0.5 0 0"/>
+  <inertial mass="2" pos="0.5 0 0" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
+SDF_ARM = """<sdf version="1.10"><model name="m">
+  <link name="base"/>
+  <joint name="fix" type="fixed"><parent>world</parent><child>base</child></joint>
+  <link name="arm"><pose>1 0 0 0 0 0.4</pose>
+    <inertial><mass>2</mass><pose>0.5 0 0 0 0 0</pose>
+    <inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial></link>
+  <joint name="turn" type="revolute"><pose>-0.5 0 0 0 0 0.7</pose>
+    <parent>base</parent><child>arm</child><axis><xyz>0 1 0</xyz>
+    <limit><lower>-3</lower><upper>3</upper></limit></axis></joint></model></sdf>"""
+
+
+@pytest.mark.parametrize(("text", "turn"), [(MJCF_ARM, 0.0), (SDF_ARM, 0.7)], ids=["mjcf", "sdf"])
+def test_an_axis_beside_the_origin_of_its_link_has_its_own_torque(text, turn):
+    """1 m from the weight to the axis, which the joint's frame turns about the vertical."""
+    description = robot_files.read(text)
+    m = rb.build(description)
+    ((_, found),) = Suite(m, description, [JointTorqueSpec("t", "turn")], PERIOD).read(snapshot(m))
+    assert found.effort == pytest.approx(-2.0 * 9.81 * math.cos(turn), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_joints_that_are_shifted_turned_and_reversed_hold_their_weight(seed):
+    """At rest, each effort is that of inverse dynamics."""
+    kinds = ("revolute", "prismatic", "fixed")
+    description = check(auto_tree(12, 1.7, kinds=kinds, seed=seed, reversals=0.5, offsets=0.5))
+    m = rb.build(description)
+    assert m.jnt_reversed.any()
+    d = rb.make_data(m)
+    d.qpos[:] = random_qpos(m, np.random.default_rng(seed))
+    rb.inverse(m, d)  # at rest
+    names = [joint.name for joint in description.joints if joint.type != "fixed"]
+    suite = Suite(m, description, [JointTorqueSpec(x, x) for x in names], PERIOD)
+    found = [reading.effort for _, reading in suite.read(snapshot(m, d))]
+    wanted = [d.qfrc_inverse[m.jnt_dofadr[m.jnt_id(name)]] for name in names]
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-10)

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.source import read
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, Suite
+from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, JointTorqueSpec, Suite
 
 G = 9.81
 PERIOD = 1_000_000
@@ -241,12 +241,14 @@ def test_the_bearings_of_a_loop_carry_its_weight():
         ForceTorqueSpec("left", "A", "ground"),
         ForceTorqueSpec("right", "D", "ground"),
         ForceTorqueSpec("loop", "C", "rocker", "parent_to_child"),
+        JointTorqueSpec("hinge", "C"),
     ]
-    left, right, loop = readings((m, description), specs, snapshot(m, d))
+    left, right, loop, hinge = readings((m, description), specs, snapshot(m, d))
     weight = [0.0, 0.0, -G * m.body_mass.sum()]
     np.testing.assert_allclose(left.force + right.force, weight, atol=1e-9)
     rb.joint_forces(m, d)
     assert np.linalg.norm(loop.force) > 0.1
+    assert abs(hinge.effort) < 1e-9  # it turns freely
     np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
     # the rocker: the forces of ground and coupler, and its weight
     body = m.body_id("rocker")

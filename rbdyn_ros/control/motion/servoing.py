@@ -36,6 +36,8 @@ WHOLE = 1.0 - 1e-9
 LEFT_OUT = 0.01
 #: Share of the largest rate below which a rate is rounding.
 ROUNDING = 1e-12
+#: Singular values below this share of the largest are rounding, and postures that tell the rank.
+NO_DIRECTION, POSTURES = 1e-9, 5
 #: Halvings of the change of a velocity that would not stop before a limit.
 HALVINGS = 30
 #: Time between two points of a path [s].
@@ -120,6 +122,7 @@ def joint_rates(
     twist: Array,
     limits: JointLimits,
     settings: ServoSettings,
+    rank: int | None = None,
 ) -> JointRates:
     """Return the velocities of joints with which a tool follows a twist.
 
@@ -129,6 +132,7 @@ def joint_rates(
         twist: (6,) angular, then linear [rad/s, m/s].
         limits: of the joints.
         settings: thresholds and margins.
+        rank: of the followed rows of the Jacobian in a regular posture; None: the most.
 
     Source: the scaling of MoveIt Servo; Chiaverini, Singularity-robust task-priority redundancy
     resolution, 1997 (the bound of the inverse).
@@ -137,13 +141,13 @@ def joint_rates(
     J, wanted = jacobian_at(q)[kept], twist[kept]
     if not np.any(wanted):
         return JointRates(np.zeros(len(q)))
-    rates, condition = _inverse(J, wanted, settings.hard_stop_singularity_threshold)
+    rates, condition = _inverse(J, wanted, settings.hard_stop_singularity_threshold, rank)
     left = float(np.linalg.norm(J @ rates - wanted) / np.linalg.norm(wanted))
     scales = [_velocity_scale(rates, limits), _limit_scale(q, rates, limits, settings)]
     names = ["velocity", "limit"]
     if condition > settings.lower_singularity_threshold:
         size = max(float(np.abs(rates).max()), np.finfo(float).tiny)
-        ahead = _condition(jacobian_at(q + PROBE / size * rates)[kept])
+        ahead = _condition(jacobian_at(q + PROBE / size * rates)[kept], rank)
         scales.append((_singularity_scale(condition, ahead, settings), -1))
         names.append("singularity")
     k = min(range(len(scales)), key=lambda i: scales[i][0])
@@ -153,13 +157,14 @@ def joint_rates(
     return JointRates(rates, 1.0 - min(left, 1.0), "direction" if left > LEFT_OUT else "")
 
 
-def _inverse(J: Array, twist: Array, worst: float) -> tuple[Array, float]:
+def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
     """Return joint velocities and the condition number of J.
 
     It is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of the weak
     directions falls again, to 0 in a singular posture.
     """
     U, S, Vt = np.linalg.svd(J, full_matrices=False)
+    U, S, Vt = U[:, :rank], S[:rank], Vt[:rank]
     if S[0] == 0.0:
         return np.zeros(J.shape[1]), np.inf
     floor = S[0] / worst
@@ -172,8 +177,8 @@ def _inverse(J: Array, twist: Array, worst: float) -> tuple[Array, float]:
     return rates, condition
 
 
-def _condition(J: Array) -> float:
-    S = np.linalg.svd(J, compute_uv=False)
+def _condition(J: Array, rank: int | None) -> float:
+    S = np.linalg.svd(J, compute_uv=False)[:rank]
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.nan_to_num(np.divide(S[0], S[-1]), nan=np.inf))
 
@@ -252,7 +257,8 @@ class TwistServo:
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves it, or a joint has no room between the margins of
+            its limits.
     """
 
     def __init__(self, m: Model, names: tuple[str, ...], settings: ServoSettings) -> None:
@@ -262,6 +268,34 @@ class TwistServo:
         chosen_gain = np.where((gain > 0.0) & np.isfinite(gain), gain, settings.acceleration)
         lower, upper = position_ranges(m, self._joints).T
         self.limits = JointLimits(lower, upper, velocity, chosen_gain)
+        self._check_room()
+        self._ranks: dict[str, int] = {}
+        here, still = m.qpos0[self._places], np.zeros(len(self.names))
+        # compiles what the first twist needs
+        self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
+
+    def _check_room(self) -> None:
+        """Raise ParameterError if a joint could not move between the margins of its limits."""
+        margin, ranges = self.settings.joint_limit_margin, self.limits.upper - self.limits.lower
+        for k in np.flatnonzero(2.0 * margin >= ranges)[:1].tolist():
+            raise bad_argument(
+                "joint_limit_margin",
+                f"joint_limit_margin is {margin:g}, and joint {quote(self.names[k])} has a range "
+                f"of {ranges[k]:g}; allowed is less than half of it",
+            )
+
+    def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
+        """Return how many directions of a twist in a frame the joints have in most postures."""
+        if frame not in self._ranks:
+            kept = [part not in self.settings.drift_dimensions for part in PARTS]
+            low = np.where(np.isfinite(self.limits.lower), self.limits.lower, -np.pi)
+            high = np.where(np.isfinite(self.limits.upper), self.limits.upper, np.pi)
+            found = 0
+            for place in np.random.default_rng(0).uniform(low, high, (POSTURES, len(low))):
+                S = np.linalg.svd(jacobian_at(place)[kept], compute_uv=False)
+                found = max(found, int(np.count_nonzero(NO_DIRECTION * S[0] < S)))
+            self._ranks[frame] = max(found, 1)
+        return self._ranks[frame]
 
     def use(self, m: Model) -> None:
         """Continue with a Model of the same robot with other objects."""
@@ -308,7 +342,8 @@ class TwistServo:
             R = frame_pose(self.m, self._d, frame)[1]
             return np.vstack([R.T @ J[:3], R.T @ J[3:]])
 
-        return joint_rates(jacobian_at, q, self.capped(twist), self.limits, self.settings)
+        rank = self._rank(frame, jacobian_at)
+        return joint_rates(jacobian_at, q, self.capped(twist), self.limits, self.settings, rank)
 
     def step(
         self, qpos: Array, q: Array, v: Array, frame: str, twist: Array, period: float

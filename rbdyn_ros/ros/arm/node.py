@@ -146,9 +146,10 @@ class ArmController(process.ManagedNode):
     def _open_servo(self, controller: TrajectoryController) -> None:
         """Take twists of the tool that the parameters name."""
         frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
-        if not frame:
+        settings = servo_settings(self.values, frame)
+        if settings is None:
             return
-        controller.serve(servo_settings(self.values, frame))
+        controller.serve(settings)
         assert controller.servo is not None
         self._servo = ServoStatus(self, controller.servo.names)
 
@@ -312,7 +313,8 @@ class ArmController(process.ManagedNode):
         self._log_devices(self._arm)
         if self._marker is not None:
             self._follow(self._marker, self._arm)
-        if self._servo is not None and self._arm.progress().done:
+        progress = self._arm.progress()
+        if self._servo is not None and (progress.done or progress.failed):
             self._servo.holds()
         status = self._arm.status()
         if status != self._last_status:
@@ -341,9 +343,12 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
+        if arm.progress().failed:  # not armed, for example: no drag may go on later
+            marker.drop()
         twist = marker.twist(place, R)
-        if twist is not None:
-            self._messages.passed(MARKER, lambda one: self._move(arm, "", one), twist)
+        move = partial(self._move, arm, "")
+        if twist is not None and not self._messages.passed(MARKER, move, twist):
+            marker.drop()
         marker.show(place, R)
 
     def _move(self, arm: TrajectoryController, frame: str, twist: Array) -> None:

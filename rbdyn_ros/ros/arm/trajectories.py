@@ -73,6 +73,7 @@ class TrajectoryController(Controller):
         if self._frame:
             check_frame(m, self._frame, self.names)
         self.servo: TwistServo | None = None
+        self._servo_path_number = -1
         self._servo_lock = threading.Lock()
 
     def try_arm(self, now: int) -> None:
@@ -196,11 +197,13 @@ class TrajectoryController(Controller):
             ParameterError: none of the controlled joints moves it.
         """
         self.servo = TwistServo(self._m, self.names, settings)
+        self._servo_gain = self.servo.limits.acceleration
 
     def follow_twist(self, message: Any) -> JointRates | None:
         """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
 
-        The motion and its end are a path, which is checked like any other.
+        The motion and its end are a path, which is followed if it keeps the limits, tightened or
+        not, and touches nothing. Zeros stop a motion of twists only, no trajectory of others.
 
         Raises:
             RbdynError: the twist is refused.
@@ -210,10 +213,13 @@ class TrajectoryController(Controller):
     def move_tool(self, frame: str, twist: Array) -> JointRates | None:
         """Move the tool by a twist (6,) in the axes of a frame; see follow_twist."""
         assert self.servo is not None
+        if frame == "world" and frame not in self._m.frame_names:
+            frame = ""
         self.servo.check_frame(frame)
+        stops = self.departure().stops
         self.check_following()
         with self._servo_lock:
-            return self._move_tool(self.servo, frame, twist)
+            return self._move_tool(self.servo, frame, twist, stops)
 
     def tool_pose(self, qpos: Array) -> tuple[Array, Array]:
         """Return position (3,) and rotation (3, 3) of the tool in the base at qpos (nq,)."""
@@ -221,22 +227,37 @@ class TrajectoryController(Controller):
         with self._servo_lock:
             return self.servo.pose(qpos)
 
-    def _move_tool(self, servo: TwistServo, frame: str, twist: Array) -> JointRates | None:
-        seen, start = self.measured(), self.departure()
+    def _move_tool(
+        self, servo: TwistServo, frame: str, twist: Array, stops: int
+    ) -> JointRates | None:
+        """Move the tool, unless the target was stopped since the twist came."""
+        seen = self.measured()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")
-        if not (np.any(twist) or start.motion):
-            return None
         for ahead in AHEAD:
             start = self.departure(ahead)
+            if start.stops != stops:
+                raise refusal(STOPPED.replace("trajectory", "twist"))
+            if not (np.any(twist) or (start.motion and self._follows_twist)):
+                return None
             path, found = self._servo_path(servo, start.rows, seen[0], frame, twist)
             if len(path.times) == 1:  # it would not move
                 return found
             if self.collisions is not None:
                 self.collisions.check([path], seen[0], "the motion of the twist")
-            if self.follow_path(path, way=way_into(path, start, 0.0, self.gate.limits.velocity)):
-                return found if np.any(twist) else None
+            way = way_into(path, start, 0.0, self.gate.limits.velocity)
+            with self._lock:
+                if self.follow_path(path, way=way):
+                    self._servo_path_number = self._tracker.number
+                    return found if np.any(twist) else None
+        if self.departure().stops != stops:
+            raise refusal(STOPPED.replace("trajectory", "twist"))
         raise refusal("the arm moved on before the motion of the twist was checked")
+
+    @property
+    def _follows_twist(self) -> bool:
+        """Whether the path started last is that of a twist."""
+        return self._servo_path_number == self._tracker.number
 
     def _servo_path(
         self, servo: TwistServo, rows: Array, qpos: Array, frame: str, twist: Array
@@ -244,7 +265,7 @@ class TrajectoryController(Controller):
         """Return the path of the controlled joints for a twist, and its first rates."""
         limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
         fastest = SPARING * limits.velocity[columns]
-        gain = np.minimum(servo.limits.acceleration, fastest / RAMP)
+        gain = np.minimum(self._servo_gain, fastest / RAMP)
         servo.limits = JointLimits(limits.lower[columns], limits.upper[columns], fastest, gain)
         whole = qpos.copy()
         whole[self._dofs] = rows[0]

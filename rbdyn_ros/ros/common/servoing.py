@@ -13,7 +13,7 @@ from std_msgs.msg import String
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.motion.servoing import PARTS, JointRates, ServoSettings, reason_text
-from rbdyn_ros.errors import exactly, refusal
+from rbdyn_ros.errors import bad_argument, exactly, refusal
 from rbdyn_ros.ros.common.parameters import Parameter, group
 from rbdyn_ros.ros.common.qos import LATCHED
 
@@ -30,8 +30,8 @@ PARAMETERS = group(
     Parameter(
         "servo.frame",
         "",
-        "link of the tool that follows the twists on ~/twist; empty: they are not taken, or the "
-        "arm controller moves cartesian_path.frame",
+        "link of the tool that follows the twists on ~/twist; empty: the simulator does not take "
+        "them, and the arm controller moves cartesian_path.frame",
     ),
     Parameter(
         "servo.timeout",
@@ -39,7 +39,7 @@ PARAMETERS = group(
         "age at which a twist ends; then it stops",
         "s",
         0.01,
-        10,
+        1.0,
     ),
     Parameter(
         "servo.max_linear",
@@ -103,11 +103,21 @@ PARAMETERS = group(
 )
 
 
-def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings:
-    """Return the settings of the parameters, for the link of a tool."""
+def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:
+    """Return the settings of the parameters, for the link of a tool; None: there is no link.
+
+    Raises:
+        ParameterError: a value is not allowed, or a marker has no link.
+    """
     names = (field.name for field in fields(ServoSettings) if field.name != "frame")
     given = {name: getattr(values, f"servo.{name}") for name in names} | {"frame": frame}
-    return ServoSettings(**given | {"drift_dimensions": tuple(given["drift_dimensions"])})
+    settings = ServoSettings(**given | {"drift_dimensions": tuple(given["drift_dimensions"])})
+    if frame:
+        return settings
+    if getattr(values, "servo.marker"):
+        text = "servo.marker needs servo.frame, the link of the tool that shall follow the marker"
+        raise bad_argument("servo.marker", text)
+    return None
 
 
 def servo_twist(message: Any) -> Array:
@@ -150,6 +160,10 @@ class ServoStatus:
             share = f"{rates.scale:.0%} of the twist is left"
             self._node.get_logger().warning(f"{reason}; {share}", throttle_duration_sec=1.0)
         self._say(text)
+
+    def halts(self, why: str) -> None:
+        """Note that the tool stops although twists come."""
+        self._say(f"halted: {why}")
 
     def holds(self) -> None:
         """Note that the tool rests."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import threading
 import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +45,16 @@ _AXES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class DragGoal:
+    """Where the marker was dragged: position (3,) [m], rotation (3, 3), when [s], and by whom."""
+
+    place: Array
+    R: Array
+    since: float
+    client: str
+
+
 class ToolMarker:
     """Serves the marker; `twist` and `show` are for one thread.
 
@@ -61,7 +73,9 @@ class ToolMarker:
         self._msg = importlib.import_module("visualization_msgs.msg")
         srv = importlib.import_module("visualization_msgs.srv")
         self._frame, self._count, self._due = frame, 0, -math.inf
-        self._goal: tuple[Array, Array, float] | None = None
+        self._goal: DragGoal | None = None
+        self._lock = threading.Lock()  # of the goal
+        self._led = False  # the last twist led to a goal
         self._pose = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
         self._updates = node.create_publisher(
             self._msg.InteractiveMarkerUpdate, f"{TOPIC}/update", reliable(100)
@@ -79,15 +93,29 @@ class ToolMarker:
     def twist(self, place: Array, R: Array) -> Array | None:
         """Return the twist (6,) of the tool towards the dragged marker; None: it is not dragged.
 
+        After the end of a drag it is zero once, so that the tool stops at once.
+
         Args:
             place: (3,) of the tool in the frame of the marker [m].
             R: (3, 3) its rotation.
         """
-        goal = self._goal
-        if goal is None or time.monotonic() - goal[2] > LOST:
-            self._goal = None
-            return None
-        return towards(place, R, goal[0], goal[1], self._gain)
+        goal = self._present()
+        led, self._led = self._led, goal is not None
+        if goal is None:
+            return np.zeros(6) if led else None
+        return towards(place, R, goal.place, goal.R, self._gain)
+
+    def _present(self) -> DragGoal | None:
+        """Return the goal, unless it is lost."""
+        with self._lock:
+            if self._goal is not None and time.monotonic() - self._goal.since > LOST:
+                self._goal = None
+            return self._goal
+
+    def drop(self) -> None:
+        """End a drag: the tool must not follow it any more."""
+        with self._lock:
+            self._goal, self._led = None, False
 
     def show(self, place: Array, R: Array) -> None:
         """Show the tool, unless the marker is dragged; arguments as for `twist`."""
@@ -112,12 +140,15 @@ class ToolMarker:
         """Take the pose of a dragged marker; a released button ends it."""
         if message.marker_name != NAME:
             return
+        goal, client = self._present(), message.client_id
+        if goal is not None and goal.client != client:  # another RViz drags it
+            return
         if message.event_type == message.MOUSE_UP:
-            self._goal = None
+            self._set(None)
             return
         if message.event_type not in (message.POSE_UPDATE, message.KEEP_ALIVE):
             return
-        if message.event_type == message.KEEP_ALIVE and self._goal is None:
+        if message.event_type == message.KEEP_ALIVE and goal is None:
             return
         found = message.header.frame_id
         if found not in ("", self._frame):
@@ -127,7 +158,11 @@ class ToolMarker:
         place, quat = (p.x, p.y, p.z), (q.w, q.x, q.y, q.z)
         check_pose(place, quat)
         R = quat_to_mat(np.array(quat) / np.linalg.norm(quat))
-        self._goal = np.array(place), R, time.monotonic()
+        self._set(DragGoal(np.array(place), R, time.monotonic(), client))
+
+    def _set(self, goal: DragGoal | None) -> None:
+        with self._lock:
+            self._goal = goal
 
     def _on_request(self, _request: Any, response: Any) -> Any:
         response.sequence_number, response.markers = self._count, [self._marker()]

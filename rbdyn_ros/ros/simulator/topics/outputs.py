@@ -48,7 +48,6 @@ from rbdyn_ros.runtime.state import LoopState
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
 
-
 #: What is published beside joints, motors and transforms.
 Other = SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase | ServoTopic
 

@@ -9,7 +9,7 @@ gps            <name>/fix       sensor_msgs/NavSatFix
 pose           <name>/pose      geometry_msgs/PoseWithCovarianceStamped
 joint torque   <name>/effort    sensor_msgs/JointState with efforts only
 lidar, range   see range_topics.py
-depth, color   see camera_topics.py
+depth, color   images, camera_info and points, see camera_topics.py
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.motion.servoing import TwistServo
+from rbdyn_ros.control.motion.servoing import JointRates, TwistServo
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.answer import MessageLog
@@ -21,6 +22,7 @@ from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings, se
 from rbdyn_ros.ros.common.tool_marker import ToolMarker, open_marker
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.orders import OrderMark
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 
@@ -46,8 +48,8 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
         ModelError: the robot has no such link.
         ParameterError: no joint moves it, or a threshold does not fit the others.
     """
-    frame = getattr(values, "servo.frame")
-    return TwistServo(m, names, servo_settings(values, frame)) if frame else None
+    settings = servo_settings(values, getattr(values, "servo.frame"))
+    return None if settings is None else TwistServo(m, names, settings)
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:
@@ -55,6 +57,24 @@ def servo_period(values: SimpleNamespace, period_ns: int) -> int:
     if values.time_mode == "lockstep":
         return 1
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTwist:
+    """A twist as it came.
+
+    Attributes:
+        frame: whose axes it has.
+        twist: (6,) angular, then linear.
+        epoch, stamp_ns: when it came.
+        paused: whether time was paused then.
+    """
+
+    frame: str
+    twist: Array
+    epoch: int
+    stamp_ns: int
+    paused: bool = False
 
 
 class ServoTopic:
@@ -79,13 +99,15 @@ class ServoTopic:
         self._status = ServoStatus(node, servo.names)
         self._values, self._world = values, values.world_frame or "world"
         self._marker: ToolMarker | None = None
-        self._given: tuple[str, Array, int] | None = None
-        self._now = 0
+        self._given: GivenTwist | None = None
+        self._now = -1, 0  # epoch and stamp of the newest state
+        self._forgotten = False
         self._begin()
 
     def _begin(self) -> None:
         self._moving, self._velocity = False, np.zeros(len(self._servo.names))
         self._place: Array | None = None
+        self._mark: OrderMark | None = None
         self._last = (-1, -1)
 
     def subscribe(self, log: MessageLog) -> None:
@@ -93,10 +115,14 @@ class ServoTopic:
 
         def take(message: Any) -> None:
             frame = message.header.frame_id.removeprefix(self._prefix)
+            if frame in ("world", self._world) and frame not in self._servo.m.frame_names:
+                frame = ""
             self._servo.check_frame(frame)
-            self._given = frame, servo_twist(message), self._now
+            twist = servo_twist(message)
+            self._given = GivenTwist(frame, twist, *self._now, self._loop.time.paused)
 
-        log.subscribe(self._node, TwistStamped, TOPIC, take)
+        # a twist counts for a moment only: of those that wait, only the newest
+        log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)
         self._marker = open_marker(self._node, self._values, self._world, log)
 
     def prepare(self, m: Model) -> Callable[[], None]:
@@ -110,58 +136,120 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Rest: the simulation was reset."""
-        self._given, self._now = None, 0
-        self._begin()
-        self._status.holds()
+        """Rest from the next state on: the simulation was reset; for any thread."""
+        self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Command the joints, when it is due."""
-        self._now = stamp_ns
+        if self._forgotten or state.epoch != self._now[0]:
+            self._rest()
+        self._now = state.epoch, stamp_ns
         if not self._ticker.due(state):
             return
-        (epoch, tick), self._last = self._last, (state.epoch, state.tick)
-        ticks = state.tick - tick if epoch == state.epoch else self._ticker.every
+        (_, tick), self._last = self._last, (state.epoch, state.tick)
+        ticks = state.tick - tick if tick >= 0 else self._ticker.every
         if self._marker is not None:
             self._follow(self._marker, stamp_ns, state)
-        twist = self._twist(stamp_ns)
-        if self._moving or (twist is not None and np.any(twist)):
+        given = self._counting(stamp_ns, state)
+        if self._moving or (given is not None and np.any(given.twist)):
             most = PATIENCE * self._ticker.every
             seconds = min(max(ticks, 1), most) * self._loop.period_ns / NANOSECONDS
-            self._move(state, np.zeros(6) if twist is None else twist, seconds)
+            self._move(state, given or GivenTwist("", np.zeros(6), *self._now), seconds)
+
+    def _rest(self) -> None:
+        """Forget twists and motion: they are of another time."""
+        self._forgotten, self._given = False, None
+        if self._marker is not None:
+            self._marker.drop()
+        self._begin()
+        self._status.holds()
 
     def _follow(self, marker: ToolMarker, stamp_ns: int, state: LoopState) -> None:
         """Show the marker; while it is dragged, its twist counts."""
+        if not np.isfinite(state.qpos).all():
+            marker.drop()
+            return
         place, R = self._servo.pose(state.qpos)
         twist = marker.twist(place, R)
         if twist is not None:
-            self._given = "", twist, stamp_ns
+            self._given = GivenTwist("", twist, state.epoch, stamp_ns)
         marker.show(place, R)
 
-    def _twist(self, stamp_ns: int) -> Array | None:
-        """Return the twist that counts now, or None."""
-        if self._given is None:
-            return None
-        _, twist, since = self._given
-        # an age below 0: it came before time was reset
-        return twist if 0 <= stamp_ns - since <= self._timeout else None
+    def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
+        """Return the twist that counts now, or None.
 
-    def _move(self, state: LoopState, twist: Array, period: float) -> None:
-        assert self._given is not None
-        servo, frame = self._servo, self._given[0]
-        if state.measured_tick >= 0:
-            self._place = state.measured_position[servo.dofs]
-        if self._place is None:  # no state has arrived yet
+        One that came while time was paused counts for single steps only: nobody expects the arm
+        to move when time goes on much later.
+        """
+        given = self._given
+        if given is None:
+            return None
+        fresh = given.epoch == state.epoch and 0 <= stamp_ns - given.stamp_ns <= self._timeout
+        if fresh and (state.paused or not given.paused):
+            return given
+        if self._given is given:
+            self._given = None
+        return None
+
+    def _move(self, state: LoopState, given: GivenTwist, period: float) -> None:
+        servo, twist = self._servo, given.twist
+        known = self._measure(state, period)
+        if self._place is None:  # no state has arrived yet, or none that is finite
+            if not known:
+                self._tell(known, None)
             return
+        if not known:
+            twist = np.zeros(6)
         now = self._place, self._velocity
-        self._velocity, found = servo.step(state.qpos, *now, frame, twist, period)
+        qpos = np.where(np.isfinite(state.qpos), state.qpos, 0.0)
+        self._velocity, found = servo.step(qpos, *now, given.frame, twist, period)
         self._moving = bool(np.any(np.abs(self._velocity) > STILL) or np.any(twist))
-        if not np.any(twist):
+        self._tell(known, found if np.any(twist) else None)
+        command = self._command(self._place)
+        tick = state.tick if self._lockstep else None
+        self._mark = self._loop.orders.command(command, tick, after=self._mark)
+        if self._mark is None:  # another order moves the joints now
+            self._let_go(given)
+        elif not self._moving:
+            self._mark = None
+
+    def _measure(self, state: LoopState, period: float) -> bool:
+        """Take the measured positions; return whether they are finite.
+
+        A motion begins with the measured velocities. Without measured values it goes on as it was.
+        """
+        if not self._moving:
+            self._place = None  # others may have moved the joints since
+        if state.measured_tick < 0:
+            if self._place is not None:
+                self._place = self._place + period * self._velocity
+            return True
+        place, v = (
+            row[self._servo.dofs] for row in (state.measured_position, state.measured_velocity)
+        )
+        if not np.isfinite(place).all():
+            if self._place is not None:
+                self._place = self._place + period * self._velocity
+            return False
+        self._place = place
+        if not self._moving and np.isfinite(v).all():
+            self._velocity = v
+        return True
+
+    def _let_go(self, given: GivenTwist) -> None:
+        """Command nothing more until the next twist."""
+        if self._given is given:
+            self._given = None
+        self._moving, self._velocity = False, np.zeros(len(self._servo.names))
+        self._status.holds()
+
+    def _tell(self, known: bool, rates: JointRates | None) -> None:
+        if not known:
+            self._status.halts("the measured positions are not finite")
+        elif rates is None:
             self._status.holds()
         else:
-            self._status.moves(found)
-        command = self._command(self._place)
-        self._loop.orders.command(command, state.tick if self._lockstep else None)
+            self._status.moves(rates)
 
     def _command(self, q: Array) -> Command:
         """Return the command of the velocity; at the end the joints hold their positions."""

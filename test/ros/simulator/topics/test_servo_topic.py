@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from rbdyn_ros.ros.common.servoing import PARAMETERS
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings
-from rbdyn_ros.runtime.types import GRIP, VELOCITY
+from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 
 TICK = 1_000_000  # [ns]
 SPEED = 0.1  # of the tool [m/s]
@@ -61,9 +62,11 @@ class Held:
         self.sent = []
         command = self.loop.orders.command
 
-        def noted(order, tick=None):
-            self.sent.append((order, tick))
-            command(order)
+        def noted(order, tick=None, **more):
+            mark = command(order, **more)
+            if mark is not None:
+                self.sent.append((order, tick))
+            return mark
 
         self.loop.orders.command = noted
         values = values_of(**given)
@@ -154,34 +157,149 @@ def test_each_step_of_a_twist_is_a_hundredth_of_a_second(held):
 def test_a_twist_times_out_by_the_time_of_the_loop(held):
     held.twist(0.0, 0.0, 0.1)
     held.run(100)
-    fast = np.abs(held.sent[-1][0].velocity).max()
     rates = [np.abs(command.velocity).max() for command, _ in held.sent]
     assert rates[-1] == max(rates)
-    held.run(60)
-    assert np.abs(held.sent[-1][0].velocity).max() < fast or (held.sent[-1][0].mode == GRIP).all()
+    held.run(20)  # the age is 120 ms of the loop, whatever the clock of the machine says
+    last = held.sent[-1][0]
+    braked = np.abs(held.sent[-2][0].velocity).max()
+    assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
 
 
-def test_a_reset_forgets_the_twist(held):
+@pytest.mark.parametrize("time", [True, False])
+def test_a_reset_of_the_loop_forgets_the_twist(held, time):
+    """With a reset of time, a state of the new epoch comes before `forget`, or after it."""
     held.stream(100, 0.0, 0.0, 0.1)
+    assert held.topic._moving
+    held.loop.plant.reset(time, True)
+    if not time:
+        held.topic.forget()
     count = len(held.sent)
-    held.topic.forget()
     held.run(50)
     assert len(held.sent) == count
     assert held.said[-1] == "holding"
+    held.topic.forget()
+    held.run(1)
+    held.stream(40, 0.0, 0.0, 0.1)
+    assert held.said[-1] == "moving"
 
 
-def test_without_measured_values_the_last_ones_count(held):
+class Interrupted:
+    """A loop during whose use another thread acts: when its period is read."""
+
+    def __init__(self, loop, act):
+        self._loop, self._act = loop, act
+
+    def __getattr__(self, name):
+        if name == "period_ns":
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(self._act).result()
+        return getattr(self._loop, name)
+
+
+def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
+    held.stream(100, 0.0, 0.0, 0.1)
+    held.topic._loop = Interrupted(held.loop, held.topic.forget)
+    held.twist(0.0, 0.0, 0.1)
+    held.run(11)
+    held.topic._loop = held.loop
+    held.run(1)
+    assert held.said[-1] == "holding"
+    held.stream(40, 0.0, 0.0, 0.1)
+    assert held.said[-1] == "moving"
+
+
+def test_without_measured_values_the_joints_go_on_as_they_did(held):
+    """Dead reckoning: the positions that count move on by the velocities commanded."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
-    lost = SimpleNamespace(
-        epoch=state.epoch,
-        tick=state.tick + 10,
-        measured_tick=-1,
-        measured_position=np.full(held.m.nv, np.nan),
-        qpos=state.qpos,
-    )
+    place, v = held.topic._place.copy(), held.topic._velocity.copy()
+    assert np.abs(v).max() > 0.05
+    lost = made(state, measured_tick=-1, measured_position=np.full(held.m.nv, np.nan))
+    period = 1e-3 * (lost.tick - held.topic._last[1])
     held.topic.publish(lost.tick * TICK, lost)
-    assert np.isfinite(held.sent[-1][0].velocity).all()
+    np.testing.assert_allclose(held.topic._place, place + period * v, rtol=0.0, atol=1e-15)
+    assert np.abs(held.sent[-1][0].velocity).max() > 0.05
+    assert held.said[-1] == "moving"
+
+
+def test_positions_that_are_not_finite_stop_the_tool(held):
+    held.stream(100, 0.0, 0.0, 0.1)
+    fast = np.abs(held.sent[-1][0].velocity).max()
+    state = held.run(1)[-1]
+    position = state.measured_position.copy()
+    position[2] = np.nan
+    for k in range(1, 4):
+        lost = made(state, tick=state.tick + 10 * k, measured_position=position)
+        held.topic.publish(lost.tick * TICK, lost)
+    assert held.said[-1] == "halted: the measured positions are not finite"
+    last = held.sent[-1][0]
+    assert np.isfinite(last.velocity).all()
+    assert np.abs(last.velocity).max() < fast
+
+
+def test_a_motion_does_not_begin_where_the_arm_was_long_ago(held):
+    held.stream(60, 0.0, 0.0, 0.1)
+    state = held.run(600)[-1]
+    count = len(held.sent)
+    held.twist(0.0, 0.0, 0.1)
+    lost = made(state, measured_position=np.full(held.m.nv, np.nan))
+    held.topic.publish(lost.tick * TICK, lost)
+    assert held.said[-1].startswith("halted")
+    lost = made(state, tick=state.tick + 20, measured_tick=-1)
+    held.topic.publish(lost.tick * TICK, lost)
+    assert len(held.sent) == count
+
+
+def made(state, **more):
+    """Return the next state, with other values."""
+    names = ("epoch", "paused", "qpos", "measured_tick", "measured_position", "measured_velocity")
+    same = {name: getattr(state, name) for name in names}
+    return SimpleNamespace(**same | {"tick": state.tick + 10} | more)
+
+
+def test_a_twist_of_a_pause_does_not_move_the_arm_later(held):
+    held.twist(0.0, 0.0, 0.1)  # time is paused, single steps may use it
+    state = held.state
+    later = made(state, paused=False)
+    held.topic.publish(later.tick * TICK, later)
+    assert not held.sent
+    held.topic.publish(state.tick * TICK + 20 * TICK, made(state, tick=state.tick + 20))
+    assert not held.sent
+
+
+def test_another_order_replaces_the_motion_and_its_stop(held):
+    """A grip after the last twist stays in force while the servo would brake."""
+    held.stream(200, 0.0, 0.0, 0.1)
+    held.run(110)  # it brakes
+    q, none = held.topic._place, np.zeros(7)
+    goal = q + 0.1
+    dofs = held.servo.dofs
+    grip = Command(dofs, np.full(7, GRIP), goal, none + 0.5, none + 80.0, none, none)
+    held.loop.orders.command(grip)
+    held.run(600)
+    assert held.sent[-1][0] is grip
+    assert held.said[-1] == "holding"
+    held.stream(60, 0.0, 0.0, 0.1)  # a new twist takes over
+    assert (held.sent[-1][0].mode == VELOCITY).all()
+
+
+def test_a_moving_arm_is_taken_over_at_its_speed(held):
+    none, rate = np.zeros(7), np.zeros(7)
+    rate[0] = 0.5
+    dofs = held.servo.dofs
+    drive = Command(dofs, np.full(7, VELOCITY), none, rate, none, none, none)
+    held.loop.orders.command(drive)
+    held.run(59)
+    held.twist(0.0, 0.0, 0.01)
+    held.run(11)
+    first = next(order for order, _ in held.sent if order is not drive)
+    assert 0.3 < first.velocity[0] < 0.5
+
+
+@pytest.mark.parametrize("frame", ["world", "map", "left/panda_link0", ""])
+def test_the_world_has_its_names(held, frame):
+    held.stream(100, 0.0, 0.0, 0.1, frame=frame)
+    assert held.said[-1] == "moving"
 
 
 def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
@@ -207,8 +325,9 @@ def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
 
     feedback = peer.publisher(messages.InteractiveMarkerFeedback, "peer/tool_marker/feedback")
 
-    def drag(dx, dz, event="POSE_UPDATE", frame="map"):
+    def drag(dx, dz, event="POSE_UPDATE", frame="map", client="rviz"):
         message = messages.InteractiveMarkerFeedback(marker_name="tool", pose=marker.pose)
+        message.client_id = client
         message.header.frame_id = frame
         message.event_type = getattr(message, event)
         at = message.pose.position
@@ -231,7 +350,20 @@ def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
     assert way == pytest.approx([-0.05, 0.0, 0.04], abs=2e-3)
     assert np.abs(turned - R).max() < 5e-3
     assert any(one.type == one.KEEP_ALIVE for one in updates)
+    before = held.log.accepted
+    again = lambda: (drag(-0.05, 0.04), drag(0.3, 0.0, "MOUSE_UP", client="another"))  # noqa: E731
+    peer.repeat(again, lambda: held.log.accepted > before + 3)
+    assert held.topic._marker._goal is not None
     peer.repeat(lambda: drag(0.3, 0.0, "MOUSE_UP"), lambda: held.topic._marker._goal is None)
+    held.run(10)
+    assert not held.topic._given.twist.any()  # it stops at once
+    again = lambda: drag(-0.05, 0.0)  # noqa: E731
+    peer.repeat(again, lambda: held.topic._marker._goal is not None)
+    held.topic.forget()
+    held.run(10)
+    assert held.topic._marker._goal is None
+    assert held.topic._given is None
+    way, _ = moved()
     held.run(300)
     rest, _ = moved()
     assert np.abs(rest - way).max() < 2e-3
@@ -245,6 +377,9 @@ def test_tools_that_do_not_exist_or_do_not_move_are_refused(peer):
         servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link88"}))
     with pytest.raises(ParameterError, match="no joint"):
         servo_of(m, m.jnt_names, values_of(**{"servo.frame": "panda_link0"}))
-    wrong = {"servo.lower_singularity_threshold": 40.0}
-    with pytest.raises(ParameterError, match="hard_stop_singularity_threshold"):
-        servo_of(m, m.jnt_names, values_of(**wrong))
+    for frame in ("panda_link8", ""):
+        wrong = {"servo.lower_singularity_threshold": 40.0, "servo.frame": frame}
+        with pytest.raises(ParameterError, match="hard_stop_singularity_threshold"):
+            servo_of(m, m.jnt_names, values_of(**wrong))
+    with pytest.raises(ParameterError, match=r"servo\.marker needs servo\.frame"):
+        servo_of(m, m.jnt_names, values_of(**{"servo.frame": "", "servo.marker": True}))
