@@ -326,8 +326,9 @@ def _at(m, qpos):
     return d
 
 
-def test_a_joint_without_room_between_the_margins_is_refused():
+def test_a_joint_with_a_short_range_keeps_a_quarter_of_it():
     m = planar_arm(3, limit=0.05)
-    with pytest.raises(ParameterError, match=r"joint 'j0' has a range of 0\.1"):
-        TwistServo(m, m.jnt_names, ServoSettings("l3"))
-    assert TwistServo(m, m.jnt_names, ServoSettings("l3", joint_limit_margin=0.04))
+    servo = TwistServo(m, m.jnt_names, ServoSettings("l3"))
+    for rates in (np.ones(3), -np.ones(3)):
+        room = room_of(np.zeros(3), rates, servo.limits, servo.settings)
+        np.testing.assert_allclose(room, 0.025, atol=1e-15)

@@ -56,7 +56,8 @@ class ServoSettings:
         lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an
             approach to a singular posture is slowed down.
         hard_stop_singularity_threshold: condition number at which it ends.
-        joint_limit_margin: distance from the limits of joints that is kept [rad or m].
+        joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most
+            a quarter of a joint's range.
         drift_dimensions: names of PARTS that need not be followed.
 
     Raises:
@@ -221,7 +222,7 @@ def _limit_scale(
 
 def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings) -> Array:
     """Return how far joints may go in the directions of their velocities, at least 0 (n,)."""
-    margin = settings.joint_limit_margin
+    margin = np.minimum(settings.joint_limit_margin, 0.25 * (limits.upper - limits.lower))
     room = np.where(rates > 0.0, limits.upper - margin - q, q - limits.lower - margin)
     left: Array = np.maximum(room, 0.0)
     return left
@@ -257,8 +258,7 @@ class TwistServo:
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it, or a joint has no room between the margins of
-            its limits.
+        ParameterError: none of the joints moves it.
     """
 
     def __init__(self, m: Model, names: tuple[str, ...], settings: ServoSettings) -> None:
@@ -268,21 +268,10 @@ class TwistServo:
         chosen_gain = np.where((gain > 0.0) & np.isfinite(gain), gain, settings.acceleration)
         lower, upper = position_ranges(m, self._joints).T
         self.limits = JointLimits(lower, upper, velocity, chosen_gain)
-        self._check_room()
         self._ranks: dict[str, int] = {}
         here, still = m.qpos0[self._places], np.zeros(len(self.names))
         # compiles what the first twist needs
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
-
-    def _check_room(self) -> None:
-        """Raise ParameterError if a joint could not move between the margins of its limits."""
-        margin, ranges = self.settings.joint_limit_margin, self.limits.upper - self.limits.lower
-        for k in np.flatnonzero(2.0 * margin >= ranges)[:1].tolist():
-            raise bad_argument(
-                "joint_limit_margin",
-                f"joint_limit_margin is {margin:g}, and joint {quote(self.names[k])} has a range "
-                f"of {ranges[k]:g}; allowed is less than half of it",
-            )
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
         """Return how many directions of a twist in a frame the joints have in most postures."""

@@ -84,7 +84,7 @@ PARAMETERS = group(
     Parameter(
         "servo.joint_limit_margin",
         _DEFAULT.joint_limit_margin,
-        "distance from the limits of the joints that is kept",
+        "distance from the limits of the joints that is kept, at most a quarter of a range",
         "rad or m",
         0.0,
         3.0,
