@@ -171,6 +171,7 @@ class FrankaBox(ControlBox):
             if self._listens():
                 for end in self._ends:
                     end.serve()
+                self.served += 1
             answered = False
             for data in self._ends[0].datagrams():
                 number = self.robot.answered_by(data)

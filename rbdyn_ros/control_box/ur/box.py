@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -172,6 +173,7 @@ class UrBox(ControlBox):
         while True:
             self._wait(min(until, again) - time.monotonic())
             if time.monotonic() >= again:  # a client that gets no state for long disconnects
+                self._shown = -math.inf
                 self._repeat()
                 again += AGAIN
             came = self._listens() and self._serve_all(tick)
@@ -210,6 +212,7 @@ class UrBox(ControlBox):
                 self._commands.send(self._tick if tick is None else tick, (hub, peer, data))
         for hub in self._hubs[1:]:
             hub.flush()
+        self.served += 1
         return bool(came) or int(self.robot.signals.written.sum()) != before
 
     def _keep_pace(self, tick: int) -> None:
