@@ -22,7 +22,7 @@ from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
 from rbdyn_ros.trials.processes import user_process
 from rbdyn_ros.trials.processes.user_process import UserProcess
 from rbdyn_ros.trials.processes.watched_run import WatchedRun
-from rbdyn_ros.trials.trial import UserProgram
+from rbdyn_ros.trials.trial import UserProgram, with_address
 
 PROGRAM = Path(__file__).with_name("box_program.py")
 TRIAL = """\
@@ -213,7 +213,7 @@ def test_of_a_long_output_the_end_is_kept(tmp_path, monkeypatch):
         while user.status is None:
             time.sleep(0.01)
         user.trim()
-        assert (tmp_path / "node.txt").stat().st_size == 1000
+        assert (tmp_path / "program.txt").stat().st_size == 1000
         assert "EOFError" in user.ended()
 
 
@@ -234,6 +234,11 @@ def test_a_signal_without_a_name_is_a_number(tmp_path):
         (command("a", "127.0.0.1", box="ur"), "bad-box"),
         (command("a", "127.0.0.1", box="franka@127.0.0.2"), "bad-command"),
         (command("a"), "bad-command"),
+        (command("a", "127.0.0.10"), "bad-command"),
+        (command("a", "127.0.0.1", box="franka@."), "bad-box"),
+        (command("a", "999.1", box="franka@999.1"), "bad-box"),
+        ('{command: [a, 127.0.0.1], box: ""}', "bad-value"),
+        ("{command: [a, 127.0.0.1], box: franka, rate: 500}", "bad-rate"),
     ],
 )
 def test_a_box_that_cannot_be_is_refused_with_its_line(tmp_path, controller, code):
@@ -247,10 +252,30 @@ def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_the_box_is_part_of_the_digest(tmp_path):
-    one, other = ("franka", "franka@127.0.0.1")
-    digests = {
-        of_box(tmp_path, controller=command("a", "127.0.0.1", box=box)).digest
-        for box in (one, other)
-    }
-    assert len(digests) == 2
+def test_the_address_is_part_of_the_digest_as_it_is_meant(tmp_path):
+    digests = [
+        of_box(tmp_path, controller=command("a", "127.0.0.1", "127.0.0.2", box=box)).digest
+        for box in ("franka", "franka@127.0.0.1", "franka@127.0.0.2")
+    ]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_scene_with_another_arm_is_refused(tmp_path):
+    robot = find("panda.urdf")
+    (tmp_path / "cell.yaml").write_text(
+        f"rbdyn_scene: 1\nrobots:\n  left: {{file: {robot}}}\n"
+        f"  right: {{file: {robot}, xyz: [1, 0, 0]}}\n"
+    )
+    (tmp_path / "two.yaml").write_text(
+        "rbdyn_trial: 1\nrobot: cell.yaml\nduration: 0.5\n"
+        "controller: {command: [a, 127.0.0.1], box: left/franka}\n"
+    )
+    with refused(DescriptionError, "bad-box", line=4):
+        trials.load(tmp_path / "two.yaml")
+
+
+def test_an_address_is_replaced_as_a_whole():
+    words = ("127.0.0.10", "--at=127.0.0.1:1337", "1127.0.0.1", "127.0.0.1")
+    assert with_address(words, "127.0.0.1", "127.9.9.9") == (
+        "127.0.0.10", "--at=127.9.9.9:1337", "1127.0.0.1", "127.9.9.9",
+    )  # fmt: skip

@@ -35,7 +35,7 @@ from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, ch
 from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
 from rbdyn_ros.trials.simulation.score import Score
-from rbdyn_ros.trials.trial import Trial
+from rbdyn_ros.trials.trial import Trial, with_address
 
 #: The run looks after the program this often [s].
 POLL = 0.02
@@ -98,7 +98,7 @@ def run_boxed(
     loop.plant.set_faults(boxes.take_faults(_faults(trial, seed, m), 0.0))
     loop.plant.begin_with(watched.start[1])
     usual = BoxName.parsed(program.box).address
-    own = replace(program, command=tuple(w.replace(usual, address) for w in program.command))
+    own = replace(program, command=with_address(program.command, usual, address))
     with (
         tempfile.TemporaryDirectory(prefix="rbdyn_trial_") as folder,
         UserProcess(own, Path(folder), trial.allowance.memory) as user,

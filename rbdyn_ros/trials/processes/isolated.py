@@ -41,7 +41,7 @@ class ShardJob:
 
     Attributes:
         seeds: of the runs.
-        quiet: whether output of controllers in Python and of nodes is discarded.
+        quiet: whether output of Python controllers and of programs is discarded.
         work: simulates one of their runs; None: as all runs of the trial.
     """
 

@@ -41,7 +41,7 @@ class UserProcess:
     """
 
     def __init__(
-        self, program: UserProgram, folder: Path, memory: float, name: str = "node"
+        self, program: UserProgram, folder: Path, memory: float, name: str = "program"
     ) -> None:
         self._log, self._noun = folder / f"{name}.txt", program.noun
         parent, most = os.getpid(), int(memory * _MIB)
