@@ -74,7 +74,7 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 | programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE. A program has at most 1 MiB and 10,000 calls; of calls without a motion 20 act in a cycle |
 | limits of numbers | speeds and accelerations of moves 1e-6 to 1000; turns of a pose 1000 rad; gravity 30 m/s^2 an axis; tools 2 m, payloads 50 kg; a packet 65535 bytes |
 | pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
-| states at 30001 and 30002 | the version, then ten a second: robot mode, joints, tool, configuration without the parameters of Denavit and Hartenberg; the other parts, and states at 30003, are absent |
+| states at 30001 and 30002 | the version, then ten a second: robot mode, joints, tool, configuration without the parameters of Denavit and Hartenberg; the other parts, and states at 30003, are absent. Faults of the wire, but for `link_loss`, do not act on them |
 | words at 30001 to 30003 | `power on`, `power off`, `set robotmode run`, `set unlock protective stop`, `stop program` |
 | ur_client_library 2.14 | its RTDE client, dashboard and primary pipeline run, but for programs that are files of the controller; its driver connects, and its program is refused |
 | `external_control.urscript` of ur_client_library, ur_robot_driver | absent |

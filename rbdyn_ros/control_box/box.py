@@ -92,6 +92,7 @@ class ControlBox(ABC):
         failure: the error that ended the thread.
         watch: called with every state that the box sees, in its thread.
         runs_on: whether time goes on though nothing happens.
+        served: how many times it has accepted clients and read their requests.
     """
 
     robot: BoxedRobot
@@ -111,7 +112,7 @@ class ControlBox(ABC):
         self._loop, self._arm, self._log = loop, arm, log
         self._patience, self._period = patience, loop.period_ns / NANOSECONDS
         self._peers: Collection[ControlBox] = [self] if peers is None else peers
-        self.seen, self.idle, self.runs_on = 0, False, False
+        self.seen, self.idle, self.runs_on, self.served = 0, False, False, 0
         self.watch: Callable[[LoopState], object] = lambda _: None
         self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
         self._dofs = arm.driven

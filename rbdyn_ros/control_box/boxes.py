@@ -43,6 +43,7 @@ class BoxKind:
         box: makes the box of a loop and an arm.
         joints: what the names of the arm's joints end with.
         ready: a usual pose of the arm [rad].
+        check_tick: raises RbdynError unless the box can work at these ticks of a loop [ns].
     """
 
     name: str
@@ -50,20 +51,21 @@ class BoxKind:
     box: Callable[..., ControlBox]
     joints: re.Pattern[str]
     ready: tuple[float, ...]
+    check_tick: Callable[[int], None]
 
 
 def _franka() -> BoxKind:
     from rbdyn_ros.control_box.franka import arm
-    from rbdyn_ros.control_box.franka.box import FrankaBox
+    from rbdyn_ros.control_box.franka.box import FrankaBox, check_tick
 
-    return BoxKind("franka", arm.FrankaArm, FrankaBox, arm.ARM_JOINT, arm.READY)
+    return BoxKind("franka", arm.FrankaArm, FrankaBox, arm.ARM_JOINT, arm.READY, check_tick)
 
 
 def _ur() -> BoxKind:
     from rbdyn_ros.control_box.ur import arm
-    from rbdyn_ros.control_box.ur.box import UrBox
+    from rbdyn_ros.control_box.ur.box import UrBox, check_tick
 
-    return BoxKind("ur", arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY)
+    return BoxKind("ur", arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY, check_tick)
 
 
 #: The kinds of boxes; a simulator without one imports none.

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import Finding, RbdynError, quote, refusal
 
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
@@ -58,6 +59,14 @@ class Server(Session, Protocol):
 
 
 S = TypeVar("S", bound=Session)
+
+
+class PortTakenError(RbdynError):
+    """Another program listens at a port."""
+
+    def __init__(self, message: str, port: int) -> None:
+        super().__init__(Finding("port-taken", message, "error", ""))
+        self.port = port
 
 
 class Gone(Exception):  # noqa: N818 - no error: clients come and go
@@ -438,6 +447,7 @@ def opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socke
     """Return a socket that is bound and does not wait.
 
     Raises:
+        PortTakenError: another program listens there.
         RbdynError: the system refuses the port.
     """
     found = socket.socket(socket.AF_INET, kind)
@@ -448,8 +458,9 @@ def opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socke
         found.bind((address, port))
     except OSError as error:
         found.close()
-        raise refusal(
-            f"{name} cannot listen at {address} port {port}: {error.strerror}; end the other "
-            "program, or give the box another address, as franka@127.0.0.2"
-        ) from error
+        text = f"{name} cannot listen at {address} port {port}: {error.strerror}"
+        if error.errno != errno.EADDRINUSE:
+            raise refusal(text) from error
+        advice = "end the other program, or give the box another address, as franka@127.0.0.2"
+        raise PortTakenError(f"{text}; {advice}", port) from error
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,12 @@ class UserProgram:
             text = f"files in the command of the {self.noun} have changed since the trial"
             return f"{text} was read, or this machine has others"
         return ""
+
+
+def with_address(words: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
+    """Return words of a command line with another IPv4 address."""
+    there = re.compile(rf"(?<![\d.]){re.escape(old)}(?![\d.])")
+    return tuple(there.sub(new, word) for word in words)
 
 
 def hash_of_files(folder: str, words: tuple[str, ...]) -> str:

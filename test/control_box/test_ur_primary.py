@@ -78,8 +78,11 @@ def test_words_at_the_primary_interface_switch_the_arm(bench):
     assert r.program is None
     r.protective_stop("a test")
     assert flags(r)[2]
+    r.messages = []
     start_program(r, "set unlock protective stop\n")
     assert r.safety == SafetyMode.PROTECTIVE_STOP  # too early
+    (said,) = r.messages
+    assert said.startswith("'set unlock protective stop' is refused: Cannot unlock")
     r.clock += 6.0
     start_program(r, "set unlock protective stop\n")
     assert flags(r) == (True, False, False, RobotMode.RUNNING)
@@ -105,3 +108,20 @@ def test_a_client_gets_the_version_first_and_then_states_though_time_stands():
             assert kind == primary.STATE
             stamps.append(struct.unpack(">Q", dict(packages(body))[primary.MODE][:8])[0] * 1e-6)
     assert np.diff(stamps) == pytest.approx(primary.STATES_EVERY, abs=3e-3)  # a step of 2 ms more
+
+
+def test_a_state_that_cannot_be_written_disconnects_its_client_only(monkeypatch):
+    def fail(_):
+        raise struct.error("a number is too large")
+
+    monkeypatch.setattr("rbdyn_ros.control_box.ur.box.state_package", fail)
+    with (
+        rb.BoxedArm(find("ur5_robot.urdf"), [f"ur@{address()}"], log=lambda _: None) as arm,
+        socket.create_connection((address(), 30001), PATIENT) as client,
+    ):
+        while client.recv(4096):
+            pass
+        arm.boxes.check()
+        with socket.create_connection((address(), 29999), PATIENT) as dashboard:
+            dashboard.sendall(b"robotmode\n")
+            assert dashboard.recv(100)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's program for an arm of Franka; test_trial_boxes.py starts it.
 
-Usage: box_program.py ADDRESS [FAULT]. It swings joint 4 by an impedance law.
+Usage: box_program.py ADDRESS [FAULT [SECONDS ASLEEP]]. It swings joint 4 by an impedance law.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ import pylibfranka as fr
 SWING, SECONDS = 0.2, 0.3
 
 
-def main(address, fault="none"):
+def main(address, fault="none", asleep="600"):
     robot = fr.Robot(address, fr.RealtimeConfig.kIgnore)
     model = robot.load_model()
     control = robot.start_torque_control()
@@ -24,8 +24,10 @@ def main(address, fault="none"):
         if fault == "ends" and t > 0.1:
             sys.exit("I give up")
         if fault == "waits" and t > 0.1:
-            subprocess.Popen(["sleep", "987"], start_new_session=True)
+            subprocess.Popen(["sleep", asleep], start_new_session=True)
             time.sleep(600.0)
+        if fault == "ends late" and t > 0.25:
+            sys.exit("I give up")
         goal = start + np.eye(7)[3] * 0.1 * np.sin(np.pi * min(t / SWING, 1.0)) ** 2
         torque = 200.0 * (goal - state.q) - 15.0 * np.array(state.dq) + model.coriolis(state)
         command = fr.Torques(torque.tolist())

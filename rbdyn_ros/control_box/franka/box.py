@@ -59,11 +59,7 @@ class FrankaBox(ControlBox):
         peers: Collection[ControlBox] | None = None,
         number: int = 0,
     ) -> None:
-        if loop.period_ns != round(CYCLE * NANOSECONDS):
-            raise refusal(
-                f"a tick has {loop.period_ns * 1e-6:g} ms; a control box of Franka needs 1 ms: "
-                "timestep 0.001 and control_decimation 1"
-            )
+        check_tick(loop.period_ns)
         super().__init__(loop, arm, log, patience, peers)
         self._franka = arm
         self.fastest = arm.limits.velocity
@@ -171,6 +167,7 @@ class FrankaBox(ControlBox):
             if self._listens():
                 for end in self._ends:
                     end.serve()
+                self.served += 1
             answered = False
             for data in self._ends[0].datagrams():
                 number = self.robot.answered_by(data)
@@ -185,6 +182,15 @@ class FrankaBox(ControlBox):
             in_vain = not (self._stands() if tick is None else self.robot.awaits)
             if answered or in_vain or ended or time.monotonic() >= until:
                 return
+
+
+def check_tick(period_ns: int) -> None:
+    """Raise RbdynError unless a tick of a loop is a cycle of the box."""
+    if period_ns != round(CYCLE * NANOSECONDS):
+        raise refusal(
+            f"a tick has {period_ns * 1e-6:g} ms; a control box of Franka needs 1 ms: "
+            "timestep 0.001 and control_decimation 1"
+        )
 
 
 def _rehearse(arm: FrankaArm) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -68,17 +69,14 @@ class UrBox(ControlBox):
         number: int = 0,
     ) -> None:
         super().__init__(loop, arm, log, patience, peers)
+        check_tick(loop.period_ns)
         self._every = round(STEP / self._period)
-        if self._every < 1 or self._every * loop.period_ns != round(STEP * NANOSECONDS):
-            raise refusal(
-                f"a tick has {loop.period_ns * 1e-6:g} ms; a control box of Universal Robots "
-                "needs ticks that divide 2 ms, as timestep 0.001 and control_decimation 1"
-            )
         self.fastest = arm.velocity
         _rehearse(arm, self._period)
         self.robot = UrRobot(arm, self._period, log)
         self._owners = Owners()
         self._hubs: list[Hub[Any]] = []
+        self._state_hubs: list[Hub[Any]] = []
         try:
             self._open(address, log)
         except Exception:
@@ -103,6 +101,8 @@ class UrBox(ControlBox):
             scripts = partial(ScriptSession, partial(start_program, robot), hello)
             name = f"programs at {port}"
             self._hubs.append(Hub(scripts, name, address, port, log, LARGE_PIECE))
+            if port in STATE_PORTS:
+                self._state_hubs.append(self._hubs[-1])
 
     @property
     def ends(self) -> Sequence[Hub[Any]]:
@@ -132,10 +132,11 @@ class UrBox(ControlBox):
         if self.robot.clock < self._shown + STATES_EVERY or self._states.faults.dead:
             return
         self._shown, data = self.robot.clock, b""
-        for hub in self._hubs[-len(SCRIPT_PORTS) :][: len(STATE_PORTS)]:
+        for hub in self._state_hubs:
             for peer in [peer for peer in hub.peers if not peer.busy]:
-                data = data or state_package(self.robot)
-                peer.session.push(data)
+                data = data or hub.told(peer, lambda _: state_package(self.robot))
+                if data:
+                    peer.session.push(data)
             hub.flush()
 
     def _packets(self) -> list[_State]:
@@ -172,6 +173,7 @@ class UrBox(ControlBox):
         while True:
             self._wait(min(until, again) - time.monotonic())
             if time.monotonic() >= again:  # a client that gets no state for long disconnects
+                self._shown = -math.inf
                 self._repeat()
                 again += AGAIN
             came = self._listens() and self._serve_all(tick)
@@ -210,6 +212,7 @@ class UrBox(ControlBox):
                 self._commands.send(self._tick if tick is None else tick, (hub, peer, data))
         for hub in self._hubs[1:]:
             hub.flush()
+        self.served += 1
         return bool(came) or int(self.robot.signals.written.sum()) != before
 
     def _keep_pace(self, tick: int) -> None:
@@ -227,6 +230,16 @@ class UrBox(ControlBox):
         for hub, peer, data in self._commands.arrived(tick):
             hub.pass_on(peer, data)
         return [self.robot.act()]
+
+
+def check_tick(period_ns: int) -> None:
+    """Raise RbdynError unless ticks of a loop divide the cycle of RTDE."""
+    cycle = round(STEP * NANOSECONDS)
+    if period_ns > cycle or cycle % period_ns:
+        raise refusal(
+            f"a tick has {period_ns * 1e-6:g} ms; a control box of Universal Robots "
+            "needs ticks that divide 2 ms, as timestep 0.001 and control_decimation 1"
+        )
 
 
 def _rehearse(arm: UrArm, period: float) -> None:

@@ -18,7 +18,8 @@ LONGEST = 4096
 SERIAL = "20240000000"
 _GREETING = "Connected: Universal Robots Dashboard Server"
 _NUMBERS = ".".join(map(str, VERSION))
-_LOCKED = (
+#: The answer to `unlock protective stop` that comes too early.
+LOCKED = (
     "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective "
     "stop before unlocking"
 )
@@ -171,7 +172,7 @@ class DashboardSession:
         return "Brake releasing"
 
     def _unlock(self, _: str) -> str:
-        return "Protective stop releasing" if self._robot.unlock() else _LOCKED
+        return "Protective stop releasing" if self._robot.unlock() else LOCKED
 
     def _restart_safety(self, _: str) -> str:
         if self._robot.safety in (SafetyMode.VIOLATION, SafetyMode.FAULT):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.control_box.ur.control_script import ControlScript
-from rbdyn_ros.control_box.ur.dashboard import DashboardSession
+from rbdyn_ros.control_box.ur.dashboard import LOCKED, DashboardSession
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.statements import StatementRow
 from rbdyn_ros.errors import quote
@@ -22,7 +22,9 @@ WORDS = {
 def start_program(robot: UrRobot, text: str) -> None:
     """Start a program that a client uploaded, or refuse it."""
     if word := WORDS.get(text.strip()):
-        DashboardSession(robot, robot.say).answer(word)
+        answer = DashboardSession(robot, robot.say).answer(word)
+        if answer == LOCKED or answer.startswith("Failed"):
+            robot.say(f"{quote(text.strip())} is refused: {answer}")
         return
     try:
         program = ControlScript.read(text) or StatementRow.read(text)

@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.control_box.boxes import BoxName
+from rbdyn_ros.control_box.sockets import check_address
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.trials.files.keys import LAWS, MAX_STEPS
 from rbdyn_ros.trials.files.values import is_known, line_of, read_code
-from rbdyn_ros.trials.trial import Joints, TrialController, UserProgram, hash_of_files
+from rbdyn_ros.trials.trial import (
+    Joints,
+    TrialController,
+    UserProgram,
+    hash_of_files,
+    with_address,
+)
 
 OF_LAW = ("stiffness", "damping", "limit")
 
@@ -112,18 +119,21 @@ def _node(given: Given, m: Model, folder_: Path) -> UserProgram | None:
 def _client(given: Given, folder_: Path) -> UserProgram | None:
     """Return the client of a control box; None after an error."""
     if "box" not in given:
-        given.error("missing-key", "", "it has no key 'box', such as franka or ur")
+        if "box" not in given.lines:
+            given.error("missing-key", "", "it has no key 'box', such as franka or ur")
         return None
     words, box, folder = given["command"], given["box"], str(folder_.resolve())
     try:
-        address = BoxName.parsed(box).address
+        name = BoxName.parsed(box)
+        check_address(name.address, anywhere=False)
     except RbdynError as error:
         given.error("bad-box", "box", str(error))
         return None
-    if not any(address in word for word in words):
+    if with_address(words, name.address, "") == words:
         text = (
-            f"no word of the command has the address {address}, which is another one in each run"
+            f"no word of the command has the address {name.address}, which is another one in "
+            "each run"
         )
         given.error("bad-command", "command", text)
         return None
-    return UserProgram(words, "", folder, (), hash_of_files(folder, words), box)
+    return UserProgram(words, "", folder, (), hash_of_files(folder, words), name.at(name.address))

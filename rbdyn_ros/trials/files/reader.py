@@ -10,15 +10,16 @@ from pathlib import Path
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.control_box.boxes import behind_boxes
+from rbdyn_ros.control_box.boxes import BoxName, behind_boxes
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.scene import is_scene
 from rbdyn_ros.description.yaml_files.kinds import is_sound
 from rbdyn_ros.description.yaml_files.robots import robot_file_of
 from rbdyn_ros.description.yaml_files.tables import Given, section
-from rbdyn_ros.errors import RbdynError, exactly
+from rbdyn_ros.errors import RbdynError, exactly, quote
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.trials.files.actuated import VariedActuators
 from rbdyn_ros.trials.files.controllers import read_controller
 from rbdyn_ros.trials.files.judgement import read_limits, read_measures, read_reference
@@ -80,10 +81,10 @@ def _trial(top: Given, path: Path) -> Trial | None:
     limits = read_limits(section(top, "limits"), m, functions)
     program = None if controller is None else controller.program
     m.opt.exact_stops = top.get("exact_stops", m.ncontact > 0 or program is not None)
-    if program is not None:
+    if controller is not None and program is not None:
         _check_program(top, program, robot, varied)
         if program.box and not top.audit.errors:
-            m = _with_box(top, m, robot, program.box)
+            m = _with_box(top, m, robot, program.box, controller.every)
     if top.audit.errors or controller is None:
         return None
     numbers = {key: top[key] for key in ("runs", "first_seed", "recordings") if key in top}
@@ -140,13 +141,34 @@ def _check_program(
         top.audit.error("bad-fault", "faults", top.lines["faults"], message)
 
 
-def _with_box(top: Given, m: Model, robot: TrialRobot, box: str) -> Model:
+def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> Model:
     """Return the robot behind a control box; the same Model after an error."""
+    controller, name = top["controller"], BoxName.parsed(box)
     try:
-        return behind_boxes(m, robot.description, [box])
+        driven = name.arm(m, robot.description).driven
+        found = behind_boxes(m, robot.description, [box])
     except RbdynError as error:
-        top["controller"].error("bad-box", "box", str(error))
+        controller.error("bad-box", "box", str(error))
         return m
+    joints = Joints.of(m)
+    robots = [joint.rpartition("/")[0] for joint in joints.names]
+    own = {of for of, dof in zip(robots, joints.dofadr, strict=True) if dof in driven}
+    others = [joint for joint, of in zip(joints.names, robots, strict=True) if of not in own]
+    if others:
+        message = (
+            f"no box moves joint {quote(others[0])}, and its robot would fall; a trial has one "
+            "box, so its scene must have one robot with motors"
+        )
+        controller.error("bad-box", "box", message)
+    try:
+        name.kind.check_tick(round(every * float(m.opt.timestep) * NANOSECONDS))
+    except RbdynError as error:
+        if "rate" in controller.lines:
+            controller.error("bad-rate", "rate", str(error))
+        else:
+            key = "timestep" if "timestep" in top.lines else "controller"
+            top.error("bad-timestep", key, str(error))
+    return found
 
 
 def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:

@@ -78,12 +78,12 @@ def _record_box_here(trial: Trial, seed: int, path: Path) -> Run:
     """Simulate a run behind a control box in this process and record it."""
     from rbdyn_ros.trials.processes.box_run import run_boxed
 
-    with _recording(trial, seed, path) as (_, write):
+    @contextmanager
+    def watching() -> Iterator[Callable[[LoopState], None]]:
+        with _recording(trial, seed, path) as (_, write):
+            yield lambda at: write(at.time, at.qpos, at.qvel, at.effort, at.act)
 
-        def watch(state: LoopState) -> None:
-            write(state.time, state.qpos, state.qvel, state.effort, state.act)
-
-        return run_boxed(trial, seed, watch=watch)
+    return run_boxed(trial, seed, watching=watching)
 
 
 def _record_node_here(trial: Trial, seed: int, path: Path) -> Run:

@@ -7,21 +7,23 @@ goes on to the end of the run.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.box import ControlBox
 from rbdyn_ros.control_box.boxes import BoxedLoop, BoxName, behind_boxes
+from rbdyn_ros.control_box.sockets import PortTakenError
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.model import Model
@@ -33,10 +35,13 @@ from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, ch
 from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
 from rbdyn_ros.trials.simulation.score import Score
-from rbdyn_ros.trials.trial import Trial
+from rbdyn_ros.trials.trial import Trial, with_address
 
 #: The run looks after the program this often [s].
 POLL = 0.02
+#: Addresses that a run tries; each is of its process only.
+ADDRESSES = 2
+NEVER = "; it never connected to its control box"
 
 
 def prepare_boxes(trial: Trial) -> None:
@@ -55,16 +60,21 @@ def prepare_boxes(trial: Trial) -> None:
     file = trial.robot_file
     m = load(file.file, strict=file.strict, contact=file.contact)
     checked(trial, behind_boxes(m, file.description, [program.box]))
-    _simulation(trial, trial.first_seed, trial.m.qpos0, lambda _: None).close()
+    _simulation(trial, trial.m, 0, trial.m.qpos0, lambda _: None)[0].close()
     m, score = trial.m, Score(trial, trial.m.qpos0[None])
     score.add(0, m.qpos0[:, None], np.zeros((m.nv, 1)), np.zeros((m.nv, 1)))
+
+
+@contextlib.contextmanager
+def _unwatched() -> Iterator[Callable[[LoopState], object]]:
+    yield lambda _: None
 
 
 def run_boxed(
     trial: Trial,
     seed: int,
     quiet: bool = True,
-    watch: Callable[[LoopState], object] = lambda _: None,
+    watching: Callable[[], AbstractContextManager[Callable[[LoopState], object]]] = _unwatched,
 ) -> Run:
     """Simulate a run; whatever the program does, the result is a Run.
 
@@ -72,74 +82,150 @@ def run_boxed(
         trial: with a program and its box.
         seed: of the run.
         quiet: whether the output of the program, and the log of the box, is discarded.
-        watch: called with every state.
+        watching: entered when the program has started; gives what is called with every state
+            of the run.
     """
     program = trial.controller.program
     assert program is not None
     deadline = time.monotonic() + trial.allowance.time
     watched = WatchedRun(trial, seed)
-    log = functools.partial(_log, quiet)
+    m, log = run_model(trial, seed, trial.m), functools.partial(_log, quiet)
     try:
-        simulation = _simulation(trial, seed, watched.start[0], log)
+        simulation, address = _simulation(trial, m, seed, watched.start[0], log)
     except RbdynError as error:
         return failed(trial, seed, CRASHED, str(error))
-    (box,) = simulation.boxes.all
-    simulation.loop.plant.begin_with(watched.start[1])
-
-    def take(state: LoopState) -> None:
-        watch(state)
-        watched.take(state)
-
-    box.watch = take
-    usual, address = BoxName.parsed(program.box).address, _address()
-    words = tuple(word.replace(usual, address) for word in program.command)
-    with tempfile.TemporaryDirectory(prefix="rbdyn_trial_") as folder:
-        own, memory = replace(program, command=words), trial.allowance.memory
-        with UserProcess(own, Path(folder), memory) as user:
-            try:
-                with simulation:
-                    while not watched.done.wait(POLL):
-                        simulation.boxes.check()
-                        _check(trial, box, user, watched.time, deadline)
-                return watched.run()
-            except RunEndedError as ended:
-                return failed(trial, seed, ended.status, str(ended))
-            finally:
-                user.end(quiet)
-
-
-def _check(
-    trial: Trial, box: ControlBox, user: UserProcess, simulated: float, deadline: float
-) -> None:
-    """Let time go on to its end after a program that has ended well; raise RunEndedError else."""
-    connected = any(end.clients for end in box.ends)
-    if user.status is not None:
-        if user.status != 0 or not connected:
-            never = "" if connected else "; it never connected to its control box"
-            raise RunEndedError(CRASHED, user.ended() + never)
-        box.runs_on = True
-    if time.monotonic() > deadline:
-        text = f"the box waits for the program at the state of {simulated:g} s"
-        if not connected:
-            text = "the program has not connected to its control box"
-        elif box.runs_on:
-            text = f"the program has ended, and the run is at {simulated:g} s"
-        raise RunEndedError(TIMEOUT, f"after {trial.allowance.time:g} s {text}")
+    loop, boxes = simulation.loop, simulation.boxes
+    loop.plant.set_faults(boxes.take_faults(_faults(trial, seed, m), 0.0))
+    loop.plant.begin_with(watched.start[1])
+    usual = BoxName.parsed(program.box).address
+    own = replace(program, command=with_address(program.command, usual, address))
+    with (
+        tempfile.TemporaryDirectory(prefix="rbdyn_trial_") as folder,
+        UserProcess(own, Path(folder), trial.allowance.memory) as user,
+        watching() as watch,
+    ):
+        supervised = _Supervised(trial, simulation, user, deadline)
+        supervised.box.watch = lambda state: watched.take(state) and watch(state)
+        try:
+            with simulation:
+                while not watched.done.wait(POLL):
+                    supervised.check(watched.time)
+                supervised.finish()
+            return watched.run()
+        except RunEndedError as ended:
+            return failed(trial, seed, ended.status, str(ended))
+        finally:
+            user.end(quiet)
 
 
-def _simulation(trial: Trial, seed: int, start: Array, log: Callable[[str], object]) -> BoxedLoop:
-    """Return the simulation of a run behind its box, whose sockets are open."""
+class _Supervised:
+    """A program and its box during a run.
+
+    Args:
+        trial: with the program.
+        simulation: of the run.
+        user: the process of the program.
+        deadline: of the run, by time.monotonic() [s].
+    """
+
+    def __init__(
+        self, trial: Trial, simulation: BoxedLoop, user: UserProcess, deadline: float
+    ) -> None:
+        self._trial, self._boxes, self._user = trial, simulation.boxes, user
+        (self.box,) = simulation.boxes.all
+        self._deadline = deadline
+        self._served = -1  # when the program had ended, the box had listened so many times
+
+    @property
+    def _was_connected(self) -> bool:
+        return any(end.clients for end in self.box.ends)
+
+    def check(self, simulated: float) -> None:
+        """Let time go on to its end after a program that has ended well.
+
+        Args:
+            simulated: time of the last state [s].
+
+        Raises:
+            RunEndedError: the program has failed or takes too long.
+            RbdynError: the box has failed.
+        """
+        self._boxes.check()
+        self._user.trim()
+        self._check_status()
+        if self._user.status is not None and not self.box.runs_on:
+            if self._served < 0:
+                self._served = self.box.served
+            # one time may have begun before the end of the program, the next one has all it sent
+            if self.box.served >= self._served + 2:
+                if not self._was_connected:
+                    raise RunEndedError(CRASHED, self._user.ended() + NEVER)
+                self.box.runs_on = True
+        if time.monotonic() > self._deadline:
+            text = f"after {self._trial.allowance.time:g} s {self._late(simulated)}"
+            raise RunEndedError(TIMEOUT, text)
+
+    def finish(self) -> None:
+        """Wait for the status of a program that does not move its arm at the end of the run.
+
+        A program that fails lets go of the arm a moment before its status is known. One that goes
+        on until the deadline has done its work.
+
+        Raises:
+            RunEndedError: the program has failed.
+            RbdynError: the box has failed.
+        """
+        while self._user.status is None and time.monotonic() < self._deadline:
+            robot = self.box.robot
+            connected = any(end.connected for end in self.box.ends)
+            if not self._was_connected or (connected and not (robot.rests or robot.settles)):
+                break
+            self._boxes.check()
+            self._user.trim()
+            time.sleep(POLL)
+        self._check_status()
+
+    def _check_status(self) -> None:
+        if self._user.status:
+            never = "" if self._was_connected else NEVER
+            raise RunEndedError(CRASHED, self._user.ended() + never)
+
+    def _late(self, simulated: float) -> str:
+        if not self._was_connected:
+            return "the program has not connected to its control box"
+        where = f"the run is at {simulated:g} s"
+        if self._user.status is not None:
+            return f"the program has ended, and {where}"
+        waits = self.box.idle or self.box.robot.awaits
+        return f"{where}, and the box waits for the program" if waits else where
+
+
+def _simulation(
+    trial: Trial, m: Model, seed: int, start: Array, log: Callable[[str], object]
+) -> tuple[BoxedLoop, str]:
+    """Return a simulation behind its box, whose sockets are open, and the address of the box.
+
+    Raises:
+        RbdynError: the box is refused, or all addresses that were tried are in use.
+    """
     program, every = trial.controller.program, trial.controller.every
     assert program is not None
-    m = run_model(trial, seed, trial.m)
-    name = BoxName.parsed(program.box)
+    name, description = BoxName.parsed(program.box), trial.robot_file.description
     settings = LoopSettings(
         time_mode="lockstep", realtime="off", seed=seed, control_decimation=every
     )
-    description, boxes = trial.robot_file.description, [name.at(_address())]
-    found = BoxedLoop(m, description, boxes, settings, start, math.inf, log)
-    found.loop.plant.set_faults(found.boxes.take_faults(_faults(trial, seed, m), 0.0))
-    return found
+    for k in range(ADDRESSES):
+        address = _address(k)
+        try:
+            boxes = [name.at(address)]
+            return BoxedLoop(m, description, boxes, settings, start, math.inf, log), address
+        except PortTakenError as error:
+            port = error.port
+    raise refusal(
+        f"another program listens at port {port} of all addresses, as of 0.0.0.0: end it; each "
+        "run has an address of its own, but needs its port there",
+        "port-taken",
+    )
 
 
 def _faults(trial: Trial, seed: int, m: Model) -> Faults:
@@ -155,10 +241,10 @@ def _faults(trial: Trial, seed: int, m: Model) -> Faults:
     )
 
 
-def _address() -> str:
-    """Return a loopback address that belongs to this process."""
+def _address(k: int) -> str:
+    """Return a loopback address that belongs to this process; another one for each k < 2."""
     number = os.getpid()  # below 2^22
-    return f"127.{128 + number // 65536}.{number // 256 % 256}.{number % 256}"
+    return f"127.{128 + 64 * k + number // 65536}.{number // 256 % 256}.{number % 256}"
 
 
 def _log(quiet: bool, text: str) -> None:

@@ -21,6 +21,14 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal; those of real time have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def adopt() -> None:
     """Become the parent of all processes that descendants of this one leave behind."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

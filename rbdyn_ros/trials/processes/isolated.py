@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.trials.processes.ending import adopt, children, end_children, end_with
+from rbdyn_ros.trials.processes.ending import (
+    adopt,
+    children,
+    end_children,
+    end_with,
+    signal_name,
+)
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
 from rbdyn_ros.trials.trial import Trial
 
@@ -35,7 +41,7 @@ class ShardJob:
 
     Attributes:
         seeds: of the runs.
-        quiet: whether output of controllers in Python and of nodes is discarded.
+        quiet: whether output of Python controllers and of programs is discarded.
         work: simulates one of their runs; None: as all runs of the trial.
     """
 
@@ -82,7 +88,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
         found = _result(answer)
         return found if isinstance(found, Run) else failed(trial, seed, *found)
     if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
+        name = signal_name(os.WTERMSIG(status))
         return failed(trial, seed, CRASHED, f"the process of the run was ended by {name}")
     code = os.waitstatus_to_exitcode(status)
     return failed(trial, seed, CRASHED, f"the process of the run ended with status {code}")

@@ -84,6 +84,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
         with UserProcess(trial.controller.program, Path(folder), trial.allowance.memory) as user:
 
             def check(unanswered: Sequence[str] = ()) -> None:
+                user.trim()
                 if why := user.ended():
                     raise RunEndedError(CRASHED, why)
                 if time.monotonic() > deadline:

@@ -15,12 +15,14 @@ from pathlib import Path
 from types import TracebackType
 
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.trials.processes.ending import end_with
+from rbdyn_ros.trials.processes.ending import end_with, signal_name
 from rbdyn_ros.trials.trial import UserProgram
 
 #: Time to end after SIGINT [s].
 ENDING = 1.0
 _MIB = 1 << 20
+#: Of its output this much is kept and printed, the last [bytes].
+OUTPUT = _MIB
 #: The last line of a traceback.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 
@@ -39,7 +41,7 @@ class UserProcess:
     """
 
     def __init__(
-        self, program: UserProgram, folder: Path, memory: float, name: str = "node"
+        self, program: UserProgram, folder: Path, memory: float, name: str = "program"
     ) -> None:
         self._log, self._noun = folder / f"{name}.txt", program.noun
         parent, most = os.getpid(), int(memory * _MIB)
@@ -48,7 +50,7 @@ class UserProcess:
             end_with(parent)
             resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
-        with self._log.open("wb") as file:
+        with self._log.open("ab") as file:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own program
                 words_of(program),
                 cwd=program.folder,
@@ -85,7 +87,7 @@ class UserProcess:
         errors = [line for line in lines if _ERROR.fullmatch(line)]
         why = f": {(errors or lines)[-1][:200]}" if lines else ""
         if self.status < 0:
-            return f"the {self._noun} was ended by {signal.Signals(-self.status).name}{why}"
+            return f"the {self._noun} was ended by {signal_name(-self.status)}{why}"
         return f"the {self._noun} ended with status {self.status}{why}"
 
     def end(self, quiet: bool) -> None:
@@ -101,8 +103,21 @@ class UserProcess:
             sys.stderr.write(self._output())
             sys.stderr.flush()
 
+    def trim(self) -> None:
+        """Drop the beginning of an output that is too long; call it again and again."""
+        if self._log.stat().st_size > 4 * OUTPUT:
+            kept = self._tail()
+            with self._log.open("ab") as file:  # as the program, which goes on behind it
+                file.truncate(0)
+                file.write(kept)
+
+    def _tail(self) -> bytes:
+        with self._log.open("rb") as file:
+            file.seek(max(0, self._log.stat().st_size - OUTPUT))
+            return file.read(OUTPUT)
+
     def _output(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")
+        return self._tail().decode("utf-8", errors="replace")
 
 
 def words_of(program: UserProgram) -> Sequence[str]:

@@ -57,19 +57,19 @@ class WatchedRun:
         self._last, self._diverged = (*self.start, NO_ACTUATORS), False
         self.done = threading.Event()
 
-    def take(self, state: LoopState) -> None:
-        """Add a state to the measures."""
+    def take(self, state: LoopState) -> bool:
+        """Add a state to the measures; return whether it is a new one of the run."""
         if self.done.is_set():
-            return
+            return False
         if state.fault >= 0:
             self._diverged = True
             self.done.set()
-            return
+            return False
         if state.tick <= self._tick:
-            return
+            return False
         self._tick = state.tick
         if state.tick == 0:
-            return
+            return True
         parts = state.qpos, state.qvel, state.effort
         self._score.add(state.tick * self._every - 1, *(x[:, None] for x in parts))
         self._last = (*parts[:2], state.act)
@@ -77,6 +77,7 @@ class WatchedRun:
             self._rows.append(np.concatenate(parts))
         if state.tick >= self._ticks:
             self.done.set()
+        return True
 
     @property
     def time(self) -> float:

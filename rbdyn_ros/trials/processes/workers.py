@@ -105,7 +105,7 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
 
 
 def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
-    """Return one run of a Python controller or of a node.
+    """Return one run of a Python controller or of a program of the user.
 
     A process of its own makes it: only one that has started for it may fork, as this one may have
     threads, and may have used ROS.
