@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import FileOf, nearest_file
-from rbdyn_ros.errors import ParameterError, quote
+from rbdyn_ros.commands.common import FileOf, file_path, nearest_file
+from rbdyn_ros.errors import ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -214,24 +214,52 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--map",
-        action="append",
-        type=_pair,
+        action="extend",
+        type=_pairs,
         metavar="ROBOT:RECORDING",
-        help="how joint names begin in the robot and in the recording, such as panda_:fer_",
+        help="how joint names begin in the robot and in the recording, such as panda_:fer_, or a "
+        "YAML file with a line 'ROBOT: RECORDING' for each name",
     )
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Return names, or their beginnings, in the robot and in the recording."""
+    if text.endswith((".yaml", ".yml")):
+        return _names_in(file_path(text))
     robot, mark, recording = text.partition(":")
     if not mark or not (robot or recording):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not ROBOT:RECORDING, two beginnings of joint names"
+            f"{text!r} is neither ROBOT:RECORDING, two beginnings of joint names, nor a .yaml file"
         )
-    return robot, recording
+    return [(robot, recording)]
+
+
+def _names_in(path: Path) -> list[tuple[str, str]]:
+    """Return the names in a YAML file; raise ArgumentTypeError for another file."""
+    from rbdyn_ros.checks.audit import Audit
+    from rbdyn_ros.description.yaml_files.text import Scalar, parse
+
+    audit, what = Audit(), "a file of joint names"
+    try:
+        top = parse(path.read_bytes(), str(path), audit, what)
+        audit.raise_errors(str(path))
+    except (OSError, RbdynError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    pairs = []
+    for name, node in top.nodes.items():
+        if not isinstance(node, Scalar):
+            raise argparse.ArgumentTypeError(
+                f"{path}:{top.lines[name]}: {quote(name)} has no name of the recording beside it"
+            )
+        pairs.append((name, node.text))
+    return pairs
 
 
 def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a joint in the recording."""
+    """Return the name of a joint in the recording: by its whole name, else by its beginning."""
+    whole = dict(pairs)
+    if name in whole:
+        return whole[name]
     for robot, recording in pairs:
         if name.startswith(robot):
             return recording + name.removeprefix(robot)

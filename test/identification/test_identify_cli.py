@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands `rbdyn excite` and `rbdyn identify`."""
 
+import argparse
 import io
 import json
 import subprocess
@@ -12,6 +13,7 @@ from support.commands import run
 from support.robots import find
 
 import rbdyn_ros as rb
+from rbdyn_ros.commands import recorded
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.identification.data.csv_files import read_table, write_csv
@@ -343,6 +345,28 @@ def test_joints_cannot_share_a_name_of_the_recording(files, urdf):
     assert result.returncode == 1
     assert "'wrist_1_joint' and 'wrist_3_joint' have one name" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_names_of_a_yaml_file_are_whole_names(tmp_path):
+    names = tmp_path / "names.yaml"
+    names.write_text("j1: a\nj10: b\n")
+    parser = argparse.ArgumentParser(prog="rbdyn identify")
+    recorded.add_table_options(parser)
+    pairs = parser.parse_args(["--map", str(names), "--map", "k:l"]).map
+    found = [recorded._mapped(name, pairs) for name in ("j1", "j10", "k3", "x")]
+    assert found == ["a", "b", "l3", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"), [("j1: [a]", ":1: 'j1' has no name"), ("- a", "joint names"), ("a: [", "")]
+)
+def test_a_yaml_file_without_names_is_refused(tmp_path, urdf, files, text, part):
+    names = tmp_path / "names.yaml"
+    names.write_text(text)
+    result = run("identify", urdf, files[2], "--map", names)
+    assert result.returncode == 2
+    assert part in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_implausible_recordings_are_refused(files, urdf, tmp_path):
