@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,8 +56,8 @@ class Diagram:
             )  # fmt: skip
             x, y = np.mean([self.boxes[start][0], self.boxes[end][0]], axis=0)
             label = text.removeprefix("<")
-            look = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            axes.text(x, y, label, ha="center", va="center", fontsize=8, bbox=look)
+            plate: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.text(x, y, label, ha="center", va="center", fontsize=8, bbox=plate)
         axes.text(self.size[0] / 2, 0.16, self.note, ha="center", fontsize=8, color="0.3")
         figure(name)
 
