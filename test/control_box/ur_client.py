@@ -182,7 +182,8 @@ def stopped():
         began = c.initPeriod()
         c.speedJ([0, 0, 2.5, 0, 0, 0], 10.0, 0.002)
         c.waitPeriod(began)
-    found = {"mode": d.safetymode(), "q": state.getActualQ()[2], "program": c.isProgramRunning()}
+    until(lambda: not c.isProgramRunning())  # a connection of its own, whose states come later
+    found = {"mode": d.safetymode(), "q": state.getActualQ()[2]}
     c.speedStop()  # it clears the register of the command
     try:
         d.unlockProtectiveStop()

@@ -44,6 +44,10 @@ WATCHED = {
     "ros2 launch rbdyn_ros sim.launch.py": UNCOMMANDED,
     "ROS_SECURITY_ENCLAVE_OVERRIDE=/rbdyn_ros/simulator ros2 launch": UNCOMMANDED,
     "ros2 run rbdyn_ros simulator": UNCOMMANDED,
+    "ros2 launch panda_moveit_config moveit.launch.py": (
+        "ros/moveit/test_pick_node.py",
+        "test_the_cube_is_lifted",
+    ),
     "python examples/gravity_node.py": FLOATS,
     "ros2 launch rbdyn_ros hil.launch.py": FLOATS,
     "ros2 topic pub -r 100 /joint_commands": POSITIONS,

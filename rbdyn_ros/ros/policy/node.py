@@ -52,7 +52,7 @@ class PolicyNode(process.ManagedNode):
         self._messages = MessageLog(self.get_logger().warning)
         self._pacer: Pacer | None = None
         self._lock = threading.Lock()
-        self._active = self._reported = False
+        self._active, self._reported = False, ""
         self._seen = Counter[str]()  # messages and answers since the last poll
         self._stamp = -1  # of the newest joint state
         self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
@@ -130,13 +130,13 @@ class PolicyNode(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Say once what is missing while nothing is answered."""
+        """Say what is missing while nothing is answered, once until it is something else."""
         seen, self._seen = self._seen, Counter()
         if seen["answers"] or not self._active:
-            self._reported = False
-        elif not self._reported:
-            self._reported = True
-            self.get_logger().warning(f"nothing is commanded: {self._reason(seen)}")
+            self._reported = ""
+        elif (reason := self._reason(seen)) != self._reported:
+            self._reported = reason
+            self.get_logger().warning(f"nothing is commanded: {reason}")
 
     def _reason(self, seen: Counter[str]) -> str:
         """Return why nothing was answered in the last interval."""

@@ -29,7 +29,9 @@ class MovingRobot:
         self.tick, self.given = 0, SimpleNamespace(parts=None)
         self.values = SimpleNamespace(floating_base=False)
         loose = SimpleNamespace(objects=NAMES, obstacles=())
-        self.world = SimpleNamespace(robots={}, loose=loose, first_robots={"": "robot"})
+        self.world = SimpleNamespace(
+            robots={}, spawned={}, loose=loose, first_robots={"": "robot"}
+        )
         self.world.check_loose = lambda _: None
         plant = SimpleNamespace(set_state=lambda *state: setattr(self, "put", state))
         self.loop = SimpleNamespace(plant=plant, readout=SimpleNamespace(latest=self.latest))
