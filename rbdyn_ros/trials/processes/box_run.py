@@ -30,11 +30,10 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Faults
-from rbdyn_ros.trials.processes.user_process import UserProcess, words_of
-from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, checked
+from rbdyn_ros.trials.processes.user_process import UserProcess, check_program
+from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, checked, warm_score
 from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
-from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial, with_address
 
 #: The run looks after the program this often [s].
@@ -54,15 +53,12 @@ def prepare_boxes(trial: Trial) -> None:
     """
     program = trial.controller.program
     assert program is not None
-    if reason := program.why_not_here:
-        raise refusal(reason, "changed-file")
-    words_of(program)
+    check_program(program)
     file = trial.robot_file
     m = load(file.file, strict=file.strict, contact=file.contact)
     checked(trial, behind_boxes(m, file.description, [program.box]))
     _simulation(trial, trial.m, 0, trial.m.qpos0, lambda _: None)[0].close()
-    m, score = trial.m, Score(trial, trial.m.qpos0[None])
-    score.add(0, m.qpos0[:, None], np.zeros((m.nv, 1)), np.zeros((m.nv, 1)))
+    warm_score(trial)
 
 
 @contextlib.contextmanager

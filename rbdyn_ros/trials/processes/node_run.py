@@ -14,16 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rbdyn_ros.errors import listing, refusal
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.ros.common.domains import own_domain
-from rbdyn_ros.trials.processes.user_process import UserProcess, words_of
-from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, checked
+from rbdyn_ros.trials.processes.user_process import UserProcess, check_program
+from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, checked, warm_score
 from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
-from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
 #: The program looks after the node this often [s].
@@ -40,9 +37,7 @@ def prepare_nodes(trial: Trial) -> None:
     """
     node = trial.controller.program
     assert node is not None
-    if why := node.why_not_here:
-        raise refusal(why, "changed-file")
-    words_of(node)
+    check_program(node)
     file = trial.robot_file
     checked(trial, load(file.path, floating_base=file.floating_base, contact=file.contact))
     try:
@@ -57,8 +52,7 @@ def prepare_nodes(trial: Trial) -> None:
     warm(trial.plant)
     dynamics_query.warm(trial.m)
     ik_query.warm(trial.m)
-    m, score = trial.m, Score(trial, trial.m.qpos0[None])
-    score.add(0, m.qpos0[:, None], np.zeros((m.nv, 1)), np.zeros((m.nv, 1)))
+    warm_score(trial)
     assert embedded
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import Finding, ParameterError, quote, refusal
 from rbdyn_ros.trials.processes.ending import end_with, signal_name
 from rbdyn_ros.trials.trial import UserProgram
 
@@ -118,6 +118,18 @@ class UserProcess:
 
     def _output(self) -> str:
         return self._tail().decode("utf-8", errors="replace")
+
+
+def check_program(program: UserProgram) -> None:
+    """Check that a program is here, with the files that the trial knows.
+
+    Raises:
+        ParameterError: there is no such program.
+        RbdynError: its files have changed or are others on this machine.
+    """
+    if reason := program.why_not_here:
+        raise refusal(reason, "changed-file")
+    words_of(program)
 
 
 def words_of(program: UserProgram) -> Sequence[str]:

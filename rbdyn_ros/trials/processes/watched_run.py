@@ -105,6 +105,12 @@ class WatchedRun:
         return Run(self._seed, FINISHED, "", values, found, state)
 
 
+def warm_score(trial: Trial) -> None:
+    """Compile what judges the states of a run."""
+    m, score = trial.m, Score(trial, trial.m.qpos0[None])
+    score.add(0, m.qpos0[:, None], np.zeros((m.nv, 1)), np.zeros((m.nv, 1)))
+
+
 def checked(trial: Trial, m: Model) -> Model:
     """Return the Model of the simulator, which must be the trial's."""
     if m.sha256() != trial.m.sha256():
