@@ -85,11 +85,16 @@ class Audit:
 
 
 class Lenient(Audit):
-    """The audit of parts without which a document is as good: their errors are warnings."""
+    """The audit of parts without which a document is as good: their errors are warnings.
 
-    def __init__(self, whole: Audit) -> None:
+    Args:
+        whole: of the document.
+        consequence: what becomes of a part with an error, for the warning.
+    """
+
+    def __init__(self, whole: Audit, consequence: str = "") -> None:
         super().__init__(strict=whole.strict)
-        self._whole = whole
+        self._whole, self._consequence = whole, consequence
 
     def add(
         self,
@@ -101,5 +106,8 @@ class Lenient(Audit):
         **of: str,
     ) -> None:
         """Add a finding to the whole audit."""
-        mild: Severity = "warning" if severity == "error" else severity
+        mild = severity
+        if severity == "error":
+            mild = "warning"
+            message = f"{message}; {self._consequence}" if self._consequence else message
         self._whole.add(mild, code, element, line, message, **of)

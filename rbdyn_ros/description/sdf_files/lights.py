@@ -18,7 +18,6 @@ from rbdyn_ros.description.parts.lights import (
 )
 from rbdyn_ros.description.parts.poses import Pose, rotate
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
-from rbdyn_ros.errors import Severity
 
 #: Half angles of a spot without any [rad].
 _ANGLES = (0.5, 0.8)
@@ -34,7 +33,8 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
         link: name of its link.
         at: the pose of the light in the link.
     """
-    part = replace(part, document=replace(part.document, audit=_Defaults(part.audit)))
+    audit = Lenient(part.audit, "its default counts")
+    part = replace(part, document=replace(part.document, audit=audit))
     kind = part.attribute("type", POINT)
     if kind not in KINDS:
         part.note("light", f"a light of the type {kind!r} is not drawn", "warning", found=kind)
@@ -56,22 +56,6 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
         _angles(spot) if kind == SPOT and spot is not None else _ANGLES,
         part.flag("cast_shadows", default=False),
     )
-
-
-class _Defaults(Lenient):
-    """The audit of a light: a default replaces what is wrong, with a warning."""
-
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
-    ) -> None:
-        text = f"{message}; its default counts" if severity == "error" else message
-        super().add(severity, code, element, line, text, **of)
 
 
 def _attenuation(part: SdfElement) -> tuple[float, float, float]:
