@@ -220,21 +220,16 @@ class ServoTopic:
         """
         if not self._moving:
             self._place = None  # others may have moved the joints since
-        if state.measured_tick < 0:
-            if self._place is not None:
-                self._place = self._place + period * self._velocity
+        dofs, arrived = self._servo.dofs, state.measured_tick >= 0
+        place, v = state.measured_position[dofs], state.measured_velocity[dofs]
+        if arrived and np.isfinite(place).all():
+            self._place = place
+            if not self._moving and np.isfinite(v).all():
+                self._velocity = v
             return True
-        place, v = (
-            row[self._servo.dofs] for row in (state.measured_position, state.measured_velocity)
-        )
-        if not np.isfinite(place).all():
-            if self._place is not None:
-                self._place = self._place + period * self._velocity
-            return False
-        self._place = place
-        if not self._moving and np.isfinite(v).all():
-            self._velocity = v
-        return True
+        if self._place is not None:
+            self._place = self._place + period * self._velocity
+        return not arrived
 
     def _let_go(self, given: GivenTwist) -> None:
         """Command nothing more until the next twist."""
