@@ -23,7 +23,7 @@ import rbdyn_ros as rb
 from benchmarks.robots import folder, path_of
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.measuring.turns import Job, in_turns
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 FALL = 10.0  # [s]
 STARTS, OFF = 5, 0.05  # falls of a robot, and how far its joints are off then [rad or m]

@@ -15,7 +15,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.model.declared.options import INTEGRATORS
 
 AT = rb.pose((0.1, 0.05, -0.02), rpy=(0.4, 0.2, -0.9))
 TURNS, STEPS, PART = (0.01, 0.1, 0.3), 10_000, (0.003, 0.006, 0.020)

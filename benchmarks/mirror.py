@@ -13,7 +13,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from benchmarks.contact import add_geometry
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 
 def mirror(m: rb.Model) -> Any:

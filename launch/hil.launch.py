@@ -14,7 +14,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
-from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.common.settings import launching
 from rbdyn_ros.ros.simulator import launching as sim_launching
 from rbdyn_ros.share import share_dir
 

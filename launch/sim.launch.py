@@ -5,7 +5,7 @@ from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
-from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.common.settings import launching
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
 

@@ -138,7 +138,7 @@ from rbdyn_ros.loading.load import load_urdf as load_urdf
 from rbdyn_ros.loading.scene import scene as scene
 from rbdyn_ros.loading.storage import save as save
 from rbdyn_ros.model.data import Data as Data
-from rbdyn_ros.model.joints import JointType as JointType
+from rbdyn_ros.model.declared.joints import JointType as JointType
 from rbdyn_ros.model.model import Model as Model
 from rbdyn_ros.policies.policy import BaseState as BaseState
 from rbdyn_ros.policies.policy import LearnedPolicy as LearnedPolicy

@@ -18,7 +18,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed"
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from rbdyn_ros.gym import NodeEnv  # noqa: E402
-from rbdyn_ros.ros.common.qos import LATCHED  # noqa: E402
+from rbdyn_ros.ros.common.graph.qos import LATCHED  # noqa: E402
 
 ROBOT = bundled_robot("pendulum")
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.other_names import LIBRARIES, foreign
 from rbdyn_ros.share import bundled_robot
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from docs_words import escaped
 
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model_fields import INERTIAS, MODEL_FIELDS, NAMES, REPLACEABLE, SIZES
-from rbdyn_ros.model.options import INTEGRATORS, OPTION_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.model_fields import INERTIAS, MODEL_FIELDS, NAMES, REPLACEABLE, SIZES
+from rbdyn_ros.model.declared.options import INTEGRATORS, OPTION_FIELDS
 
 HEAD = """\
 # Fields
@@ -65,8 +65,8 @@ to write.
 SCRATCH_TEXT = """\
 ## Scratch of a Data
 
-Arrays that the engine's stages hand to each other. `rbdyn_ros/model/data_fields.py` says what they
-hold, which may change in any version.
+Arrays that the engine's stages hand to each other. `rbdyn_ros/model/declared/data_fields.py`
+says what they hold, which may change in any version.
 """
 
 #: Arrays after loop_force are scratch, except these and single numbers.

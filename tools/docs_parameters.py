@@ -11,7 +11,7 @@ from pathlib import Path
 from docs_words import escaped
 
 from rbdyn_ros.ros.arm import parameters as arm
-from rbdyn_ros.ros.common.parameters import Parameter
+from rbdyn_ros.ros.common.settings.parameters import Parameter
 from rbdyn_ros.ros.policy import parameters as policy
 from rbdyn_ros.ros.simulator import parameters as simulator
 

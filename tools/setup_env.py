@@ -64,7 +64,7 @@ EXTRAS = "plot,view,camera,record,control,identify"
 WARM = """
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.loading.load import load_urdf
-from rbdyn_ros.ros.common import dynamics_query, ik_query
+from rbdyn_ros.ros.common.queries import dynamics_query, ik_query
 from rbdyn_ros.runtime import loop
 m = load_urdf(bundled_robot("seven_dof_arm"))
 for part in (loop, dynamics_query, ik_query):

@@ -15,16 +15,16 @@ from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps, quantity_of
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.parts.bounds import BOUNDS, within
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, exactly, shown
-from rbdyn_ros.model.actuators import (
+from rbdyn_ros.model.audits.number_rules import wrong_numbers
+from rbdyn_ros.model.declared.actuators import (
     CURVE_POINTS,
     MAX_DELAY,
     state_lengths,
     wrong_actuators,
 )
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.model import Model, check_model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
-from rbdyn_ros.model.number_rules import wrong_numbers
 
 #: The array of a Model for each attribute of ActuatorSpec with one row of numbers.
 _ARRAYS = {

@@ -7,7 +7,7 @@ from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
-from rbdyn_ros.model.actuators import CURVE_POINTS
+from rbdyn_ros.model.declared.actuators import CURVE_POINTS
 
 SIZE = quantity_of("")
 

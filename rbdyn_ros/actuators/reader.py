@@ -14,8 +14,8 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.description.yaml_files.text import Items, YamlTable
 from rbdyn_ros.errors import apart, exactly, quote
-from rbdyn_ros.model.actuators import MAX_DELAY
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.actuators import MAX_DELAY
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 #: Keys that need another one, and why.

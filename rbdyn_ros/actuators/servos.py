@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.inertia import inverse_mass_matrix
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
 

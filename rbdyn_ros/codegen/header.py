@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.codegen.names import comment, in_comment, shown, unique
 from rbdyn_ros.codegen.project import about, signature
 from rbdyn_ros.codegen.table import TAU, sizes_of
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import WIDTH, FileNames, in_comment, shown
 from rbdyn_ros.codegen.table import GRAVITY
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.specialization.c_language import Real
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import bias_term, gravity_term
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction

@@ -109,7 +109,7 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     """
     from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.load import complete
-    from rbdyn_ros.ros.common.single_joints import SingleJoints
+    from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
     from rbdyn_ros.ros.layouts.foxglove import foxglove_layout
     from rbdyn_ros.ros.layouts.rviz import rviz_layout
     from rbdyn_ros.ros.layouts.topics import shown_topics

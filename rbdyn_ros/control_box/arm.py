@@ -17,9 +17,9 @@ from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import coriolis_term, gravity_term
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.loading.load import load_urdf
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import PRIMARY
 
 #: Rotor inertia that a torque-controlled joint shows, where the robot file has none [kg m^2].
 #: Source: MuJoCo Menagerie, franka_emika_panda and universal_robots_ur5e; the bare rotors of an

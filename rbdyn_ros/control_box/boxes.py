@@ -21,8 +21,8 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.errors import quote, refusal, shown
 from rbdyn_ros.loading.load import load
+from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import FAST, FLOATS, LOCKSTEP, MODES_OF_TIME, LoopSettings
 from rbdyn_ros.runtime.types import Faults

@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 @dataclass(frozen=True, slots=True, eq=False)

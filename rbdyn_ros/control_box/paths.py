@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 
 #: The usual cycle [s].
 CYCLE = 1e-3

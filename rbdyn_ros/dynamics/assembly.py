@@ -15,10 +15,10 @@ from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
 #: Number of Newton steps of one attempt, and the longest step [rad, or parts of the size].
 MAX_STEPS = 100

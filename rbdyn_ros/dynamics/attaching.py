@@ -18,12 +18,12 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.model.capabilities import check_mass_matrix_fits
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.lumping import Placement
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model, check_model, unchecked_model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.lumping import Placement
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:

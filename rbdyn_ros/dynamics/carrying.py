@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
-from rbdyn_ros.model.contact_arrays import FEATURES
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.matching import Match, common_numbers
 
 #: Sizes whose entries belong to pairs and contacts, or are computed anew in every step.

@@ -18,12 +18,12 @@ from rbdyn_ros.engine.collision.kinds import PLANE, TRIMESH
 from rbdyn_ros.engine.collision.near import distance_of_pair, near_pairs
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.data_fields import AXIS, PLACE
-from rbdyn_ros.model.geom_pairs import MOST_PAIRED
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.declared.data_fields import AXIS, PLACE
+from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
+from rbdyn_ros.model.geometry.geoms import GeomType
+from rbdyn_ros.model.geometry.pushing import of_one_robot
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.part_numbers import number_of
-from rbdyn_ros.model.pushing import of_one_robot
 
 _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 

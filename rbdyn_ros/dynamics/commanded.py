@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import quote
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 

@@ -19,7 +19,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_vector
 from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.step import integrate as _integrate
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model, check_model
 
 #: A limit beyond this counts as no limit [rad or m].

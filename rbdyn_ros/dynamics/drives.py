@@ -11,9 +11,9 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.options import Drive
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.options import Drive
 
 MODES = tuple(mode.name.lower() for mode in Drive)
 

@@ -17,8 +17,8 @@ from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.compiler.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 
 #: Numba types of annotations of entries.
 TYPES = {

@@ -23,7 +23,7 @@ from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
 from rbdyn_ros.errors import ModelError, not_allowed
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
 Gamma = Callable[[Array, Array, Array, Array, Array], None]

@@ -14,9 +14,9 @@ from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.quantities.constants import isolated_joint
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model, check_model
-from rbdyn_ros.model.rotation import cross_matrix
+from rbdyn_ros.model.tree.rotation import cross_matrix
 
 _isolated_joint = public(isolated_joint)
 

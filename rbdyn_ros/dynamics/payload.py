@@ -14,11 +14,11 @@ from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.model.bodies import principal
-from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.bodies import principal
+from rbdyn_ros.model.tree.lumping import Body, Placement, lumped_inertia
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 #: Returns the name of a payload in messages, from its row.
 Called = Callable[[int], str]

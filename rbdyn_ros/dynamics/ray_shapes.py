@@ -14,10 +14,10 @@ from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.rays.casting import BOUNDS, MAT, POS, ROUNDING, SHAPE, SIZE
 from rbdyn_ros.engine.rays.tree import COUNT, FIRST, NODE, grow
 from rbdyn_ros.errors import Finding
-from rbdyn_ros.model.geoms import TERRAIN, GeomType
-from rbdyn_ros.model.height_fields import field_triangles
+from rbdyn_ros.model.geometry.geoms import TERRAIN, GeomType
+from rbdyn_ros.model.geometry.height_fields import field_triangles
+from rbdyn_ros.model.geometry.triangle_meshes import triangles_of
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.triangle_meshes import triangles_of
 
 _grow = Entry(grow)
 

@@ -20,9 +20,9 @@ from rbdyn_ros.engine.step.too_much import (
     STIFF_LIMIT,
     TURN_LIMIT,
 )
-from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass, JointType
+from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
+from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
 #: Part by which a spring may exceed what a timestep carries by rounding.

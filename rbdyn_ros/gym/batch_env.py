@@ -12,7 +12,7 @@ from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument, not_allowed
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.batch import Batch
 

@@ -17,7 +17,7 @@ from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.gym.batch_env import action_efforts
 from rbdyn_ros.gym.simulation import NodeSimulation
 from rbdyn_ros.loading.load import load
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 
 
 class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]

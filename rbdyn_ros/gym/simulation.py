@@ -17,7 +17,7 @@ from typing import Any
 
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.domains import Domain
+from rbdyn_ros.ros.common.graph.domains import Domain
 from rbdyn_ros.ros.lockstep_client import LockstepClient
 
 #: Time for the simulator to start; the first start of a version compiles [s].

@@ -11,7 +11,7 @@ from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 from rbdyn_ros.loading.standing import touching
-from rbdyn_ros.model.geoms import TERRAIN
+from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # an object may come from one obstacle into the next

@@ -14,7 +14,7 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.geom_pairs import MOST_PAIRED
+from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.model import Model
 
 #: With more dofs than this, or without M, the mass of the body alone is used.

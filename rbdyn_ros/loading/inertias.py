@@ -21,7 +21,7 @@ from rbdyn_ros.engine.quantities.constants import move, survey
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
 from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.mobility import LOCKED, mobility
-from rbdyn_ros.model.callbacks import WEIGHERS
+from rbdyn_ros.model.declared.callbacks import WEIGHERS
 from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]

@@ -9,9 +9,9 @@ import numpy as np
 
 from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.errors import Finding, quote
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.model.model_fields import PRIMARY
 
 
 def with_keys(m: Model, states: Iterable[GroupState]) -> Model:

@@ -12,9 +12,9 @@ import numpy as np
 from rbdyn_ros.arrays import Bools, Ints
 from rbdyn_ros.description.parts.spanning import span
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.model.geom_pairs import FREE_DOFS, listed, masks_match
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.geometry.geom_pairs import FREE_DOFS, listed, masks_match
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
 
 
 def joined_links(m: Model, description: Description) -> Bools:

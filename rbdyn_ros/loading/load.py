@@ -27,9 +27,9 @@ from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.compile import compile_model
-from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 
 if TYPE_CHECKING:
     from rbdyn_ros.description.build.builder import SystemBuilder

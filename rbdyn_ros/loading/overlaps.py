@@ -20,10 +20,10 @@ from rbdyn_ros.dynamics.collisions import (
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, listing, quote
 from rbdyn_ros.loading.keyframes import given_by
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import PRIMARY
+from rbdyn_ros.model.geometry.pushing import of_one_robot, pushing
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import PRIMARY
-from rbdyn_ros.model.pushing import of_one_robot, pushing
 
 _Pair = tuple[int, int]
 

@@ -12,7 +12,7 @@ from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.quantities.constants import touching as _kernel
 from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
 #: Index of the height in the position of a floating root joint.

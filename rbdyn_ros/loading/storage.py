@@ -4,7 +4,7 @@
 The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,
 JSON in UTF-8. It has no code: functions of the user are stored by name and looked up at loading.
 Files are untrusted: nothing is unpickled, no more memory is allocated than the size of the file
-justifies, and every index is checked (model/audit_arrays.py).
+justifies, and every index is checked (model/audits/audit_arrays.py).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from rbdyn_ros.errors import (
 )
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
-from rbdyn_ros.model.audit_arrays import audit_arrays
+from rbdyn_ros.model.audits.audit_arrays import audit_arrays
 from rbdyn_ros.model.capabilities import check_mass_matrix_fits
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAMES, PRIMARY
+from rbdyn_ros.model.declared.options import Options
 from rbdyn_ros.model.model import Model, check_model, unchecked_model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
-from rbdyn_ros.model.options import Options
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"

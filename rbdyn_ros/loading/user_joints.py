@@ -15,8 +15,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.configuration import usual_ranges
 from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.model.callbacks import MODEL_CHECKS, by_address
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.callbacks import MODEL_CHECKS, by_address
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
 Values = tuple[Array, ...]

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
-from rbdyn_ros.model.joints import JOINT_KINDS, JointType
-from rbdyn_ros.model.model_fields import (
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, JointType
+from rbdyn_ros.model.declared.model_fields import (
     ACTUATOR_STAGES,
     CONSTRAINT_STAGES,
     CONTACT_STAGES,
@@ -20,6 +19,7 @@ from rbdyn_ros.model.model_fields import (
     JOINT_STAGES,
 )
 from rbdyn_ros.model.sizes import MAX_SKYLINE, moving_pairs
+from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 
 
 def needed_stages(m: Any) -> frozenset[str]:

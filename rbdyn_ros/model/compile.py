@@ -8,20 +8,20 @@ import numpy as np
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
-from rbdyn_ros.model.actuators import no_actuators
-from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
-from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.capabilities import too_large_matrix
-from rbdyn_ros.model.constraints import constraint_names, constraints
-from rbdyn_ros.model.geoms import geom_names, geoms
-from rbdyn_ros.model.height_fields import height_fields
-from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.lumping import Tree, lump
+from rbdyn_ros.model.declared.actuators import no_actuators
+from rbdyn_ros.model.declared.callbacks import registered_motion
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.geometry.geoms import geom_names, geoms
+from rbdyn_ros.model.geometry.height_fields import height_fields
+from rbdyn_ros.model.geometry.pushing import no_pairs, pushing, pushing_pairs
+from rbdyn_ros.model.geometry.triangle_meshes import triangle_meshes
 from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
-from rbdyn_ros.model.triangle_meshes import triangle_meshes
+from rbdyn_ros.model.tree.bodies import body_arrays, frame_arrays, spring_arrays
+from rbdyn_ros.model.tree.constraints import constraint_names, constraints
+from rbdyn_ros.model.tree.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
+from rbdyn_ros.model.tree.lumping import Tree, lump
 
 
 def compile_model(description: Description, floating_base: str = "") -> Model:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
-from rbdyn_ros.model.callbacks import stage_address
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.callbacks import stage_address
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.model_fields import DATA_STAGES, DRIVE_STAGES
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import DATA_STAGES, DRIVE_STAGES
 from rbdyn_ros.model.named_parts import NamedPart
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Ints, NamedArrays
-from rbdyn_ros.model.actuators import state_lengths
-from rbdyn_ros.model.constraints import equations
-from rbdyn_ros.model.couplings import joint_addresses, leaders
-from rbdyn_ros.model.geom_pairs import (
+from rbdyn_ros.model.declared.actuators import state_lengths
+from rbdyn_ros.model.declared.joints import JointClass, JointKind, JointType, joint_kinds
+from rbdyn_ros.model.declared.model_fields import DERIVED
+from rbdyn_ros.model.geometry.geom_pairs import (
     bounding_boxes,
     by_geometry,
     corner_radius,
@@ -21,11 +21,11 @@ from rbdyn_ros.model.geom_pairs import (
     far_corners,
     obstacle_filter,
 )
-from rbdyn_ros.model.height_fields import field_indices
-from rbdyn_ros.model.inertia_pattern import inertia_pattern
-from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
-from rbdyn_ros.model.model_fields import DERIVED
-from rbdyn_ros.model.triangle_meshes import triangle_indices
+from rbdyn_ros.model.geometry.height_fields import field_indices
+from rbdyn_ros.model.geometry.triangle_meshes import triangle_indices
+from rbdyn_ros.model.tree.constraints import equations
+from rbdyn_ros.model.tree.couplings import joint_addresses, leaders
+from rbdyn_ros.model.tree.inertia_pattern import inertia_pattern
 
 
 def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from typing import Any
 
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
 #: Fields that sha256 leaves out: robots and filters act by geom_touches and push_geom.
 _NOT_HASHED = (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.model.joints import joint_kinds
+from rbdyn_ros.model.declared.joints import joint_kinds
 from rbdyn_ros.model.model import Model
 
 

@@ -13,28 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean, shown
-from rbdyn_ros.model.audit_arrays import checked
-from rbdyn_ros.model.callbacks import (
-    MODEL_CHECKS,
-    registered_joint,
-    registered_motion,
-    stage_address,
-    weighed,
-)
+from rbdyn_ros.model.audits.audit_arrays import checked
+from rbdyn_ros.model.audits.replacing import CONSTANTS, check_replacements, followed, stale
 from rbdyn_ros.model.capabilities import (
     check_mass_matrix_fits,
     needed_stages,
     without_derivatives,
     without_implicit_step,
 )
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.derive import derive
-from rbdyn_ros.model.fields import frozen, immutable
-from rbdyn_ros.model.fingerprint import fingerprint
-from rbdyn_ros.model.graph import Graph
-from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
-from rbdyn_ros.model.loops import loop_joints_alone
-from rbdyn_ros.model.model_fields import (
+from rbdyn_ros.model.declared.callbacks import (
+    MODEL_CHECKS,
+    registered_joint,
+    registered_motion,
+    stage_address,
+    weighed,
+)
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import frozen, immutable
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, JointKind, JointType, user_kind
+from rbdyn_ros.model.declared.model_fields import (
     CALLBACK_FIELDS,
     COUPLING_STAGES,
     DATA_STAGES,
@@ -47,11 +44,14 @@ from rbdyn_ros.model.model_fields import (
     SIZES,
     STAGES,
 )
+from rbdyn_ros.model.declared.options import Options
+from rbdyn_ros.model.derive import derive
+from rbdyn_ros.model.fingerprint import fingerprint
 from rbdyn_ros.model.named_parts import NamedPart
-from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
-from rbdyn_ros.model.replacing import CONSTANTS, check_replacements, followed, stale
 from rbdyn_ros.model.sizes import sizes_of
+from rbdyn_ros.model.tree.graph import Graph
+from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.other_names import Owner, our_words
 
 Kind = Literal["joint", "body", "geom", "key"]

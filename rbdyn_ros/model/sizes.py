@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.model.actuators import state_lengths
-from rbdyn_ros.model.geom_pairs import MOST_AXES, MOST_FOUND, links_of
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.model_fields import SIZES
+from rbdyn_ros.model.declared.actuators import state_lengths
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.declared.model_fields import SIZES
+from rbdyn_ros.model.geometry.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 
 OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
 OF_FIELD = 32  # most contacts of a geometry and terrain that count

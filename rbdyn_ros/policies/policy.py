@@ -15,9 +15,9 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import Finding, ModelError, bad_argument, did_you_mean, quote
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.policies.network import Network
 from rbdyn_ros.policies.reader import read_policy
 from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import did_you_mean, quote
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.recording.collect import RobotData
 from rbdyn_ros.recording.robots import is_floating
 from rbdyn_ros.recording.series import JointTopic, Series

@@ -10,7 +10,7 @@ from pathlib import Path
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError
 from rbdyn_ros.loading.load import load, load_urdf
 from rbdyn_ros.loading.storage import load_model
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import recording_error

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.model.data_fields import STICK_NUMBERS
+from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.nanoseconds import nanoseconds
 
 #: Number of rows that are packed into one array.

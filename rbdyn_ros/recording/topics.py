@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import XYZW, mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import XYZW, mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording.schemas import LATER, STATE, Schemas
 

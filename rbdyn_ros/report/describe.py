@@ -10,9 +10,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointType
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointType
 from rbdyn_ros.model.model import Model, check_model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.report.constraints import (
     GEAR_HEAD,
     LENGTH_HEAD,

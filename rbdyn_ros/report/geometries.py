@@ -20,7 +20,7 @@ from rbdyn_ros.description.parts.geometries import (
     TriangleMesh,
     WorldShape,
 )
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, direction, numbers

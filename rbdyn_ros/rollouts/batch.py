@@ -24,7 +24,7 @@ from rbdyn_ros.errors import (
     shown,
 )
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.cpu import Cpu

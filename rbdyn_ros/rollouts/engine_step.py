@@ -19,9 +19,9 @@ from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.compiler.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import STAGES_AT
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import DATA_STAGES, SIZES
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import DATA_STAGES, SIZES
 from rbdyn_ros.rollouts import call_plan
 from rbdyn_ros.rollouts.call_plan import HEADER, PLAN, PLAN_AT, TABLE_AT
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw

@@ -13,8 +13,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.rollouts.policies import (
     ComputedTorquePolicy,
     PDGravityPolicy,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 #: Fields of a Batch with rows by body.

@@ -10,7 +10,7 @@ from typing import Any
 from rbdyn_ros.engine.quantities.energy import energy
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import bad_argument, did_you_mean, not_allowed, quote, shown
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import FUNCTIONS, STATE, Function
 

@@ -23,10 +23,10 @@ from rbdyn_ros.errors import (
     shown,
 )
 from rbdyn_ros.loading.inertias import inertias_of
-from rbdyn_ros.model.actuators import CURVE_POINTS
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.actuators import CURVE_POINTS
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NOT_NEGATIVE
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NOT_NEGATIVE
 
 #: Fields of actuators that may differ between robots.
 OF_ACTUATORS = tuple(

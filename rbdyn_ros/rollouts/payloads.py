@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.payload import (
     refused_payload,
 )
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 Params = dict[str, dict[str, Array]]
 

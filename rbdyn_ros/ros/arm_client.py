@@ -18,8 +18,8 @@ from rbdyn_ros.control.arm.settings import MODES
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import RbdynError, shown
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
-from rbdyn_ros.ros.common.caller import CODE, Caller, client_error
-from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.common.graph.caller import CODE, Caller, client_error
+from rbdyn_ros.ros.common.graph.interfaces import own_services
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -16,8 +16,8 @@ from std_srvs.srv import SetBool
 
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.common.interfaces import own_services
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.interfaces import own_services
+from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.messages.build import provide
 
 #: States that wait for the client.

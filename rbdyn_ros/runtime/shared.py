@@ -17,8 +17,8 @@ import numpy as np
 from numba.extending import typeof_impl
 
 from rbdyn_ros.engine.compiler.views import ViewType
-from rbdyn_ros.model.data_fields import STICK_NUMBERS
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
+from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 
 #: Requests of Python; the loop acknowledges in the same words of `done`.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.data_fields import STICK_NUMBERS
+from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.shared import stick_length
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.specialization.specialized import Specialized
 
 #: Arrays that may change while a robot moves: the code reads them in every step, like gravity.

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from rbdyn_ros.description.parts.types import Description, Joint, Limit, Trajectory
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.compile import compile_model
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointType
+from rbdyn_ros.model.declared.model_fields import REPLACEABLE
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import REPLACEABLE
 
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
 

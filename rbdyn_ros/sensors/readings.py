@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.poses import quat_mul
-from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.sensors.geodesy import geodetic_of_enu
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.scanning import Scan

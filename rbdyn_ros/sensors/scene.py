@@ -14,7 +14,7 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors.division import copy_options, divide
 from rbdyn_ros.sensors.specs import (
     MEASURED,

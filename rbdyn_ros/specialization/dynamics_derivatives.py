@@ -22,8 +22,8 @@ from rbdyn_ros.engine.step import integrate
 from rbdyn_ros.engine.tree.aba import implicit_damping
 from rbdyn_ros.engine.tree.crb import crb, fill_dense
 from rbdyn_ros.engine.tree.rne import rne_acc
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.options import IMPLICIT_DAMPING, RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.uncompiled import uncompiled

@@ -14,7 +14,7 @@ from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.engine.quantities import jacobian, terms
 from rbdyn_ros.engine.tree.kinematics import kinematics
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import dynamics_derivatives
 from rbdyn_ros.specialization.symbolic import Objects

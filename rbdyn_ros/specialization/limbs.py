@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.specialization.matching import Matching, Places
 from rbdyn_ros.specialization.program import LEAVES, Program
 from rbdyn_ros.specialization.vectorize import Vectorizer

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.engine.compiler.views import MODEL, OPTIONS
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.limbs import side_by_side

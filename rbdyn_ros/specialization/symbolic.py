@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.errors import did_you_mean
-from rbdyn_ros.model.bodies import subtree_masses
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import (
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import (
     CALLBACK_FIELDS,
     COUPLING_STAGES,
     DATA_STAGES,
@@ -22,7 +20,9 @@ from rbdyn_ros.model.model_fields import (
     SIZES,
     STAGES,
 )
-from rbdyn_ros.model.options import IMPLICIT, INTEGRATORS
+from rbdyn_ros.model.declared.options import IMPLICIT, INTEGRATORS
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.tree.bodies import subtree_masses
 from rbdyn_ros.specialization.limbs import uneven
 from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError
 
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.symbolic import (
     Objects,

@@ -12,7 +12,7 @@ from typing import Any
 from rbdyn_ros.engine.compiler import optional
 from rbdyn_ros.engine.compiler.jit import COMPILED, select
 from rbdyn_ros.engine.joints.callbacks import call as compiled_call
-from rbdyn_ros.model import callbacks
+from rbdyn_ros.model.declared import callbacks
 
 Function = Callable[..., Any]
 

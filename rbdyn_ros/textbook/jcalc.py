@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.joint_models import JOINT_MODELS, WITHOUT_AXES, JointModel
 from rbdyn_ros.textbook.spatial import (
     cross_motion,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.spatial import cross, quat_turn, rx, ry, rz
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.kinematics import kinematics
 from rbdyn_ros.textbook.spatial import cross, frame, inverse_transform, mass_properties
 from rbdyn_ros.textbook.system import System

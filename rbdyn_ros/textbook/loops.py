@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JOINT_KINDS, JointKind
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, JointKind
 from rbdyn_ros.textbook.jcalc import JointDescriptor, JointMotion, jcalc
 from rbdyn_ros.textbook.kinematics import jacobians, kinematics, velocity_products
 from rbdyn_ros.textbook.qdfn import qdfn

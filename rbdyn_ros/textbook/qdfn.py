@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.spatial import quat_turn
 
 

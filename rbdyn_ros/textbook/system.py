@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JOINT_KINDS, JointType
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, JointType
 from rbdyn_ros.textbook.jcalc import JointDescriptor, jcalc
 from rbdyn_ros.textbook.spatial import motion_transform, quat_turn, rigid_inertia
 

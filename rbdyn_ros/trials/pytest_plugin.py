@@ -132,7 +132,7 @@ def rbdyn_sim(
     The test, the simulator and what the test starts are in a ROS domain of their own, on this
     machine only. The simulator ends with the test.
     """
-    from rbdyn_ros.ros.common.domains import Domain
+    from rbdyn_ros.ros.common.graph.domains import Domain
 
     started: list[SimulatorProcess] = []
     domain = Domain()

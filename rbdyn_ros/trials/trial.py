@@ -21,8 +21,8 @@ from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import quote
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.trials.distributions import Distribution
 from rbdyn_ros.trials.python_code import PythonCode

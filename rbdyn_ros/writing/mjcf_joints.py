@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3, rotate
 from rbdyn_ros.description.parts.types import Joint, Limit
 from rbdyn_ros.errors import quote
-from rbdyn_ros.model.joint_arrays import joint_basis
+from rbdyn_ros.model.tree.joint_arrays import joint_basis
 from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
 from rbdyn_ros.writing.xml import words
 

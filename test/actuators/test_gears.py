@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.actuators import TWIST, TWIST_RATE
+from rbdyn_ros.model.declared.actuators import TWIST, TWIST_RATE
 
 H, INERTIA = 1e-3, 0.02
 

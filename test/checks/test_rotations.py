@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.checks.rotations import nearest_rotation, unit_quaternion
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 
 HALF = math.sqrt(0.5)
 ROUNDED = (0.7071, 0.0, 0.7071, 0.0)

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.codegen.header import FORCES, header
 from rbdyn_ros.codegen.names import shown
 from rbdyn_ros.control.arm.arm import mounted_gravity
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.share import bundled_robot
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")

@@ -19,7 +19,7 @@ from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.ros2_control import package
 from rbdyn_ros.codegen.ros2_control.kernels import structs
 from rbdyn_ros.control.base.record import Record
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints

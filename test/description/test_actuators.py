@@ -12,7 +12,7 @@ from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description, Joint, Link, Trajectory
 from rbdyn_ros.errors import DescriptionError
-from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, TYPE_OF_NAME
 
 PUSH = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 MOTION = Trajectory((0.0, 1.0), ((0.0,), (1.0,)))

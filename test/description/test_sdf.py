@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import pose, rpy_from_quat
 from rbdyn_ros.description.source import read
 from rbdyn_ros.errors import DescriptionError
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 EXACT = 1e-12
 

@@ -10,8 +10,8 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
 from rbdyn_ros.description.sdf_files.collisions import SolidReader
-from rbdyn_ros.model.geoms import GeomType
-from rbdyn_ros.model.triangle_meshes import triangles_of
+from rbdyn_ros.model.geometry.geoms import GeomType
+from rbdyn_ros.model.geometry.triangle_meshes import triangles_of
 
 RING = trimesh.creation.annulus(r_min=0.3, r_max=0.5, height=0.2)
 HULL, TRIANGLES = int(GeomType.MESH), int(GeomType.TRIMESH)

@@ -11,9 +11,9 @@ import pytest
 from support.documents import ROOT
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
-from rbdyn_ros.model.options import OPTION_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAMES, SIZES
+from rbdyn_ros.model.declared.options import OPTION_FIELDS
 
 REFERENCE = ROOT / "docs/reference"
 FIELDS = (REFERENCE / "fields.md").read_text()

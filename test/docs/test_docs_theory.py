@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, SIZES
-from rbdyn_ros.model.options import Options
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAMES, SIZES
+from rbdyn_ros.model.declared.options import Options
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/explanation/theory.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
-from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
 from rbdyn_ros.textbook import joint_models
 
 pytest.importorskip("matplotlib")

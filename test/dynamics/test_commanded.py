@@ -102,8 +102,8 @@ def test_topics_take_the_same_joints_and_refuse_the_others_with_the_reason(m):
     from support.refusals import refused
 
     from rbdyn_ros.description.source import read
-    from rbdyn_ros.ros.common.commands import command_parser
-    from rbdyn_ros.ros.common.single_joints import SingleJoints
+    from rbdyn_ros.ros.common.parsing.commands import command_parser
+    from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 
     assert SingleJoints.commanded(m).names == ("cart",)
     assert SingleJoints.free(m).names == ("cart", "pole")

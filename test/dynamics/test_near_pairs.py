@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics import collisions as module
-from rbdyn_ros.model.geom_pairs import MOST_PAIRED
+from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 
 ARM = """<robot name="arm">{links}{joints}</robot>"""
 LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"

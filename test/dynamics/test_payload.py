@@ -10,7 +10,7 @@ from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 MASS, COM = 1.7, (0.03, -0.05, 0.11)
 INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)

@@ -13,8 +13,8 @@ from support import plain_python, robots, touching
 from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.joints import JointClass
 
 G = touching.G
 UP = (0.0, 0.0, 1.0)

@@ -10,7 +10,7 @@ from support.touching import BALL, CAPSULE, CUBE, CYLINDER, SHAPES
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE
-from rbdyn_ros.model.model_fields import PRIMARY
+from rbdyn_ros.model.declared.model_fields import PRIMARY
 
 AWAY = (0.4, -0.3, 0.2)  # obstacles stand here, turned: no frame is the world's by chance
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from support import mechanisms, robots, states, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.model.declared.options import INTEGRATORS
 
 #: Of the velocity-dependent forces of the end of a step.
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}

@@ -11,7 +11,7 @@ from support import touching
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.height_fields import field_triangles
+from rbdyn_ros.model.geometry.height_fields import field_triangles
 
 SHAPES = {
     "ball": rb.Sphere(0.05),

@@ -13,7 +13,7 @@ from support import pairs, robots, states, trees
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.model.declared.options import INTEGRATORS
 
 POSITION = ("xpos", "xmat", "xipos", "ximat", "subtree_com", "cinert", "cdof", "crb", "M")
 VELOCITY = ("cvel", "cdof_dot", "qfrc_passive", "qfrc_bias", "cfrc_sum", "qacc")

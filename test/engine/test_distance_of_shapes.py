@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from support.touching import wxyz
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.geoms import MANY_CORNERS, GeomType
+from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 
 EACH = 3  # shapes of a kind
 POSES = 40  # of each pair of kinds

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from rbdyn_ros.engine.collision.distances import distance
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 SIZES = {
     "plane": (GeomType.PLANE, (0.0, 0.0, 0.0)),

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from support import states, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.model.declared.options import INTEGRATORS
 
 OFF_CENTRE = (0.1, 0.05, -0.02)
 each_integrator = pytest.mark.parametrize("integrator", ["implicit_damping", "implicit_midpoint"])

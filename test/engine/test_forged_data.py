@@ -10,7 +10,7 @@ from support import mechanisms, trees
 from support.systems import everything, register
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 
 #: Whole numbers of the state: results depend on them.
 STATE = (

@@ -17,7 +17,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Gear, GearTerm, Mimic, Trajectory
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4")
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)

@@ -17,9 +17,9 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Mimic, Trajectory
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.model.callbacks import STAGE_MAKERS
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.model.options import Options
+from rbdyn_ros.model.declared.callbacks import STAGE_MAKERS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.declared.options import Options
 from rbdyn_ros.share import bundled_robot
 
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}

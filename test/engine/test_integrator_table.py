@@ -10,7 +10,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.codegen.functions import Wanted, c_functions
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.model.options import INTEGRATORS
+from rbdyn_ros.model.declared.options import INTEGRATORS
 
 IMPLICIT = ("implicit", "implicit_midpoint")
 SWAY = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (0.4,), (-0.2,)))

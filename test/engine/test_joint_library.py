@@ -17,7 +17,7 @@ from support import states, trees
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Description, Limit, Link
 from rbdyn_ros.engine.joints.ypr import SINGULAR
-from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
 from rbdyn_ros.textbook import jcalc as textbook
 from rbdyn_ros.textbook.qdfn import qdfn
 from rbdyn_ros.textbook.spatial import motion_transform

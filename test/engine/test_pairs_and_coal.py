@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from support import many_poses
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 coal = pytest.importorskip("coal", reason="coal comes with pin")
 from support.coal_twin import CoalTwin  # noqa: E402  it imports coal

@@ -14,7 +14,7 @@ from support.compare import Comparison, with_inverse
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = REPOSITORY / "test"

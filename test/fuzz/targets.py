@@ -47,12 +47,12 @@ from rbdyn_ros.description.scene_files.scene import read_scene
 from rbdyn_ros.description.source import opened
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.policies.reader import read_policy
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.arm import parameters as arm_parameters
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
-from rbdyn_ros.ros.common import parameters
+from rbdyn_ros.ros.common.settings import parameters
 from rbdyn_ros.ros.simulator import parameters as simulator_parameters
 from rbdyn_ros.sensors.reader import read_sensors_text, sensors_of
 from rbdyn_ros.trials.files.reader import load as load_trial

@@ -7,7 +7,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.actuators import read_actuators_text
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.identification.data.samples import Samples
-from rbdyn_ros.model.actuators import CURRENT, TWIST, TWIST_RATE
+from rbdyn_ros.model.declared.actuators import CURRENT, TWIST, TWIST_RATE
 
 LINK = """<link name="{}"><inertial><origin xyz="0 0 -0.2"/><mass value="{}"/><inertia
 ixx="0.02" iyy="0.02" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>"""

@@ -425,7 +425,7 @@ def test_mounting_and_gravity_are_checked(files, urdf, words, named):
 
 def test_gravity_may_be_as_large_as_for_nodes():
     from rbdyn_ros.commands import common
-    from rbdyn_ros.ros.common import magnitudes
+    from rbdyn_ros.ros.common.parsing import magnitudes
 
     assert common.LARGEST_GRAVITY == magnitudes.LARGEST_GRAVITY
 

@@ -82,7 +82,7 @@ def by_command(command):
 def by_parameters(words, path):
     """Return the robot of the simulator node with parameters on its command line."""
     pytest.importorskip("rclpy")
-    from rbdyn_ros.ros.common.source import load_robot
+    from rbdyn_ros.ros.common.graph.source import load_robot
 
     pairs = [word.split(":=", 1) for word in words if ":=" in word]
     values = {name: yaml.safe_load(text) for name, text in pairs}

@@ -19,11 +19,19 @@ from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.loading import storage
 from rbdyn_ros.loading.keyframes import with_keys
 from rbdyn_ros.loading.storage import load_model, save
-from rbdyn_ros.model import audit_arrays, audit_geoms, callbacks
-from rbdyn_ros.model.callbacks import MOTIONS
-from rbdyn_ros.model.geoms import GeomType
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAMES, PRIMARY, SIZES, UNLIMITED
+from rbdyn_ros.model.audits import audit_arrays, audit_geoms
+from rbdyn_ros.model.declared import callbacks
+from rbdyn_ros.model.declared.callbacks import MOTIONS
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import (
+    DERIVED,
+    MODEL_FIELDS,
+    NAMES,
+    PRIMARY,
+    SIZES,
+    UNLIMITED,
+)
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 STORED = [field for field in MODEL_FIELDS if not field.derived]
 INTS = [field.name for field in STORED if field.kind == "int"]

@@ -10,10 +10,10 @@ from support import states, trees
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Joint, Mimic, Trajectory
-from rbdyn_ros.model.couplings import couplings, joint_classes, starts_by_class
-from rbdyn_ros.model.inertia_pattern import inertia_pattern
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.tree.couplings import couplings, joint_classes, starts_by_class
+from rbdyn_ros.model.tree.inertia_pattern import inertia_pattern
 
 
 def joints(*mimics):

@@ -9,8 +9,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.identification.equations.inertia import with_parameters
 from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.inertias import with_inertias
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY, REPLACEABLE, SIZES
-from rbdyn_ros.model.replacing import CONSTANTS
+from rbdyn_ros.model.audits.replacing import CONSTANTS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, PRIMARY, REPLACEABLE, SIZES
 from rbdyn_ros.rollouts.params import columns
 
 LIMITS = {"limit": rb.Limit(-1.0, 1.0), "axis": (0.0, 1.0, 0.0)}

@@ -14,7 +14,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.model.compile import compile_model
-from rbdyn_ros.model.graph import Graph
+from rbdyn_ros.model.tree.graph import Graph
 
 BRICK = trees.random_inertial(np.random.default_rng(1))
 SEEDS = range(250)

@@ -11,8 +11,8 @@ from support.systems import everything, register
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.data import restored
+from rbdyn_ros.model.declared.model_fields import CALLBACK_FIELDS, DERIVED, MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import CALLBACK_FIELDS, DERIVED, MODEL_FIELDS, PRIMARY
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def chain(n):
 
 def test_what_needs_a_mass_matrix_that_is_too_large(monkeypatch):
     """Its arrays are empty, and kernels would write outside."""
-    monkeypatch.setattr("rbdyn_ros.model.inertia_pattern.MAX_M_ENTRIES", 2)
+    monkeypatch.setattr("rbdyn_ros.model.tree.inertia_pattern.MAX_M_ENTRIES", 2)
     m = rb.build(chain(3), strict=False)
     assert m.nM == 0
     d = rb.make_data(m)

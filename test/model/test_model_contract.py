@@ -11,8 +11,8 @@ from support import states, trees
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, SIZES, UNLIMITED
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, SIZES, UNLIMITED
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.rollouts.params import FIELDS, columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.rollouts.rollout import rollout

@@ -5,7 +5,7 @@ import coal
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 #: Far below what is compared; coal's own tolerance is 1e-6.
 TOLERANCE = 1e-12

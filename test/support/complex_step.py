@@ -19,8 +19,8 @@ from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.tree.aba import articulated
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.tree.rne import bias_force, rne_acc
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import DATA_STAGES
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import DATA_STAGES
 from support import states
 
 TINY = 1e-150

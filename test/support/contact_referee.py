@@ -18,8 +18,8 @@ from rbdyn_ros.engine.contact.solve.rolling import LIES
 from rbdyn_ros.engine.contact.solve.solve_step import STUBBORN
 from rbdyn_ros.engine.stops.stop_law import EMERGE
 from rbdyn_ros.engine.tree.flight import HELD, PLAIN
-from rbdyn_ros.model.contact_arrays import FEATURES, SIZE
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.declared.contact_arrays import FEATURES, SIZE
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 
 @dataclass

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rbdyn_ros.ros.common.domains import PORTS, is_used
+from rbdyn_ros.ros.common.graph.domains import PORTS, is_used
 
 _count = itertools.count()
 

@@ -8,7 +8,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Description, Mimic, Trajectory
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from support import states, trees
 
 #: types whose positions are the integral of their velocities: these may have springs and rotors

@@ -10,7 +10,7 @@ from rbdyn_ros.dynamics.entry import Entry, handles
 from rbdyn_ros.engine.collision.near import measure
 from rbdyn_ros.engine.compiler.jit import Matrix, kernel
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.data_fields import AXIS, PLACE
+from rbdyn_ros.model.declared.data_fields import AXIS, PLACE
 from rbdyn_ros.model.model import Model
 
 

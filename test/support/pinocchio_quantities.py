@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from support import states
 from support.differences import derivative
 from support.pinocchio_twin import Twin, _translated, pin

@@ -13,7 +13,7 @@ a_pin = B a_ours + Bdot v_ours.
 import numpy as np
 import pytest
 
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from support.states import joint_slices
 from support.trees import rotation
 

@@ -17,8 +17,8 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics import stages
 from rbdyn_ros.engine.compiler.jit import DISABLED
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import DATA_STAGES
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.model_fields import DATA_STAGES
 
 SMOOTH = (
     "kinematics", "com_pos", "com_vel", "passive", "bias_force", "rne", "crb", "aba", "inverse",

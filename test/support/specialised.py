@@ -8,7 +8,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.joints.ypr import SINGULAR
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.specialization.built_in import function_program
 from rbdyn_ros.specialization.functions import COUNTS, FUNCTIONS, WHOLE, traced
 from rbdyn_ros.specialization.lanes import compile_lanes

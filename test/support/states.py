@@ -5,8 +5,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointType
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.joints import JOINT_KINDS, JointClass, JointType
 from support.trees import rotation, wxyz
 
 SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)

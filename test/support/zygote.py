@@ -28,7 +28,7 @@ def main():
     with Path(__file__).open() as script:
         fcntl.flock(script, fcntl.LOCK_EX)  # or several would compile the same at once
         prepare()
-    from rbdyn_ros.ros.common.tracer import Tracer
+    from rbdyn_ros.ros.common.lifecycle.tracer import Tracer
 
     tracer = Tracer()
     with socket.socket(fileno=int(sys.argv[1])) as asked:
@@ -59,7 +59,7 @@ def prepare():
     from rbdyn_ros.control.controller import MODES, Controller
     from rbdyn_ros.control.states.gate import SafetyGate
     from rbdyn_ros.ros.arm.services import warm as warm_answers
-    from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
+    from rbdyn_ros.ros.common.queries.dynamics_query import warm as warm_queries
     from rbdyn_ros.runtime.loop import warm as warm_loop
     from rbdyn_ros.share import bundled_robot
 

@@ -10,7 +10,7 @@ from support.compare import with_inverse
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.model.joints import JOINT_KINDS
+from rbdyn_ros.model.declared.joints import JOINT_KINDS
 from rbdyn_ros.textbook.constraints import significant
 from rbdyn_ros.textbook.crba import crba
 from rbdyn_ros.textbook.loops import loop_constraints, motion_at

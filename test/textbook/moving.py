@@ -7,7 +7,7 @@ import numpy as np
 from support import robots, states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.spatial import Array
 from rbdyn_ros.textbook.system import System
 

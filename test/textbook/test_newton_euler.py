@@ -23,7 +23,7 @@ from support import robots
 from support.compare import Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.textbook.absolute import absolute
 from rbdyn_ros.textbook.bias_terms import coriolis_term, gravity_term
 from rbdyn_ros.textbook.correspondence import spatial_body

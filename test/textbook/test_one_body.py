@@ -11,7 +11,7 @@ from test_subspaces import random_inertia
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Description, Link
-from rbdyn_ros.model.joints import TYPE_OF_NAME
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME
 from rbdyn_ros.textbook.aba import aba
 from rbdyn_ros.textbook.jcalc import jcalc
 from rbdyn_ros.textbook.one_body import (

@@ -15,7 +15,7 @@ from support.systems import everything, register
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointType
 from rbdyn_ros.textbook.jcalc import JointDescriptor
 from rbdyn_ros.textbook.loops import loop_constraints, loop_motions, loop_position, motion_at
 from rbdyn_ros.textbook.subspaces import complement, same

@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate

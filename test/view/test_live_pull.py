@@ -23,7 +23,7 @@ from running import WALKING, commanded, walk
 
 from rbdyn_ros.loading.standing import on_floor
 from rbdyn_ros.model.connected import connected_mass
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.ros.simulator.robot.start import held_at, start_position
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings

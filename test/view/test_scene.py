@@ -20,7 +20,7 @@ from rbdyn_ros.description.appearance.shapes import (
     read_appearance,
 )
 from rbdyn_ros.dynamics.instant import Instant, contact_on_bodies
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.scene.lines import lines_of
 from rbdyn_ros.view.scene.parts import obstacle_parts
 from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Scene

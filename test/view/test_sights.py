@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors import ColorSpec, DepthSpec, LidarSpec
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.sights import MOST_POINTS, Sight, sight

@@ -8,7 +8,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import parts_of_looks
 
 LINK = """<robot name="r"><link name="base"><visual><origin xyz="1 0 0"/><geometry>{}</geometry>

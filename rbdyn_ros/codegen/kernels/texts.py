@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from rbdyn_ros.model.fields import Field
+    from rbdyn_ros.model.declared.fields import Field
 
 #: How tightly C++ binds: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rbdyn_ros.engine.compiler.views import ViewType
-    from rbdyn_ros.model.fields import Field
+    from rbdyn_ros.model.declared.fields import Field
 
 #: Kernels of the engine that the template dynamics.hpp has: they call the generated dynamics.
 GIVEN = {

@@ -18,7 +18,7 @@ from rbdyn_ros.control.blind import blind_arm
 from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.states import gate, measured
 from rbdyn_ros.dynamics.configuration import position_ranges
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

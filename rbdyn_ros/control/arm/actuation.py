@@ -13,7 +13,7 @@ from rbdyn_ros.control.base.friction import write_effort
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.engine.quantities.terms import coriolis_term, gravity_term
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector

@@ -18,7 +18,7 @@ from rbdyn_ros.control.arming.start_up_reply import Reply
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.dynamics.entry import Entry, handles
 from rbdyn_ros.errors import RbdynError, refusal
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 #: What is found, and what to check. The generated controller has this table, too.
 TEXTS = {

@@ -31,7 +31,7 @@ from rbdyn_ros.control.arming.start_up_reply import (
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.engine.forward import mass_matrix
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints

@@ -19,7 +19,7 @@ import numpy as np
 
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.compiler.views import ViewType
 
 if TYPE_CHECKING:
-    from rbdyn_ros.model.fields import Field
+    from rbdyn_ros.model.declared.fields import Field
 
 #: Numba types of all records, by the names of their classes.
 RECORDS: dict[str, ViewType] = {}

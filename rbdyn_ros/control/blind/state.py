@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rbdyn_ros.control.base.record import Record
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 #: States that velocity_vote remembers: with its SPACING they must span its REACH.
 REMEMBERED = 32

@@ -25,7 +25,7 @@ from rbdyn_ros.dynamics.collisions import NearPairs, check_pairs, find_near, sta
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, refusal
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
 #: A pair that starts nearer than the margin may not come nearer, but for rounding [m].

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
 

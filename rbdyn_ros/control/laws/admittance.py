@@ -21,7 +21,7 @@ from rbdyn_ros.dynamics.toolbox.differential_ik import (
 )
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 AXES = ("base", "tool")
 #: Longest way of the virtual mass from where the arm can follow it [m or rad].

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 
 class VirtualMass:

@@ -14,8 +14,8 @@ from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.geoms import GeomType
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
 #: Kinds of mobile bases.

@@ -21,7 +21,7 @@ from rbdyn_ros.dynamics.toolbox.ik import ik
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.errors import RbdynError, apart, bad_argument, quote, refusal
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 #: Time between two points of the path [s], and the numbers of points of short and long ones.

@@ -15,7 +15,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.configuration import motion_limits
 from rbdyn_ros.errors import Finding, ParameterError, bad_argument
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
 #: Names of joints, and a limit of each.

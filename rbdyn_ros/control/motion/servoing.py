@@ -23,7 +23,7 @@ from rbdyn_ros.dynamics.configuration import motion_limits, position_ranges
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.errors import bad_argument, did_you_mean, listing, quote, refusal
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 #: Names of the parts of a twist, in its order.

@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 #: The flange in link 7 [m], and the tool centre of Franka's hand in the flange [m, rad].
 FLANGE, TOOL, TOOL_TURN = 0.107, 0.1034, -np.pi / 4

@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian_dot
 from rbdyn_ros.dynamics.toolbox.ik import ik
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 #: Names of the joints in their order.
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joint types of descriptions: their names and properties.
 
-engine/joints/jcalc.py computes their motion; model/joints.py connects both by name.
+engine/joints/jcalc.py computes their motion; model/declared/joints.py connects both by name.
 """
 
 from __future__ import annotations

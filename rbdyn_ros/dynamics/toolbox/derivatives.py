@@ -15,9 +15,9 @@ from rbdyn_ros.dynamics.entry import check_mass_matrix, check_pair, public
 from rbdyn_ros.engine.quantities import derivatives as _derivatives
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass, JointType
+from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import cross_matrix
+from rbdyn_ros.model.tree.rotation import cross_matrix
 
 _inverse = public(_derivatives.inverse_derivatives)
 _forward = public(_derivatives.forward_derivatives)

@@ -22,7 +22,7 @@ from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.quantities.ik.targets import solve_targets
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointClass, JointType
+from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
 _solve_targets, _survey = Entry(solve_targets), Entry(survey)

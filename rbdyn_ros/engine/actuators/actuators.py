@@ -23,7 +23,7 @@ from rbdyn_ros.engine.actuators.lugre import advance_bristles, lugre_torque
 from rbdyn_ros.engine.actuators.motor import advance_motor, motor_torque
 from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
-from rbdyn_ros.model.actuators import TWIST, TWIST_RATE
+from rbdyn_ros.model.declared.actuators import TWIST, TWIST_RATE
 
 #: Columns of actuator_work: force on the joint and its fall with the speed of the joint; speed of
 #: the rotor while the joint rests, and per speed of the joint.

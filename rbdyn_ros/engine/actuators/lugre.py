@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
-from rbdyn_ros.model.actuators import BRISTLE
+from rbdyn_ros.model.declared.actuators import BRISTLE
 
 #: Columns of actuator_work: what is left of z after a step, and the growth of z by speed.
 BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5

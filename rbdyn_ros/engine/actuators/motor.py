@@ -16,7 +16,7 @@ import numpy as np
 
 from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
-from rbdyn_ros.model.actuators import (
+from rbdyn_ros.model.declared.actuators import (
     CURRENT,
     CURVE_POINTS,
     DELAYED,

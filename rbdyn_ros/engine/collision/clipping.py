@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import add3, cross3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
-from rbdyn_ros.model.pushing import FACE_CORNERS
+from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
 #: Most points of a pair: a disc on fewer would tip over them too early.
 POINTS = 8

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 
 PLANE = int(GeomType.PLANE)
 HFIELD = int(GeomType.HFIELD)

@@ -28,7 +28,7 @@ from rbdyn_ros.engine.collision.faces import face
 from rbdyn_ros.engine.collision.support import farthest, radius_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
-from rbdyn_ros.model.pushing import FACE_CORNERS
+from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
 #: A direction of edges counts only if it separates further than faces by this part of the size.
 FACES_FIRST = 1e-4

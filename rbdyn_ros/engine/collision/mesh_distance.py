@@ -35,7 +35,7 @@ from rbdyn_ros.engine.collision.triangle_tree import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
-from rbdyn_ros.model.data_fields import AXIS
+from rbdyn_ros.model.declared.data_fields import AXIS
 
 #: Distance from an edge or a corner up to which a point is on it: a length [m], for rounding, and
 #: a part of the distance that is measured. At an edge of less than 0.005 rad it can be too much.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.algebra.spatial import dot3, load3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.model.triangle_meshes import LEAF
+from rbdyn_ros.model.geometry.triangle_meshes import LEAF
 
 #: Rows of a search: number of open nodes, next triangle, the one after the last, the nodes.
 OPEN, NEXT, END, NODES = 0, 1, 2, 3

@@ -59,7 +59,7 @@ def _inputs_hash(folder: Path) -> str:
     digest = hashlib.sha256(f"{versions} {OPTIONS}".encode())
     digest.update(repr(processor()).encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
-    sources = [*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]
+    sources = [*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/**/*.py")]
     digest.update(sources_hash(sources, folder / SOURCES))
     return digest.hexdigest()[:16]
 

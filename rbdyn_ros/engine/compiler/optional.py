@@ -19,9 +19,9 @@ from numba.extending import intrinsic, overload
 from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 from rbdyn_ros.engine.compiler.views import DATA, MODEL, view_at
-from rbdyn_ros.model.callbacks import STAGE_MAKERS
-from rbdyn_ros.model.model_fields import DATA_STAGES, STAGES
-from rbdyn_ros.model.options import OPTION_STAGES
+from rbdyn_ros.model.declared.callbacks import STAGE_MAKERS
+from rbdyn_ros.model.declared.model_fields import DATA_STAGES, STAGES
+from rbdyn_ros.model.declared.options import OPTION_STAGES
 
 SIGNATURE = types.void(types.int64, types.int64)
 

@@ -29,17 +29,17 @@ from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.engine.compiler.indexing import array_type
 from rbdyn_ros.model.data import STAGES_AT, Data
-from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import (
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.model_fields import (
     CALLBACK_FIELDS,
     DATA_STAGES,
     MODEL_FIELDS,
     SIZES,
     STAGES,
 )
-from rbdyn_ros.model.options import OPTION_FIELDS
+from rbdyn_ros.model.declared.options import OPTION_FIELDS
+from rbdyn_ros.model.model import Model
 
 INT64 = ir.IntType(64)
 

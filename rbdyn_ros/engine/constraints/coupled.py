@@ -21,7 +21,7 @@ from rbdyn_ros.engine.tree.contact_damping import add_contact_slopes
 from rbdyn_ros.engine.tree.crb import factor, half_solve, mul_triangle, other_half
 from rbdyn_ros.engine.tree.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.tree.stiffen import add_stops
-from rbdyn_ros.model.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
+from rbdyn_ros.model.declared.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
 #: them in several steps.

@@ -40,7 +40,7 @@ from rbdyn_ros.engine.tree.points import (
     point_velocity,
     turn_rate,
 )
-from rbdyn_ros.model.constraints import ROLL_ROWS
+from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
 #: A row of K below this fraction of the terms in its sum is a rounding error.
 NOISE = 1e-10

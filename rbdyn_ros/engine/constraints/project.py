@@ -28,8 +28,8 @@ from rbdyn_ros.engine.constraints.qr import (
 )
 from rbdyn_ros.engine.constraints.wrenches import roll_rows
 from rbdyn_ros.engine.tree.crb import half_solve
-from rbdyn_ros.model.constraints import ROLL_ROWS
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.options import FORCE
+from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
 #: Columns of K are scaled to one size, because some are per radian and some per metre; columns
 #: below this part of the largest are not, because they may be rounding errors.

@@ -13,7 +13,7 @@ from rbdyn_ros.engine.constraints.qr import multipliers
 from rbdyn_ros.engine.constraints.share import take_constraint_forces
 from rbdyn_ros.engine.tree.loads import body_loads, load_drives, reflect, sum_subtrees
 from rbdyn_ros.engine.tree.springs import spring_loads
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.options import FORCE
 
 
 @optional_stage("report_stage")

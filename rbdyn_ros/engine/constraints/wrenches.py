@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import add3, cross3, dot6, load3, load6, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.follow import is_driven
-from rbdyn_ros.model.constraints import ROLL_ROWS
+from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
 
 @inline

@@ -12,7 +12,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from rbdyn_ros.engine.compiler.addresses import call_address
-from rbdyn_ros.model import callbacks
+from rbdyn_ros.model.declared import callbacks
 
 SIGNATURE = types.void(*[types.CPointer(types.float64)] * 4)
 

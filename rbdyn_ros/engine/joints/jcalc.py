@@ -57,7 +57,7 @@ from rbdyn_ros.engine.joints.library import (
     library_motion,
     library_successor,
 )
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 FREE = int(JointType.FREE)
 BALL = int(JointType.BALL)

@@ -38,8 +38,8 @@ from rbdyn_ros.engine.joints.frames import (
     write_turns,
 )
 from rbdyn_ros.engine.joints.ypr import YPR, yaw_pitch_roll, ypr_motion
-from rbdyn_ros.model.callbacks import R_AT, S_AT, S_DOT_AT
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.callbacks import R_AT, S_AT, S_DOT_AT
+from rbdyn_ros.model.declared.joints import JointType
 
 HELICAL = int(JointType.HELICAL)
 CYLINDRICAL = int(JointType.CYLINDRICAL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.callbacks import call
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 
 DRIVEN = int(JointClass.DRIVEN)
 

@@ -21,7 +21,7 @@ from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.engine.compiler.jit import COMPILED, DISABLED, OPTIONS
 from rbdyn_ros.engine.joints.callbacks import SIGNATURE
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.model.callbacks import (
+from rbdyn_ros.model.declared.callbacks import (
     E_AT,
     JOINTS,
     MAX_DOFS,
@@ -33,8 +33,8 @@ from rbdyn_ros.model.callbacks import (
     S_DOT_AT,
     Callback,
 )
-from rbdyn_ros.model.callbacks import register as enter
-from rbdyn_ros.model.joints import TYPE_OF_NAME
+from rbdyn_ros.model.declared.callbacks import register as enter
+from rbdyn_ros.model.declared.joints import TYPE_OF_NAME
 
 F = TypeVar("F", bound=Callable[..., None])
 

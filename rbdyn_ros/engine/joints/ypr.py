@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import mat_vec
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.engine.joints.frames import write_turn
-from rbdyn_ros.model.joints import JointClass, JointType
+from rbdyn_ros.model.declared.joints import JointClass, JointType
 
 FREE = int(JointClass.FREE)
 YPR = int(JointType.YPR)

@@ -19,8 +19,8 @@ from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import passes_a_stop, stops_at_end
 from rbdyn_ros.engine.tree.aba import accelerate_step, articulated
 from rbdyn_ros.engine.tree.flight import fly, is_single, start_flight
-from rbdyn_ros.model.contact_arrays import AT_START
-from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
+from rbdyn_ros.model.declared.contact_arrays import AT_START
+from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_DAMPING
 
 
 @kernel

@@ -44,7 +44,7 @@ from rbdyn_ros.engine.tree.rates import (
     rate_times_left,
 )
 from rbdyn_ros.engine.tree.stiffen import bounded_pivot
-from rbdyn_ros.model.options import FORCE, IMPLICIT
+from rbdyn_ros.model.declared.options import FORCE, IMPLICIT
 
 
 @optional_stage("implicit_stage")

@@ -28,8 +28,8 @@ from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.engine.tree.flight import take_motion
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses, principal_axes
 from rbdyn_ros.engine.tree.rne import bias_force, rne
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import IMPLICIT_MIDPOINT, POSITION, RK4
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.options import IMPLICIT_MIDPOINT, POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector

@@ -18,8 +18,8 @@ from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, op
 from rbdyn_ros.engine.constraints.coupled import correct
 from rbdyn_ros.engine.constraints.wrenches import gear_rows
 from rbdyn_ros.engine.step.integrate import integrate_pos, smooth_stages
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.options import FORCE
 
 DRIVEN = int(JointClass.DRIVEN)
 

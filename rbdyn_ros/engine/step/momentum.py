@@ -42,7 +42,7 @@ from rbdyn_ros.engine.contact.law.body_sums import wrench_at, wrench_at_end
 from rbdyn_ros.engine.joints.jcalc import common_motion
 from rbdyn_ros.engine.tree.flight import TREE, inertia_columns, solved3
 from rbdyn_ros.engine.tree.kinematics import place_body
-from rbdyn_ros.model.options import RK4
+from rbdyn_ros.model.declared.options import RK4
 
 #: An inertia, as cinert.
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

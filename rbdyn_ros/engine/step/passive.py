@@ -10,7 +10,7 @@ from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
 from rbdyn_ros.engine.stops.stop_law import exact_stops, find_stops
 from rbdyn_ros.engine.tree.springs import spring_forces
-from rbdyn_ros.model.options import EULER, RK4
+from rbdyn_ros.model.declared.options import EULER, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data

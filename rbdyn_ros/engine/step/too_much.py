@@ -12,9 +12,9 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.jcalc import BALL, FREE
 from rbdyn_ros.engine.step.passive import NO_TIME
-from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, REBOUNDS, K
-from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import RK4
+from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, REBOUNDS, K
+from rbdyn_ros.model.declared.joints import JointClass
+from rbdyn_ros.model.declared.options import RK4
 
 #: What is found: a sum of these. The first two are found once until a reset.
 FAST, LOST, GROWING = 8, 16, 32

@@ -36,7 +36,7 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3, store3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.options import FORCE
 
 #: Pieces of the law of friction beside 0, in which it holds.
 ALONG, AGAINST = 1, 2

@@ -31,7 +31,7 @@ from rbdyn_ros.engine.stops.stop_law import (
     stiction_slope,
     stop_force,
 )
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.options import FORCE
 
 #: Part of itself, or of dry friction, that a force may miss.
 FORCE_TOLERANCE = 1e-6

@@ -40,7 +40,7 @@ from rbdyn_ros.engine.tree.floating_base import (
     remaining_force,
     solve_base,
 )
-from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
+from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_DAMPING
 
 
 @kernel

@@ -47,8 +47,14 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, is_known, is_zero, kernel
 from rbdyn_ros.engine.joints.frames import quat_mat
-from rbdyn_ros.model.contact_arrays import NORMAL, REBOUNDS
-from rbdyn_ros.model.options import FORCE, IMPLICIT, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
+from rbdyn_ros.model.declared.contact_arrays import NORMAL, REBOUNDS
+from rbdyn_ros.model.declared.options import (
+    FORCE,
+    IMPLICIT,
+    IMPLICIT_DAMPING,
+    IMPLICIT_MIDPOINT,
+    RK4,
+)
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
 #: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.

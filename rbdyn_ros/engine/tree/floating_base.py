@@ -13,7 +13,7 @@ from rbdyn_ros.engine.algebra.spatial import add_scaled6, dot3, dot6, load6, sca
 from rbdyn_ros.engine.algebra.symmetric import minus_outer, times21
 from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.tree.stiffen import bounded_pivot
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 
 FREE = int(JointType.FREE)
 

@@ -18,7 +18,7 @@ from rbdyn_ros.errors import apart, quote
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.data.signals import regular_period
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.bags import recording_error
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
-from rbdyn_ros.model.bodies import inertia_arrays, subtree_masses
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.tree.bodies import inertia_arrays, subtree_masses
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 

@@ -23,7 +23,7 @@ from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import unknowns_of
 from rbdyn_ros.identification.equations.warnings import payload_warnings
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 #: Weak prior of a payload: 1 kg at the origin of the link, with second moments of 5e-3 kg m^2.
 EXPECTED = np.array([1.0, 0.0, 0.0, 0.0, 5e-3, 0.0, 5e-3, 0.0, 0.0, 5e-3])

@@ -34,7 +34,7 @@ from rbdyn_ros.identification.equations.inertia import (
 )
 from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -10,7 +10,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds, steady_ns
-from rbdyn_ros.ros.common.hidden_node import hidden_node
+from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 
 CLOCK = "/clock"
 #: Stamps this far from the simulator's clock are of another clock [ns].

@@ -12,8 +12,8 @@ from rclpy.node import Node
 
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.nanoseconds import NANOSECONDS, steady_ns
-from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
-from rbdyn_ros.ros.common.holders import process_of
+from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publishers, sender_name
+from rbdyn_ros.ros.common.lifecycle.holders import process_of
 
 #: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
 #: the largest state_timeout, so the states of an armed arm cannot change their publisher.

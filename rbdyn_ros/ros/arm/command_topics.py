@@ -16,8 +16,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared, time_message
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared, time_message
 
 #: Topics that command the arm.
 TOPICS = {

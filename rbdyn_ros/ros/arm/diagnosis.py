@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.ros.common.status import Level, Status, texts
+from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 
 #: Number of remembered answers.
 REMEMBERED = 4096

@@ -22,10 +22,10 @@ from rbdyn_ros.identification.data.blocks import LENGTH, OVERLAP, StateBlocks
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.equations.online import KNOWN, SURE, OnlineEstimate, OnlinePayload
 from rbdyn_ros.ros.arm.parameters import declared_friction
-from rbdyn_ros.ros.common.answer import serve
-from rbdyn_ros.ros.common.convert import fill_inertia, time_message
-from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.common.status import Level, Status, texts
+from rbdyn_ros.ros.common.graph.qos import LATCHED
+from rbdyn_ros.ros.common.parsing.convert import fill_inertia, time_message
+from rbdyn_ros.ros.common.reports.answer import serve
+from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 
 #: Interval at which blocks of states are looked for [s].
 POLL = 0.1

@@ -12,7 +12,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.external import ExternalTopics, shows
+from rbdyn_ros.ros.common.tool.external import ExternalTopics, shows
 
 
 class ArmObserver:

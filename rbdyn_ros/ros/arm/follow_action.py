@@ -16,9 +16,9 @@ from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.goal_monitor import GoalEnding, GoalMonitor, Tolerances, check_goal
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
-from rbdyn_ros.ros.common.action_thread import ActionThread, watched
-from rbdyn_ros.ros.common.answer import attempt
-from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.graph.action_thread import ActionThread, watched
+from rbdyn_ros.ros.common.parsing.convert import time_message
+from rbdyn_ros.ros.common.reports.answer import attempt
 
 #: Interval at which feedback is published [s].
 FEEDBACK = 0.05

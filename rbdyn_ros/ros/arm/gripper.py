@@ -13,10 +13,10 @@ from sensor_msgs.msg import JointState
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.gripper_goal import GripperState
-from rbdyn_ros.ros.common.grippers import TOPIC, Gripper, GripperGoal
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.gripper.gripper_goal import GripperState
+from rbdyn_ros.ros.common.gripper.grippers import TOPIC, Gripper, GripperGoal
+from rbdyn_ros.ros.common.parsing.convert import time_message
 
 #: Age of a state, since its arrival, at which a gripper follows no goal any more [s].
 OLD = 0.5

@@ -23,8 +23,8 @@ from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.arm_time import CLOCK
 from rbdyn_ros.ros.arm.presets import ArmPreset, preset_of
-from rbdyn_ros.ros.common import launching
-from rbdyn_ros.ros.common.shared_parameters import OF_THE_DRIVER
+from rbdyn_ros.ros.common.settings import launching
+from rbdyn_ros.ros.common.settings.shared_parameters import OF_THE_DRIVER
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
 CONTROLLER = launching.Executable("arm_controller", arm_params.PARAMETERS)

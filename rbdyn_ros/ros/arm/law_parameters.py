@@ -6,7 +6,7 @@ from __future__ import annotations
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.laws.admittance import AXES, SMALLEST_MASS
 from rbdyn_ros.control.motion.cartesian_motion import FASTEST, SLOWEST
-from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
 
 #: About and along three axes.
 EACH_AXIS = "about x, y, z and along x, y, z"

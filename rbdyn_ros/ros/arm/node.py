@@ -48,18 +48,19 @@ from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController, TrajectoryController
-from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.action_thread import ActionThread
-from rbdyn_ros.ros.common.answer import MessageLog, answered, parameters_result, serve
-from rbdyn_ros.ros.common.diagnostics import Diagnostics
-from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
-from rbdyn_ros.ros.common.grippers import grippers_of
-from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
-from rbdyn_ros.ros.common.source import load_robot
-from rbdyn_ros.ros.common.specialize import specialized
-from rbdyn_ros.ros.common.tool_marker import TOPIC as MARKER
-from rbdyn_ros.ros.common.tool_marker import ToolMarker, open_marker
+from rbdyn_ros.ros.common.graph.action_thread import ActionThread
+from rbdyn_ros.ros.common.graph.qos import LATCHED
+from rbdyn_ros.ros.common.graph.source import load_robot
+from rbdyn_ros.ros.common.gripper.gripper_actions import GripperActions, open_grippers
+from rbdyn_ros.ros.common.gripper.grippers import grippers_of
+from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.reports.answer import MessageLog, answered, parameters_result, serve
+from rbdyn_ros.ros.common.reports.diagnostics import Diagnostics
+from rbdyn_ros.ros.common.settings import parameters
+from rbdyn_ros.ros.common.settings.specialize import specialized
+from rbdyn_ros.ros.common.tool.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
+from rbdyn_ros.ros.common.tool.tool_marker import TOPIC as MARKER
+from rbdyn_ros.ros.common.tool.tool_marker import ToolMarker, open_marker
 
 #: Interval at which rivals are looked for and the status is checked for changes [s].
 POLL = 0.05

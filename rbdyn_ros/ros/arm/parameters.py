@@ -15,10 +15,9 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.arm.command_topics import OUTPUTS
 from rbdyn_ros.ros.arm.law_parameters import LAWS
 from rbdyn_ros.ros.arm.safety_parameters import SAFETY
-from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
-from rbdyn_ros.ros.common.parameters import Parameter, group
-from rbdyn_ros.ros.common.servoing import PARAMETERS as SERVO
-from rbdyn_ros.ros.common.shared_parameters import (
+from rbdyn_ros.ros.common.gripper.grippers import PARAMETERS as GRIPPERS
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group
+from rbdyn_ros.ros.common.settings.shared_parameters import (
     DESCRIPTION,
     EXTERNAL,
     GRAVITY,
@@ -29,6 +28,7 @@ from rbdyn_ros.ros.common.shared_parameters import (
     STRICT,
     XACRO_ARGS,
 )
+from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 
 PARAMETERS = (
     *group(

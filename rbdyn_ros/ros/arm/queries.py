@@ -13,8 +13,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.dynamics_query import check_state, joint_numbers, named_joints
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.queries.dynamics_query import check_state, joint_numbers, named_joints
 
 #: Code of the refusals.
 CODE = "arm-query"

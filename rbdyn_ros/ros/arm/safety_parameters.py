@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from rbdyn_ros.control.arm.settings import LARGEST_JUMP
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY
-from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
 
 #: Parameters that tighten the limits of the joints.
 TIGHTENING = (

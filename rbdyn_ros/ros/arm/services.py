@@ -15,10 +15,10 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.queries import ArmQueries, JointEfforts
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
-from rbdyn_ros.ros.common import ik_query
-from rbdyn_ros.ros.common.answer import MessageLog, serve
-from rbdyn_ros.ros.common.convert import inertia_numbers, time_message
-from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.common.graph.interfaces import own_services
+from rbdyn_ros.ros.common.parsing.convert import inertia_numbers, time_message
+from rbdyn_ros.ros.common.queries import ik_query
+from rbdyn_ros.ros.common.reports.answer import MessageLog, serve
 
 
 class ArmServices:

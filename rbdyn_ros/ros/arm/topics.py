@@ -23,11 +23,11 @@ from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
 from rbdyn_ros.ros.arm.presets import ArmPreset
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.endpoints import with_sender
-from rbdyn_ros.ros.common.hidden_node import hidden_node
-from rbdyn_ros.ros.common.process import make_executor
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.endpoints import with_sender
+from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.lifecycle.process import make_executor
+from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 
 #: Interval of the check whether states still arrive [s].

@@ -22,12 +22,12 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import apart, listing, quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.commands import CommandParser, command_parser
-from rbdyn_ros.ros.common.magnitudes import check_pose
-from rbdyn_ros.ros.common.servoing import servo_twist
-from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
+from rbdyn_ros.model.tree.rotation import quat_to_mat
+from rbdyn_ros.ros.common.parsing.commands import CommandParser, command_parser
+from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.trajectory import ON_LIMIT, TrajectoryParser
+from rbdyn_ros.ros.common.tool.servoing import servo_twist
 
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000

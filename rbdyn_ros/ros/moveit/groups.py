@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.grippers import Gripper, gripper_of, presets_of
+from rbdyn_ros.ros.common.gripper.grippers import Gripper, gripper_of, presets_of
 
 #: The frame for a tool of ROS-Industrial, and its name at the end of a link's.
 TOOL = "tool0"

@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.dynamics.commanded import reason_passive
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.self_collision import (
     CollisionSamples,

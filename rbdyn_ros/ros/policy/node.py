@@ -23,10 +23,11 @@ from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.policies.pacer import JointsState, Pacer
 from rbdyn_ros.policies.policy import BaseState, load_policy
-from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.common.qos_reports import for_subscription
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+from rbdyn_ros.ros.common.reports.qos_reports import for_subscription
+from rbdyn_ros.ros.common.settings import parameters
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
 
 #: Interval at which the node looks whether anything comes [s].

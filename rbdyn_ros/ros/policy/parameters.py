@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.ros.common.parameters import Parameter, group
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 
 #: The topic on which the state of the base comes.
 BASES = ("odom", "imu")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import rclpy
 from rclpy.node import Node
 
-from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.common.lifecycle import process
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.ros.simulator.node import Simulator
 from rbdyn_ros.ros.simulator.setup import Setup

@@ -10,7 +10,7 @@ from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.common.settings import launching
 from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import bundled_robot, share_dir

@@ -21,9 +21,10 @@ from rosgraph_msgs.msg import Clock
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.recording import writer
 from rbdyn_ros.recording.writer import check_recordable
-from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import attempt, parameters_result
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.reports.answer import attempt, parameters_result
+from rbdyn_ros.ros.common.settings import parameters
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.graph.clock import ClockClaim

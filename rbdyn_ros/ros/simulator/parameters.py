@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rbdyn_ros.model.options import INTEGRATORS
-from rbdyn_ros.ros.common.base_parameters import PARAMETERS as MOBILE_BASE
-from rbdyn_ros.ros.common.grippers import PARAMETERS as GRIPPERS
-from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
-from rbdyn_ros.ros.common.servoing import PARAMETERS as SERVO
-from rbdyn_ros.ros.common.shared_parameters import (
+from rbdyn_ros.model.declared.options import INTEGRATORS
+from rbdyn_ros.ros.common.gripper.grippers import PARAMETERS as GRIPPERS
+from rbdyn_ros.ros.common.settings.base_parameters import PARAMETERS as MOBILE_BASE
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
+from rbdyn_ros.ros.common.settings.shared_parameters import (
     DESCRIPTION,
     EXTERNAL,
     GRAVITY,
@@ -21,6 +20,7 @@ from rbdyn_ros.ros.common.shared_parameters import (
     STRICT,
     XACRO_ARGS,
 )
+from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")

@@ -9,11 +9,11 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.diagnostics import Diagnostics
-from rbdyn_ros.ros.common.interfaces import message_class
-from rbdyn_ros.ros.common.qos_reports import for_publisher
-from rbdyn_ros.ros.common.status import Status
+from rbdyn_ros.ros.common.graph.interfaces import message_class
+from rbdyn_ros.ros.common.parsing.convert import time_message
+from rbdyn_ros.ros.common.reports.diagnostics import Diagnostics
+from rbdyn_ros.ros.common.reports.qos_reports import for_publisher
+from rbdyn_ros.ros.common.reports.status import Status
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.topics.alarms import has_locked_drive
 from rbdyn_ros.ros.simulator.topics.diagnosis import Observation, diagnose

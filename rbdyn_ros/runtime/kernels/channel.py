@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.model.actuators import CURRENT
+from rbdyn_ros.model.declared.actuators import CURRENT
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal, uniform

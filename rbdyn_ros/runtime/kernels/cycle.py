@@ -15,7 +15,7 @@ from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.engine.step.accelerate import sum_contacts
 from rbdyn_ros.engine.step.integrate import smooth_stages
-from rbdyn_ros.model.data_fields import STICK_NUMBERS
+from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.runtime.compiled import (
     kernel,
     load_acquire,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
 from rbdyn_ros.engine.joints.follow import expand
-from rbdyn_ros.model.contact_arrays import FEATURES
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
 from rbdyn_ros.runtime.kernels.efforts import forget_commands, let_go, release

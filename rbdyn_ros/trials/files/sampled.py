@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from rbdyn_ros.description.yaml_files.tables import Given, section
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.actuated import VariedActuators
 from rbdyn_ros.trials.files.keys import ACTUATORS, FAULT_BOUNDS, PARAMETERS

@@ -108,7 +108,7 @@ def _fork(trial: Trial) -> int:
     program = trial.controller.program
     if program is None or program.box:
         return os.fork()
-    from rbdyn_ros.ros.common import tracer
+    from rbdyn_ros.ros.common.lifecycle import tracer
 
     return tracer.fork()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from rbdyn_ros.errors import listing, refusal
 from rbdyn_ros.loading.load import load
-from rbdyn_ros.ros.common.domains import own_domain
+from rbdyn_ros.ros.common.graph.domains import own_domain
 from rbdyn_ros.trials.processes.user_process import UserProcess, check_program
 from rbdyn_ros.trials.processes.watched_run import RunEndedError, WatchedRun, checked, warm_score
 from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
@@ -41,7 +41,7 @@ def prepare_nodes(trial: Trial) -> None:
     file = trial.robot_file
     checked(trial, load(file.path, floating_base=file.floating_base, contact=file.contact))
     try:
-        from rbdyn_ros.ros.common import dynamics_query, ik_query
+        from rbdyn_ros.ros.common.queries import dynamics_query, ik_query
         from rbdyn_ros.ros.simulator import embedded
         from rbdyn_ros.runtime.loop import warm
     except ImportError as error:

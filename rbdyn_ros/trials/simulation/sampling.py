@@ -10,9 +10,9 @@ import numpy as np
 from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.actuators.document import Place
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.bodies import subtree_masses
+from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model, with_arrays
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.model.tree.bodies import subtree_masses
 from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.trials.trial import Trial, whole_steps

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.simulation import kernels
 from rbdyn_ros.trials.trial import Trial

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.web.show import Show
 

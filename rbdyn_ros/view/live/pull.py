@@ -13,7 +13,7 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.connected import connected_mass
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Pull
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY

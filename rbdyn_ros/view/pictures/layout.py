@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.graph import Graph
+from rbdyn_ros.model.tree.graph import Graph
 
 RADIUS = 0.13  # radius of a body [inch]
 MOST_EDGE_LABELS, MOST_NAMES = 80, 400

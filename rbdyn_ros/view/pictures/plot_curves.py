@@ -14,7 +14,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.recording.series import Series

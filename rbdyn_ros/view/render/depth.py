@@ -18,9 +18,9 @@ from rbdyn_ros.engine.rays.casting import BOUNDS, MAT, POS, SIZE
 from rbdyn_ros.errors import not_allowed
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn, Scan, Scanner
 from rbdyn_ros.view.render.context import OffScreen, check_size, square

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.meshes.textures import Pixels
-from rbdyn_ros.model.geoms import GeomType
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.geometry.geoms import GeomType
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.render.projection import pose_of
 from rbdyn_ros.view.scene.parts import Part
 from rbdyn_ros.view.scene.scene import Scene

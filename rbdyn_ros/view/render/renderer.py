@@ -18,7 +18,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import ColorSpec
 from rbdyn_ros.view.render.context import OffScreen, check_size
 from rbdyn_ros.view.render.drawables import Drawable, Programs, drawables

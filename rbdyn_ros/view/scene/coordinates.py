@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.configuration import usual_ranges
-from rbdyn_ros.model.joints import JointClass, JointType
+from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 

@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.lights import DIRECTIONAL, LinkLight
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 #: Farthest point at which the fading of a light counts [m].
 FAR = 10.0

@@ -14,10 +14,10 @@ from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.textures import Pixels, find_texture, read_texture
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Shape, Sphere
 from rbdyn_ros.errors import Finding, quote
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
+from rbdyn_ros.model.geometry.triangle_meshes import triangles_of
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.model.triangle_meshes import triangles_of
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.view.scene.surfaces import (
     TriangleSurface,
     mesh_surface,

@@ -9,7 +9,7 @@ from rbdyn_ros.description.appearance.shapes import PALETTE, AnyShape, Appearanc
 from rbdyn_ros.description.parts.geometries import Box
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.view.scene.parts import equivalent_box, geometry_shape, massive_bodies
 
 #: The thinnest box of a body, relative to the longest edge of all.

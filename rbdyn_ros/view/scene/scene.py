@@ -16,9 +16,9 @@ from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.scene.coordinates import floating_entries
 from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
 from rbdyn_ros.view.scene.lamps import lamps_of

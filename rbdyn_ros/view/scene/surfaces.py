@@ -26,7 +26,7 @@ from rbdyn_ros.description.meshes.meshes import MeshPart, Only, parts_of, read_p
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.errors import Finding, quote
-from rbdyn_ros.model.height_fields import field_triangles
+from rbdyn_ros.model.geometry.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # of a mesh

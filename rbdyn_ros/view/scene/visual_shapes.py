@@ -20,9 +20,9 @@ from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.parts.geometries import Points
 from rbdyn_ros.dynamics.ray_shapes import RayShape, RayShapes, hull_triangles, obstacle_shapes
 from rbdyn_ros.errors import Finding, quote
-from rbdyn_ros.model.geoms import GEOM_TYPES, size_of
+from rbdyn_ros.model.geometry.geoms import GEOM_TYPES, size_of
 from rbdyn_ros.model.model import Model, check_model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.scene.surfaces import surfaces_of
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
     COLLISIONS,

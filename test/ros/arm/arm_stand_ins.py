@@ -11,7 +11,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.controller import Progress
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.reports.answer import MessageLog
 
 SECOND = 1_000_000_000
 STAMP = 5 * SECOND + 7

@@ -26,8 +26,8 @@ from rbdyn_ros.ros import arm_client
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm_client import MODES, ArmClient, path_message
-from rbdyn_ros.ros.common import caller
-from rbdyn_ros.ros.common.caller import SUCCEEDED
+from rbdyn_ros.ros.common.graph import caller
+from rbdyn_ros.ros.common.graph.caller import SUCCEEDED
 
 
 class Node:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.gripper import OLD, ArmGripper
-from rbdyn_ros.ros.common.grippers import TOPIC, Gripper
+from rbdyn_ros.ros.common.gripper.grippers import TOPIC, Gripper
 
 FINGER = Gripper("finger", 0.0, 0.04, 0.2, 100.0, 0.2, 100.0)
 

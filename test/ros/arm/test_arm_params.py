@@ -18,7 +18,7 @@ from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
-from rbdyn_ros.ros.common import parameters
+from rbdyn_ros.ros.common.settings import parameters
 from rbdyn_ros.share import bundled_robot
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from rbdyn_ros.ros.arm.claim import QUIET, ArmClaim, StateSource
-from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, full_name
+from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, full_name
 
 MS = 1_000_000
 ARM, OTHER = b"arm", b"other"

@@ -19,7 +19,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.identification.equations.online import OnlinePayload
 from rbdyn_ros.ros.arm.estimate import ArmEstimate
-from rbdyn_ros.ros.common.status import Level
+from rbdyn_ros.ros.common.reports.status import Level
 
 URDF, LINK, PERIOD = "config/robots/seven_dof_arm.urdf", "tool_flange", 4_000_000
 PLACE = np.array([0.0, 0.6, 0.0, -1.0, 0.0, 0.6, 0.0])

@@ -15,7 +15,7 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.srv import ApplyWrench
-from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 
 ROBOT, FRAME = find("ur5_robot.urdf"), "tool0"
 SENSORS = f"""

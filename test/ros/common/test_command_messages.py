@@ -14,8 +14,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.parsing.commands import command_parser
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.types import (
     EFFORT,
     IMPEDANCE,

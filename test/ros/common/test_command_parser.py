@@ -13,8 +13,8 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.configuration import moved_starts
-from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.commands import command_parser
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.robot.start import start_position
 from rbdyn_ros.runtime.types import EFFORT
 

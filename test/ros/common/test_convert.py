@@ -10,9 +10,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.share import bundled_robot
 
 
@@ -66,7 +66,7 @@ def test_prepared_odometry_has_its_twist_in_the_child_frame():
 
 def test_quaternions_agree_with_tf_transformations():
     tf = pytest.importorskip("tf_transformations", reason="tf_transformations is not installed")
-    from rbdyn_ros.model.rotation import mat_to_quat
+    from rbdyn_ros.model.tree.rotation import mat_to_quat
 
     T = tf.euler_matrix(0.3, -0.2, 1.0)
     ours, theirs = convert.xyzw(mat_to_quat(T[:3, :3])), tf.quaternion_from_matrix(T)

@@ -3,7 +3,7 @@
 
 import socket
 
-from rbdyn_ros.ros.common.domains import COUNT, FIRST, Domain
+from rbdyn_ros.ros.common.graph.domains import COUNT, FIRST, Domain
 
 
 def test_linux_gives_the_ports_of_a_domain_to_no_other_connection():

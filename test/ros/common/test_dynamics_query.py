@@ -13,7 +13,7 @@ from support.refusals import refused
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.dynamics_query import Dynamics, Query, Snapshot, warm
+from rbdyn_ros.ros.common.queries.dynamics_query import Dynamics, Query, Snapshot, warm
 
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
 #: of the largest entry

@@ -9,8 +9,8 @@ from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.gripper_goal import GripperMonitor, GripperState
-from rbdyn_ros.ros.common.grippers import PARAMETERS, gripper_presets, grippers_of
+from rbdyn_ros.ros.common.gripper.gripper_goal import GripperMonitor, GripperState
+from rbdyn_ros.ros.common.gripper.grippers import PARAMETERS, gripper_presets, grippers_of
 
 
 def values(*grippers, **more):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rbdyn_ros.ros.common.dynamics_query import Answer, Query
+from rbdyn_ros.ros.common.queries.dynamics_query import Answer, Query
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "rbdyn_interfaces"

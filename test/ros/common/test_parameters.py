@@ -9,7 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.arm import parameters as arm
-from rbdyn_ros.ros.common.parameters import Parameter, live, per_joint
+from rbdyn_ros.ros.common.settings.parameters import Parameter, live, per_joint
 from rbdyn_ros.ros.simulator import parameters as simulator
 
 ROWS = [

@@ -17,10 +17,10 @@ import rclpy
 
 from rbdyn_ros import __main__
 from rbdyn_ros.errors import RbdynError, refusal
-from rbdyn_ros.ros.common import process
-from rbdyn_ros.ros.common.domains import is_used
-from rbdyn_ros.ros.common.process import ManagedNode
-from rbdyn_ros.ros.common.stop import SIGNALS, TEXT, stalled
+from rbdyn_ros.ros.common.graph.domains import is_used
+from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.lifecycle.process import ManagedNode
+from rbdyn_ros.ros.common.lifecycle.stop import SIGNALS, TEXT, stalled
 
 
 def test_a_failed_load_ends_loading(domain):
@@ -82,7 +82,7 @@ def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
 #: A program that is interrupted, and once more while it ends; its arguments are the two signals.
 TWICE = """
 import os, signal, sys, time
-from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.common.lifecycle import process
 
 def make(stop):
     try:
@@ -108,7 +108,7 @@ def test_a_second_signal_does_not_cut_the_end_short(second):
 #: A program in which a second signal comes while the handler of the first would hold a lock.
 LOCKED = """
 import os, signal, sys, threading, time
-from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.common.lifecycle import process
 
 def set_event(event):
     with event._cond:
@@ -135,7 +135,7 @@ def test_a_handler_takes_no_lock():
 #: A program that holds Python's lock for longer than the test waits, as C++ or LLVM may.
 HELD = """
 import ctypes, os, subprocess, sys
-from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.common.lifecycle import process
 
 def make(stop):
     subprocess.Popen(["sh", "-c", f"sleep 0.2; kill -TERM {os.getpid()}"])
@@ -158,7 +158,7 @@ def test_a_process_that_hangs_with_the_lock_of_python_ends():
 BUSY = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from rbdyn_ros.ros.common import process, stop
+from rbdyn_ros.ros.common.lifecycle import process, stop
 
 stop.PRESSURE = path = Path(sys.argv[1])
 busy = sys.argv[2] == "busy"
@@ -205,7 +205,7 @@ def test_the_time_for_which_tasks_waited_is_read(tmp_path):
 #: A program that nohup has started.
 NOHUP = """
 import os, signal, sys, time
-from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.common.lifecycle import process
 
 def make(stop):
     os.kill(os.getpid(), signal.SIGHUP)

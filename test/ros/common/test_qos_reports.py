@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 from std_msgs.msg import String
 from support.refusals import worded
 
-from rbdyn_ros.ros.common.qos_reports import for_publisher, for_subscription, log_line
+from rbdyn_ros.ros.common.reports.qos_reports import for_publisher, for_subscription, log_line
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("xacro")
 
 from rbdyn_ros.errors import DescriptionError, ParameterError
-from rbdyn_ros.ros.common.source import find
+from rbdyn_ros.ros.common.graph.source import find
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="prefix" default=""/>

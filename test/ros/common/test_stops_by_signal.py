@@ -35,8 +35,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.reader import read_run
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.stop import TEXT
+from rbdyn_ros.ros.common.lifecycle.stop import TEXT
+from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.share import bundled_robot
 
 #: Bounds on a machine that is not busy: until the end [s], and states that still get an effort.

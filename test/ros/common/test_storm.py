@@ -12,8 +12,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from rbdyn_ros.ros.common.action_thread import ActionThread
-from rbdyn_ros.ros.common.answer import serve
+from rbdyn_ros.ros.common.graph.action_thread import ActionThread
+from rbdyn_ros.ros.common.reports.answer import serve
 
 STORM = 1900
 

@@ -16,8 +16,8 @@ from support.splines import sample
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.trajectory import MOST_POINTS, TrajectoryParser
+from rbdyn_ros.ros.common.parsing.commands import command_parser
+from rbdyn_ros.ros.common.parsing.trajectory import MOST_POINTS, TrajectoryParser
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

@@ -22,7 +22,7 @@ from test_range_topics import STAMP, TICK, Still, fast_run, node, spec, until  #
 from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.simulator.topics import sensors
 from rbdyn_ros.ros.simulator.topics.camera_topics import camera_info, depth_pixels, image
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.graph.qos import LATCHED
 
 
 @pytest.fixture

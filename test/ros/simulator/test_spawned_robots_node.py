@@ -18,7 +18,7 @@ from standard_services import done, hash_of, refused
 from std_msgs.msg import Float64MultiArray, String
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 

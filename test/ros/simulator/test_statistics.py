@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics as StatisticsMessage
-from rbdyn_ros.ros.common import interfaces
+from rbdyn_ros.ros.common.graph import interfaces
 from rbdyn_ros.ros.simulator import statistics
 from rbdyn_ros.ros.simulator.statistics import Statistics
 from rbdyn_ros.runtime.settings import LoopSettings

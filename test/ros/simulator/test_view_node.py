@@ -14,7 +14,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description import robot_files
-from rbdyn_ros.ros.common.commands import command_parser
+from rbdyn_ros.ros.common.parsing.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import FLOATS, LoopSettings

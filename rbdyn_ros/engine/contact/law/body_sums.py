@@ -35,7 +35,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.force import has_torque, slip_of
 from rbdyn_ros.engine.tree.loads import contact_joint_forces
-from rbdyn_ros.model.contact_arrays import ACROSS, ALONG, NORMAL
+from rbdyn_ros.model.declared.contact_arrays import ACROSS, ALONG, NORMAL
 
 
 @kernel

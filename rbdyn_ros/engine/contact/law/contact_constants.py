@@ -40,7 +40,7 @@ from rbdyn_ros.engine.contact.law.surfaces import (
 )
 from rbdyn_ros.engine.stops.one_sided import late_slopes, spring_in_step
 from rbdyn_ros.engine.stops.stop_law import EMERGE
-from rbdyn_ros.model.contact_arrays import (
+from rbdyn_ros.model.declared.contact_arrays import (
     EDGE,
     IS_SPRING,
     MASS_BY_H,

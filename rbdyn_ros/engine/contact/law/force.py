@@ -31,7 +31,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.compiler.jit import inline
 from rbdyn_ros.engine.stops.one_sided import at_its_edge
-from rbdyn_ros.model.contact_arrays import (
+from rbdyn_ros.model.declared.contact_arrays import (
     EDGE,
     MASS_BY_H,
     MU,

@@ -47,7 +47,7 @@ from rbdyn_ros.engine.contact.law.body_sums import of_one_pair
 from rbdyn_ros.engine.contact.law.force import first_lagged, is_viscous
 from rbdyn_ros.engine.contact.law.surfaces import has_limit_surface
 from rbdyn_ros.engine.tree.points import turn_rate
-from rbdyn_ros.model.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
+from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 
 #: Closing speed of an impact, by the timestep [m/s^2]: twice what a fall from rest reaches in it.
 IMPACT = 20.0

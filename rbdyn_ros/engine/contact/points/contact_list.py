@@ -26,7 +26,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.tree.points import moved_point, point_velocity, turn_rate
-from rbdyn_ros.model.contact_arrays import AT_END, FEATURES
+from rbdyn_ros.model.declared.contact_arrays import AT_END, FEATURES
 
 #: A gap of CLOSED_GAP h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
 CLOSED_GAP = 20.0

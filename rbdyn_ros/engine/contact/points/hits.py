@@ -48,8 +48,8 @@ from rbdyn_ros.engine.contact.points.contact_list import (
 )
 from rbdyn_ros.engine.tree.flight import PLAIN, has_drive
 from rbdyn_ros.engine.tree.points import point_velocity
-from rbdyn_ros.model.contact_arrays import AT_END, NORMAL
-from rbdyn_ros.model.options import EULER
+from rbdyn_ros.model.declared.contact_arrays import AT_END, NORMAL
+from rbdyn_ros.model.declared.options import EULER
 
 
 @kernel

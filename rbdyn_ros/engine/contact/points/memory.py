@@ -26,7 +26,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.points.hits import move_hits
-from rbdyn_ros.model.contact_arrays import FEATURES, NORMAL, SIZE
+from rbdyn_ros.model.declared.contact_arrays import FEATURES, NORMAL, SIZE
 
 
 @inline

@@ -68,7 +68,7 @@ from rbdyn_ros.engine.contact.points.obstacle_distance import (
 )
 from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
-from rbdyn_ros.model.contact_arrays import AT_END, PREPARE
+from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
 NO_END = 0.01  # part of its length near an end, which has a contact of its own
 

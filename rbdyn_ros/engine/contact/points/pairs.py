@@ -65,8 +65,8 @@ from rbdyn_ros.engine.contact.points.contact_list import (
     velocity_in_step,
 )
 from rbdyn_ros.engine.contact.points.hits import flies, list_hit, stop_before
-from rbdyn_ros.model.contact_arrays import AT_END
-from rbdyn_ros.model.data_fields import AXIS
+from rbdyn_ros.model.declared.contact_arrays import AT_END
+from rbdyn_ros.model.declared.data_fields import AXIS
 
 #: Up to so many pairs it is faster to test each pair than to sweep.
 PAIRS_WITHOUT_SWEEP = 1000

@@ -54,8 +54,8 @@ from rbdyn_ros.engine.contact.points.ground import (
     velocity_in_ground,
 )
 from rbdyn_ros.engine.contact.points.height_grid import corner_of, first_last, grid_of
-from rbdyn_ros.model import triangle_meshes
-from rbdyn_ros.model.height_fields import PEAK
+from rbdyn_ros.model.geometry import triangle_meshes
+from rbdyn_ros.model.geometry.height_fields import PEAK
 
 MAX_TANGENTS, HALVE_EVERY = 60, 4  # steps of a search; one of so many halves
 BESIDE_POINT = 1e-6  # part of an edge: the two sides of its nearest point

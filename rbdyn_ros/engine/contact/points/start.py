@@ -23,7 +23,7 @@ from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.law.masses import find_heaviest, join_trees
 from rbdyn_ros.engine.contact.law.patches import spin_of, spread_friction
 from rbdyn_ros.engine.tree.points import moved_point
-from rbdyn_ros.model.contact_arrays import NORMAL
+from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 
 @kernel

@@ -50,7 +50,7 @@ from rbdyn_ros.engine.contact.points.ground import (
     velocity_in_ground,
 )
 from rbdyn_ros.engine.contact.points.ridges import ridges
-from rbdyn_ros.model.geom_pairs import BY_TERRAIN
+from rbdyn_ros.model.geometry.geom_pairs import BY_TERRAIN
 
 
 @optional_stage("terrain_stage")

@@ -22,7 +22,7 @@ from rbdyn_ros.engine.collision.triangle_tree import (
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_ints
 from rbdyn_ros.engine.contact.points.contact_list import flush_depth
-from rbdyn_ros.model.triangle_meshes import BENT, CONCAVE
+from rbdyn_ros.model.geometry.triangle_meshes import BENT, CONCAVE
 
 #: Depths FLUSH by which a point may be beyond a concave edge, where both sides hold it.
 BEYOND = 4.0

@@ -11,7 +11,7 @@ from rbdyn_ros.engine.contact.law.body_sums import friction_slope_times, torque_
 from rbdyn_ros.engine.contact.law.force import friction, has_torque, is_viscous, normal_force
 from rbdyn_ros.engine.contact.solve.linearise import torque_at
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
-from rbdyn_ros.model.contact_arrays import (
+from rbdyn_ros.model.declared.contact_arrays import (
     ACROSS,
     ALONG,
     MU,

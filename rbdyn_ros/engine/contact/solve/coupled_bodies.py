@@ -49,7 +49,7 @@ from rbdyn_ros.engine.tree.skyline import (
     start_tree,
     take_triangle,
 )
-from rbdyn_ros.model.options import FORCE
+from rbdyn_ros.model.declared.options import FORCE
 
 
 @optional_stage("coupled_bodies_stage")

@@ -19,7 +19,7 @@ from rbdyn_ros.engine.contact.law.contact_constants import rebound
 from rbdyn_ros.engine.contact.law.patches import spin_of
 from rbdyn_ros.engine.contact.points.start import velocity_of
 from rbdyn_ros.engine.contact.solve.passes import relative_acceleration
-from rbdyn_ros.model.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
+from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
 
 #: Work that counts as none, as a part of what the impulses would do at the start of the step.
 NO_WORK = 1e-6

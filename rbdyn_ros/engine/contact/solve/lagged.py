@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.model.data_fields import LAGGED_MOVES
+from rbdyn_ros.model.declared.data_fields import LAGGED_MOVES
 
 #: Part of the gap by which a force moves if the move uses no earlier ones.
 GAP_SHARE = 0.5

@@ -39,7 +39,7 @@ from rbdyn_ros.engine.contact.law.force import has_torque, is_viscous, slip_of
 from rbdyn_ros.engine.contact.solve.lagged import approach_lagged, move_lagged
 from rbdyn_ros.engine.contact.solve.passes import pass_once
 from rbdyn_ros.engine.tree.points import moved_point
-from rbdyn_ros.model.contact_arrays import ALONG, MU, ROLLING, TORSIONAL
+from rbdyn_ros.model.declared.contact_arrays import ALONG, MU, ROLLING, TORSIONAL
 
 #: s takes DAMPING_VALUES values in turn, multiples of DAMPING_STEP from 0, for so many moves each.
 DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3

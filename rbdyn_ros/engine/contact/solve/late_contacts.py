@@ -20,7 +20,7 @@ from rbdyn_ros.engine.contact.points.contact_list import copy_contact, near
 from rbdyn_ros.engine.contact.points.hits import keep_first_hits
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate
 from rbdyn_ros.engine.tree.points import moved_point
-from rbdyn_ros.model.contact_arrays import AT_END, AT_START, PREPARE
+from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, PREPARE
 
 #: Bodies with a smaller acceleration [m/s^2, rad/s^2] are skipped.
 MIN_ACCELERATION = 1e-6

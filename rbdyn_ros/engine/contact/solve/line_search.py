@@ -22,7 +22,7 @@ from rbdyn_ros.engine.contact.law.force import friction, has_torque, normal_forc
 from rbdyn_ros.engine.contact.solve.linearise import torque_at
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, stop_work, stop_work_used
-from rbdyn_ros.model.contact_arrays import NORMAL
+from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 

@@ -21,7 +21,16 @@ from rbdyn_ros.engine.contact.law.force import (
     torsional_torque,
 )
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
-from rbdyn_ros.model.contact_arrays import ACROSS, ALONG, MU, NORMAL, PENALTY, PUSH, SLIP, SLOPE
+from rbdyn_ros.model.declared.contact_arrays import (
+    ACROSS,
+    ALONG,
+    MU,
+    NORMAL,
+    PENALTY,
+    PUSH,
+    SLIP,
+    SLOPE,
+)
 
 
 @kernel

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
 from rbdyn_ros.engine.contact.solve.late_contacts import list_late_contacts
 from rbdyn_ros.engine.contact.solve.linearise import torque_at
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
-from rbdyn_ros.model.contact_arrays import NORMAL
+from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 
 @optional_stage("forces_of_motion_stage")

@@ -19,7 +19,7 @@ from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.aba import accelerate_step
 from rbdyn_ros.engine.tree.points import moved_point
-from rbdyn_ros.model.options import IMPLICIT
+from rbdyn_ros.model.declared.options import IMPLICIT
 
 
 @kernel

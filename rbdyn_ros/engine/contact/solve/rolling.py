@@ -32,7 +32,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH, TRIMESH
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.model.contact_arrays import FEATURES
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
 
 #: Tilt [rad] of the end of a cylinder below which it does not roll on its rim, but lies.
 LIES = 0.05

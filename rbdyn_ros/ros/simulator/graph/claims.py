@@ -21,10 +21,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.endpoints import UNKNOWN, other_publishers
-from rbdyn_ros.ros.common.hidden_node import hidden_node
-from rbdyn_ros.ros.common.holders import process_of
-from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, other_publishers
+from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
+from rbdyn_ros.ros.common.graph.qos import LATCHED
+from rbdyn_ros.ros.common.lifecycle.holders import process_of
 
 #: Topic of the announcements, absolute: /clock and /tf are shared by all namespaces.
 TOPIC = "/_simulators"

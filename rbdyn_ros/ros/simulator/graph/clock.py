@@ -14,9 +14,9 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.common.endpoints import described, other_publishers
-from rbdyn_ros.ros.common.listener import Listener
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.endpoints import described, other_publishers
+from rbdyn_ros.ros.common.graph.listener import Listener
+from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.ros.common.endpoints import UNKNOWN, full_name, other_publishers
+from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name, other_publishers
 
 STATES, DESCRIPTION, TF = "joint_states", "robot_description", "/tf"
 #: A publisher that is there for this time stays [s]: nodes that end leave the graph later.

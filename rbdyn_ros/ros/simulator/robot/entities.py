@@ -15,9 +15,9 @@ from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import ROOT_JOINT
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.convert import xyzw
+from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.tree.rotation import quat_to_mat
+from rbdyn_ros.ros.common.parsing.convert import xyzw
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import PlacedShape

@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Bools
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import FAULTS
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 

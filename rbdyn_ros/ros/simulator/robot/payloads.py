@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.magnitudes import (
+from rbdyn_ros.ros.common.parsing.magnitudes import (
     LARGEST_GRAVITY,
     LARGEST_STATE,
     REQUEST,

@@ -13,9 +13,9 @@ from rbdyn_ros.dynamics.assembly import assemble, closed_within
 from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.model.connected import bodies_of_equations, connected_trees, coordinate_joints
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.goals import check_lengths, check_numbers
+from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.robot.start import position_limits
 
 #: qpos, qvel, and which entries of each count.

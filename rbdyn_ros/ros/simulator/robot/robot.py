@@ -22,13 +22,13 @@ from rbdyn_ros.description.source import Source
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.dynamics_query import Snapshot
-from rbdyn_ros.ros.common.external import shows
-from rbdyn_ros.ros.common.gripper_actions import GripperActions, open_grippers
-from rbdyn_ros.ros.common.grippers import grippers_of
-from rbdyn_ros.ros.common.parameters import live
-from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.gripper.gripper_actions import GripperActions, open_grippers
+from rbdyn_ros.ros.common.gripper.grippers import grippers_of
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
+from rbdyn_ros.ros.common.queries.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.settings.parameters import live
+from rbdyn_ros.ros.common.tool.external import shows
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.graph.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.robot.faults import faults_of_new, fitted, make_faults

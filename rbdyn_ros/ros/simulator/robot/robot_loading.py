@@ -24,16 +24,18 @@ from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.loading.standing import on_floor
-from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import ik_query, parameters, source
-from rbdyn_ros.ros.common.base_parameters import PLANAR
-from rbdyn_ros.ros.common.commands import CommandParser, command_parser
-from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
-from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.specialize import specialized
-from rbdyn_ros.ros.common.trajectory import TrajectoryParser
+from rbdyn_ros.ros.common.graph import source
+from rbdyn_ros.ros.common.parsing.commands import CommandParser, command_parser
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.trajectory import TrajectoryParser
+from rbdyn_ros.ros.common.queries import ik_query
+from rbdyn_ros.ros.common.queries.dynamics_query import warm as warm_queries
+from rbdyn_ros.ros.common.settings import parameters
+from rbdyn_ros.ros.common.settings.base_parameters import PLANAR
+from rbdyn_ros.ros.common.settings.specialize import specialized
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.robot.faults import make_faults
 from rbdyn_ros.ros.simulator.robot.start import Held, held_at, start_position

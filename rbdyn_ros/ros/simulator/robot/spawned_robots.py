@@ -12,10 +12,10 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.commands import CommandParser, command_parser
-from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.graph.qos import LATCHED
+from rbdyn_ros.ros.common.parsing.commands import CommandParser, command_parser
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.topics.outputs import Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception

@@ -15,9 +15,9 @@ from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limit
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, apart, did_you_mean, exactly
 from rbdyn_ros.loading.standing import may_stand
 from rbdyn_ros.model.connected import connected_trees
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
 from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.settings import FLOATS, STANDS

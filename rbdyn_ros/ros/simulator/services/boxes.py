@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from rbdyn_ros.control_box.box import ControlBox
 from rbdyn_ros.control_box.boxes import Boxes
 from rbdyn_ros.errors import quote, refusal
-from rbdyn_ros.ros.common.answer import serve
+from rbdyn_ros.ros.common.reports.answer import serve
 
 #: Longest wait for a box [s]: in lock-step it may be waiting for its client.
 PATIENCE = 5.0

@@ -11,13 +11,13 @@ from rclpy.node import Node
 from rbdyn_ros.description.parts.geometries import Sphere
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
-from rbdyn_ros.ros.common.convert import (
+from rbdyn_ros.ros.common.parsing.convert import (
     fill_vector,
     quaternion_numbers,
     time_message,
     vector_numbers,
 )
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
+from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.robot.entities import Motion, Pair
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.filters import matching, tags_filter

@@ -11,8 +11,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
+from rbdyn_ros.model.tree.rotation import quat_to_mat
+from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
 
 #: Most corners of a convex hull.

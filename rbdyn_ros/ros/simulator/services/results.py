@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
-from rbdyn_ros.ros.common.qos import SERVICES
+from rbdyn_ros.ros.common.graph.qos import SERVICES
 
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4

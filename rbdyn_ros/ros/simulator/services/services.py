@@ -12,11 +12,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from rbdyn_ros.errors import quote, refusal
-from rbdyn_ros.ros.common.answer import serve
-from rbdyn_ros.ros.common.convert import inertia_numbers, time_message, vector_numbers
-from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query
-from rbdyn_ros.ros.common.ik_query import IkQueries, fill_ik
-from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.common.graph.interfaces import own_services
+from rbdyn_ros.ros.common.parsing.convert import inertia_numbers, time_message, vector_numbers
+from rbdyn_ros.ros.common.queries.dynamics_query import Answer, Dynamics, Query
+from rbdyn_ros.ros.common.queries.ik_query import IkQueries, fill_ik
+from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.services import boxes
 from rbdyn_ros.ros.simulator.services.wrenches import (

@@ -14,8 +14,8 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
-from rbdyn_ros.ros.common.answer import serve
-from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.common.graph.interfaces import own_services
+from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.simulator.robot.robot import SavedRobot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 

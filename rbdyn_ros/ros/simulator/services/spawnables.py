@@ -38,7 +38,7 @@ from rbdyn_ros.description.scenes.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.sdf_files.document import without_comments
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, listing, quote
-from rbdyn_ros.ros.common.magnitudes import REQUEST
+from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.services.results import ResultError
 from rbdyn_ros.ros.simulator.services.uris import path_of
 

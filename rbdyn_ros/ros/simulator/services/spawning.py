@@ -18,9 +18,9 @@ from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.description.robot_files import read_with_text
 from rbdyn_ros.description.scenes.scene_objects import is_robot_file, root_of_file
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector_numbers
-from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.model.tree.rotation import quat_to_mat
+from rbdyn_ros.ros.common.parsing.convert import fill_vector, quaternion_numbers, vector_numbers
+from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.results import (
     FEATURE_UNSUPPORTED,

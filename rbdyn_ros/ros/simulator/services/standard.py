@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 
 from rbdyn_ros.errors import RbdynError, listing, refusal
-from rbdyn_ros.ros.common.qos import SERVICES
+from rbdyn_ros.ros.common.graph.qos import SERVICES
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.entity_services import EntityServices
 from rbdyn_ros.ros.simulator.services.results import ResultError, offer

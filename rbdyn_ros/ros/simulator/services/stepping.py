@@ -10,7 +10,7 @@ from typing import Any
 from rclpy.node import Node
 
 from rbdyn_ros.errors import RbdynError, refusal
-from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.common.graph.action_thread import ActionThread
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.results import fill_result
 

@@ -16,8 +16,8 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ParameterError, refusal
-from rbdyn_ros.ros.common.answer import attempt
-from rbdyn_ros.ros.common.magnitudes import REQUEST
+from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
+from rbdyn_ros.ros.common.reports.answer import attempt
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.wrenches import (

@@ -12,10 +12,10 @@ from rbdyn_ros.checks.names import chosen, one_of
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
-from rbdyn_ros.ros.common.convert import vector_numbers
-from rbdyn_ros.ros.common.magnitudes import REQUEST
+from rbdyn_ros.ros.common.parsing.convert import vector_numbers
+from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
 from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")

@@ -9,9 +9,9 @@ from typing import Any
 
 from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.errors import listing, quote
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 

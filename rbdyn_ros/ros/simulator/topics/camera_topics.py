@@ -21,8 +21,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import String
 
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.graph.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.ros.simulator.topics.compression import check_compression, compressed_image
 from rbdyn_ros.ros.simulator.topics.range_topics import depth_cloud
 from rbdyn_ros.ros.simulator.topics.renderers import Renderers

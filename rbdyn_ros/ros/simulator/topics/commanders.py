@@ -10,8 +10,8 @@ from rclpy.node import Node
 
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publishers, sender_name
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.loop import Loop
 
 #: Commands are back when they came for this time without a gap [s]: a commander that is always

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.errors import listing
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.status import Level, Status, texts
+from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.topics.alarms import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 

@@ -11,8 +11,8 @@ from rclpy.node import Node
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.external import ExternalTopics, shows
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.tool.external import ExternalTopics, shows
 from rbdyn_ros.ros.simulator.topics.driver import friction
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop

@@ -13,10 +13,10 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.errors import listing, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.gripper_goal import GripperState
-from rbdyn_ros.ros.common.grippers import TOPIC, Gripper, GripperGoal
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.gripper.gripper_goal import GripperState
+from rbdyn_ros.ros.common.gripper.grippers import TOPIC, Gripper, GripperGoal
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
+from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import GRIP, Command
 

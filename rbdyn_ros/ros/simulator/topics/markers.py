@@ -13,9 +13,9 @@ from rclpy.node import Node
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState

@@ -18,12 +18,12 @@ from rbdyn_ros.control.mobile.driving import WheelDrive, limited
 from rbdyn_ros.control.mobile.wheels import wheel_base
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.base_parameters import PLANAR, limits_of, twist_of
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+from rbdyn_ros.ros.common.settings.base_parameters import PLANAR, limits_of, twist_of
 from rbdyn_ros.ros.simulator.topics.base_joints import BaseJoints, PlanarJoints, WheelJoints
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop

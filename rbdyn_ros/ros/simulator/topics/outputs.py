@@ -21,11 +21,11 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.source import Source
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared
-from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.graph.qos import LATCHED
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.ros.simulator.topics.alarms import Alarms
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.external import ExternalEfforts

@@ -21,8 +21,8 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField, Range
 
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.convert import time_message
-from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.ray_specs import RADIATION, LidarSpec, RangeSpec, is_planar
 from rbdyn_ros.sensors.scanning import Scan

@@ -12,14 +12,14 @@ from std_msgs.msg import Float64MultiArray
 
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.commands import CommandParser
-from rbdyn_ros.ros.common.endpoints import with_sender
-from rbdyn_ros.ros.common.interfaces import message_class
-from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.common.qos_reports import for_subscription
-from rbdyn_ros.ros.common.stamps import TickStamps
-from rbdyn_ros.ros.common.trajectory import TrajectoryParser
+from rbdyn_ros.ros.common.graph.endpoints import with_sender
+from rbdyn_ros.ros.common.graph.interfaces import message_class
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing.commands import CommandParser
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
+from rbdyn_ros.ros.common.parsing.trajectory import TrajectoryParser
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+from rbdyn_ros.ros.common.reports.qos_reports import for_subscription
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.topic_based import TOPIC, TopicBasedParser

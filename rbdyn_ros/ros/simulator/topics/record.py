@@ -30,7 +30,7 @@ from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.recorder import model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
-from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.runtime.state import LoopState
 
 #: Topics that every node subscribes to; they are no commands.

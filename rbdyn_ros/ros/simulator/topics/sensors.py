@@ -32,10 +32,10 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared
-from rbdyn_ros.ros.common.qos import reliable
-from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.ros.simulator.topics.camera_topics import ColorTopics, DepthTopics
 from rbdyn_ros.ros.simulator.topics.range_topics import RangeTopic
 from rbdyn_ros.ros.simulator.topics.renderers import AppearanceOf, Renderers

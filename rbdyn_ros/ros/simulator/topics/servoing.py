@@ -17,9 +17,9 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.motion.servoing import JointRates, TwistServo
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
-from rbdyn_ros.ros.common.tool_marker import ToolMarker, open_marker
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+from rbdyn_ros.ros.common.tool.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
+from rbdyn_ros.ros.common.tool.tool_marker import ToolMarker, open_marker
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.orders import OrderMark

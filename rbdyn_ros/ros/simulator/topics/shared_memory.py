@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.convert import xyzw
+from rbdyn_ros.ros.common.parsing.convert import xyzw
+from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.sensors.readings import (

@@ -13,13 +13,13 @@ from sensor_msgs.msg import JointState
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.tree.kinematics import poses
-from rbdyn_ros.model.actuators import TWIST
+from rbdyn_ros.model.declared.actuators import TWIST
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared
-from rbdyn_ros.ros.common.qos import LATCHED, reliable
-from rbdyn_ros.ros.common.qos_reports import for_publisher
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.graph.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+from rbdyn_ros.ros.common.reports.qos_reports import for_publisher
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.runtime.state import LoopState
 

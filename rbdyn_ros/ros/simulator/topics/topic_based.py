@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, exactly, refusal
-from rbdyn_ros.ros.common.commands import CommandParser
-from rbdyn_ros.ros.common.goals import LARGEST, PLURALS, Arrays, Goal, owner
+from rbdyn_ros.ros.common.parsing.commands import CommandParser
+from rbdyn_ros.ros.common.parsing.goals import LARGEST, PLURALS, Arrays, Goal, owner
 from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, Command
 
 #: Topic of the bridge's commands, relative to the namespace of the node.

@@ -37,7 +37,7 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import (
     FLOOR_ONLY,

@@ -25,7 +25,7 @@ from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 class Places:

@@ -11,8 +11,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
+from rbdyn_ros.ros.common.parsing.commands import command_parser
+from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads
 from rbdyn_ros.ros.simulator.robot.placement import given_state
 from rbdyn_ros.runtime.kernels.cycle import HUGE

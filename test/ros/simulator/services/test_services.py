@@ -33,8 +33,8 @@ from rbdyn_interfaces.srv import (
     SetPayload,
 )
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.queries.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.simulator.services.services import ChangeTopics, TypedServices
 
 ARM = "config/robots/seven_dof_arm.urdf"

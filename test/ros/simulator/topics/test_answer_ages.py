@@ -7,7 +7,7 @@ from support.refusals import refused
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
 
 MS = 1_000_000

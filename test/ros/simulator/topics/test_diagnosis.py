@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.refusals import worded
 
-from rbdyn_ros.ros.common.status import Level
+from rbdyn_ros.ros.common.reports.status import Level
 from rbdyn_ros.ros.simulator.topics.diagnosis import Observation, diagnose
 from rbdyn_ros.runtime.timing import Timing
 

@@ -12,7 +12,7 @@ pytest.importorskip("nav_msgs.msg")
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 
-from rbdyn_ros.ros.common.base_parameters import PARAMETERS
+from rbdyn_ros.ros.common.settings.base_parameters import PARAMETERS
 from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase, base_joints
 
 TICK = 1_000_000  # [ns]

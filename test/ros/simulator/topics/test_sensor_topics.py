@@ -16,7 +16,7 @@ from sensor_msgs.msg import Imu, JointState, MagneticField, NavSatFix
 from std_msgs.msg import Bool
 
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.parsing.convert import Prepared
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics, imu_message
 from rbdyn_ros.sensors import (
     ContactSpec,

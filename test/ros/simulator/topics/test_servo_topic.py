@@ -14,8 +14,8 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.ros.common.answer import MessageLog
-from rbdyn_ros.ros.common.servoing import PARAMETERS
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+from rbdyn_ros.ros.common.tool.servoing import PARAMETERS
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings

@@ -15,8 +15,8 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.xacro_files import expand
-from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.parsing.commands import command_parser
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.topics.topic_based import TOPIC, TopicBasedParser
 from rbdyn_ros.runtime.types import EFFORT, NUMBERS, POSITION, VELOCITY
 

@@ -14,7 +14,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.scene_files.scene import parts_of
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.common.graph.source import Source
 from rbdyn_ros.ros.simulator.services.world_files import read_world
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers the arrays of a Model may hold, wherever they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.arrays import NamedArrays
+from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.model.declared.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
+
+#: Products of larger numbers could be infinite.
+LARGEST = BOUNDS["stored"]
+
+
+def wrong_numbers(name: str, array: NDArray[Any]) -> str:
+    """Return why a field cannot hold these numbers, or an empty string.
+
+    Args:
+        name: of the field.
+        array: real numbers.
+    """
+    if np.isnan(array).any():
+        return "holds NaN"
+    if name not in UNLIMITED and not np.isfinite(array).all():
+        return "holds an infinite number"
+    if (np.abs(array[np.isfinite(array)]) > LARGEST.high).any():
+        return f"holds a number out of range; allowed are {LARGEST.allowed}"
+    if name in NOT_NEGATIVE and (array < 0.0).any():
+        return f"holds {array.min():.6g}; allowed is 0 or more"
+    if name in AT_MOST_ONE and (array > 1.0).any():
+        return f"holds {array.max():.6g}; allowed is 0 to 1"
+    if name in POSITIVE and not (array > 0.0).all():
+        return f"holds {array.min():.6g}; allowed is above 0"
+    return ""
+
+
+def endless_friction(fields: NamedArrays) -> str:
+    """Return why the friction of a link cannot be infinite, or an empty string.
+
+    Only the world leaves friction to the other geometry.
+    """
+    endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
+    return "is infinite for a geometry of a link; allowed for obstacles" if endless.any() else ""
+
+
+def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
+    """Return the fields of ranges with the ranges (n, 2) that act."""
+    limited = fields["jnt_range"][fields["jnt_limited"] == 1]
+    return [("jnt_range", limited), ("limit_range", fields["limit_range"])]
+
+
+def descending(ranges: NDArray[np.float64]) -> str:
+    """Return which of some ranges (n, 2) ends before it begins, or an empty string."""
+    for lower, upper in ranges[ranges[:, 0] > ranges[:, 1]].tolist():
+        return f"has a lower limit {lower:.6g} above its upper limit {upper:.6g}"
+    return ""

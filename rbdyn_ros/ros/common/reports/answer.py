@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The edge between the library and ROS: an error becomes `success, message`, or a line of the log.
+
+Code behind a topic, service or action raises RbdynError to refuse. Only here is it caught.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.common.graph.qos import SERVICES, reliable
+from rbdyn_ros.ros.common.reports.throttle import Throttle
+
+
+def attempt(act: Callable[[], str | None]) -> tuple[bool, str]:
+    """Return whether an action succeeded, and its message or the reason why it is refused.
+
+    Args:
+        act: returns the message of its success, or None; raises RbdynError to refuse.
+    """
+    try:
+        return True, act() or ""
+    except RbdynError as error:
+        return False, str(error)
+
+
+def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None]) -> None:
+    """Offer a service whose response has `success` and `message`.
+
+    Args:
+        node: offers it.
+        kind: type of the service.
+        name: name of the service.
+        act: gets the request and the response, whose other fields it may fill; returns the
+            message of its success, or None; raises RbdynError to refuse.
+    """
+    node.create_service(kind, name, answered(act), qos_profile=SERVICES)
+
+
+def answered(act: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], Any]:
+    """Return the callback of a service whose response has `success` and `message`, see `serve`."""
+
+    def on_request(request: Any, response: Any) -> Any:
+        response.success, response.message = attempt(lambda: act(request, response))
+        return response
+
+    return on_request
+
+
+def parameters_result(act: Callable[[], None]) -> SetParametersResult:
+    """Return whether a change of parameters succeeded; `act` raises RbdynError to refuse it."""
+    done, why = attempt(act)
+    return SetParametersResult(successful=done, reason=why)
+
+
+class MessageLog:
+    """Counts accepted and rejected messages; logs one rejection per topic and second.
+
+    Args:
+        warn: logs a line.
+
+    Attributes:
+        accepted: number of accepted messages on all topics.
+    """
+
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self._warn = warn
+        self.accepted = 0
+        self._rejected: dict[str, Throttle] = {}
+
+    @property
+    def rejected(self) -> int:
+        """Number of rejected messages on all topics."""
+        return sum(throttle.count for throttle in self._rejected.values())
+
+    def reject(self, topic: str, why: str) -> None:
+        """Count a rejected message; log it unless another one on its topic was just logged."""
+        throttle = self._rejected.setdefault(topic, Throttle())
+        if throttle.due(time.monotonic()):
+            self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")
+
+    def subscribe(
+        self,
+        node: Node,
+        kind: Any,
+        topic: str,
+        take: Callable[[Any], object],
+        depth: int = 10,
+        **more: Any,
+    ) -> None:
+        """Subscribe to a topic, with a queue of `depth` messages.
+
+        The other arguments are those of `receiver` and `node.create_subscription`.
+        """
+        receive = self.receiver(topic, take)
+        node.create_subscription(kind, topic, receive, reliable(depth), **more)
+
+    def receiver(self, topic: str, take: Callable[[Any], object]) -> Callable[[Any], None]:
+        """Return the callback of a subscription.
+
+        Args:
+            topic: name in the log.
+            take: is called with each message; raises RbdynError to refuse it.
+        """
+
+        def receive(message: Any) -> None:
+            self.passed(topic, take, message)
+
+        return receive
+
+    def passed(self, topic: str, take: Callable[[Any], object], message: Any) -> bool:
+        """Pass a message on; return whether it was accepted. Arguments as for `receiver`."""
+        try:
+            take(message)
+        except RbdynError as error:
+            self.reject(topic, str(error))
+            return False
+        self.accepted += 1
+        return True

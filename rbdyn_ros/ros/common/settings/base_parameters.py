@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a mobile base, and the twists that it takes."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.mobile.driving import TwistLimits
+from rbdyn_ros.control.mobile.wheels import KINDS
+from rbdyn_ros.errors import exactly, quote, refusal
+from rbdyn_ros.ros.common.settings.parameters import Parameter, group
+
+PLANAR = "planar"
+#: The parts of a Twist that a base has, in the order of a twist, and the others.
+PARTS = (("linear", "x"), ("linear", "y"), ("angular", "z"))
+OTHERS = (("linear", "z"), ("angular", "x"), ("angular", "y"))
+
+
+def _limit(name: str, default: float, doc: str, unit: str) -> Parameter:
+    return Parameter(f"base.{name}", default, f"{doc}; 0: none", unit, 0.0, 1e3)
+
+
+PARAMETERS = group(
+    "mobile base",
+    Parameter(
+        "base.kind",
+        "",
+        "how the robot takes cmd_vel; auto: by its wheels, planar: without wheels, empty: not at "
+        "all, unless the scene says how",
+        choices=("", "auto", *KINDS, PLANAR),
+    ),
+    Parameter("base.wheels", (), "joints of the wheels; empty: found by name and geometry"),
+    Parameter(
+        "base.wheel_radius", 0.0, "radius of the wheels; 0: by their geometries", "m", 0.0, 10.0
+    ),
+    Parameter(
+        "base.track_scale",
+        1.0,
+        "the base turns as if its wheels were so much farther apart; above 1 where they slip",
+        "",
+        0.1,
+        10.0,
+    ),
+    _limit("max_linear", 0.0, "largest speed, beside those of the wheels", "m/s"),
+    _limit("max_angular", 0.0, "largest turning speed, beside those of the wheels", "rad/s"),
+    _limit("linear_acceleration", 1.0, "largest acceleration", "m/s^2"),
+    _limit("angular_acceleration", 3.0, "largest acceleration of turning", "rad/s^2"),
+    Parameter("base.timeout", 0.5, "age at which a cmd_vel ends; then it stops", "s", 0.01, 1e6),
+    Parameter("base.rate", 100.0, "rate of odom and of the wheels' commands", "Hz", 1.0, 1e4),
+    Parameter("base.stamped", False, "cmd_vel is a TwistStamped, not a Twist"),
+    Parameter("base.odom_frame", "odom", "TF frame of odom"),
+    Parameter(
+        "base.slip",
+        0.01,
+        "standard deviation of a wheel's way after a metre, for the covariance of odom",
+        "m",
+        0.0,
+        1.0,
+    ),
+)
+
+
+def limits_of(values: SimpleNamespace) -> TwistLimits:
+    """Return the limits of the parameters."""
+    given = {
+        name: getattr(values, f"base.{name}") or math.inf
+        for name in (
+            *("max_linear", "max_angular"),
+            *("linear_acceleration", "angular_acceleration"),
+        )
+    }
+    speed, accelerate = given["max_linear"], given["linear_acceleration"]
+    return TwistLimits(
+        np.array([speed, speed, given["max_angular"]]),
+        np.array([accelerate, accelerate, given["angular_acceleration"]]),
+    )
+
+
+def twist_of(message: Any, frame: str, stamped: bool) -> Array:
+    """Return the twist (vx, vy, wz) of a Twist or a TwistStamped (3,) [m/s, rad/s].
+
+    Raises:
+        RbdynError: a number is not finite, the base cannot have such a part, or the frame is not
+            that of the base.
+    """
+    if stamped and message.header.frame_id not in ("", frame):
+        found = quote(message.header.frame_id)
+        raise refusal(f"the twist is in frame {found}; allowed is {quote(frame)}, or none")
+    twist = message.twist if stamped else message
+    for part, axis in (*PARTS, *OTHERS):
+        value = getattr(getattr(twist, part), axis)
+        if not math.isfinite(value):
+            raise refusal(f"{part}.{axis} is {exactly(value)}; allowed is a finite number")
+        if (part, axis) in OTHERS and value != 0.0:
+            raise refusal(f"{part}.{axis} is {exactly(value)}; a mobile base stays on the floor")
+    return np.array([getattr(getattr(twist, part), axis) for part, axis in PARTS])

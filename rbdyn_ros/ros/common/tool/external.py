@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics ~/external_effort and ~/external_wrench: what the surroundings exert on a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
+
+
+class ExternalTopics:
+    """Estimates external efforts by a momentum observer and publishes them.
+
+    The wrench acts on the link `external.link`, at its origin and in its axes.
+
+    Args:
+        node: publishes.
+        m: the robot.
+        values: of the parameters EXTERNAL; the time constant is not 0.
+        frame_prefix: of the names of links in TF.
+        joints: to publish efforts of; None: all with one coordinate and a degree of freedom.
+
+    Raises:
+        RbdynError: the link is unknown, or the time constant is too short.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        m: Model,
+        values: SimpleNamespace,
+        frame_prefix: str = "",
+        joints: Collection[str] | None = None,
+    ) -> None:
+        self._joints = joints
+        self._gain = 1.0 / getattr(values, "external.time_constant")
+        self._link: str = getattr(values, "external.link")
+        self._threshold: float = getattr(values, "external.threshold")
+        self.prepare(m)()
+        self._efforts = node.create_publisher(JointState, "~/external_effort", reliable(100))
+        self._wrench: Any = None
+        if self._link:
+            m.frame_id(self._link)
+            self._marked = _marked_wrench(frame_prefix + self._link)
+            self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", reliable(100))
+
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Prepare for a Model with other objects; return the function that switches to it."""
+        observer, free = MomentumObserver(m, self._gain), SingleJoints.free(m)
+        dofs = {
+            name: dof
+            for name, dof in zip(free.names, free.dofadr, strict=True)
+            if self._joints is None or name in self._joints
+        }
+        message = JointState(name=list(dofs), effort=convert.marks(0, len(dofs)))
+        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        prepared = Prepared(message, len(dofs))
+
+        def commit() -> None:
+            self.observer, self._message = observer, prepared
+            self._dofs = np.array(list(dofs.values()), np.int64)
+
+        return commit
+
+    def publish(self, stamp_ns: int) -> None:
+        """Publish the estimates after the last update of the observer."""
+        efforts = self.observer.residual[self._dofs]
+        quiet = not (np.abs(efforts) > self._threshold).any()
+        shown = np.zeros_like(efforts) if quiet else efforts
+        self._efforts.publish(self._message.filled(stamp_ns, shown))
+        if self._wrench is not None:
+            wrench = np.zeros(6)
+            if not quiet:
+                wrench = self.observer.wrench(self._link, "local", self._dofs)
+            self._wrench.publish(self._marked.filled(stamp_ns, np.roll(wrench, 3)))
+
+
+def _marked_wrench(frame: str) -> Prepared:
+    """Return the message of a wrench; its numbers are the force and the torque."""
+    message = WrenchStamped()
+    message.header.frame_id = frame
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    convert.fill_vector(message.wrench.force, convert.marks(0, 3))
+    convert.fill_vector(message.wrench.torque, convert.marks(3, 3))
+    return Prepared(message, 6)
+
+
+def shows(values: SimpleNamespace) -> bool:
+    """Whether the parameters ask for the topics."""
+    return bool(getattr(values, "external.time_constant") > 0.0)

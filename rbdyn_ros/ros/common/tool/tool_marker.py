@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tool as an interactive marker for RViz: while the mouse drags it, the tool follows.
+
+The topics are those of interactive_markers: ~/tool_marker/update, ~/tool_marker/feedback and the
+service ~/tool_marker/get_interactive_markers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import threading
+import time
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.motion.servoing import towards
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.ros.common.graph.qos import SERVICES, reliable
+from rbdyn_ros.ros.common.parsing.convert import fill_vector, xyzw
+from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
+from rbdyn_ros.ros.common.reports.answer import MessageLog
+
+NAME, TOPIC = "tool", "~/tool_marker"
+#: RViz sends the pose of a dragged marker at least each quarter of a second; later it is lost [s].
+LOST = 0.6
+#: Interval of the updates of a marker that is not dragged [s].
+PERIOD = 0.1
+#: Size of the handles [m].
+SCALE = 0.2
+#: Rate at which the tool approaches the marker [1/s], and the largest share of its way that it
+#: makes by one twist: the next one may be late.
+GAIN, SHARE = 4.0, 0.5
+#: Orientations wxyz that turn x of a handle into x, z and y.
+_AXES = {
+    "x": (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
+    "z": (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0),
+    "y": (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DragGoal:
+    """Where the marker was dragged: position (3,) [m], rotation (3, 3), when [s], and by whom."""
+
+    place: Array
+    R: Array
+    since: float
+    client: str
+
+
+class ToolMarker:
+    """Serves the marker; `twist` and `show` are for one thread.
+
+    Args:
+        node: serves it.
+        frame: in which its poses are.
+        log: of refused messages.
+        timeout: how long a twist counts [s].
+
+    Raises:
+        ImportError: visualization_msgs is not installed.
+    """
+
+    def __init__(self, node: Node, frame: str, log: MessageLog, timeout: float) -> None:
+        self._gain = min(GAIN, SHARE / timeout)
+        self._msg = importlib.import_module("visualization_msgs.msg")
+        srv = importlib.import_module("visualization_msgs.srv")
+        self._frame, self._count, self._due = frame, 0, -math.inf
+        self._goal: DragGoal | None = None
+        self._lock = threading.Lock()  # of the goal
+        self._led = False  # the last twist led to a goal
+        self._pose = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        self._updates = node.create_publisher(
+            self._msg.InteractiveMarkerUpdate, f"{TOPIC}/update", reliable(100)
+        )
+        log.subscribe(
+            node, self._msg.InteractiveMarkerFeedback, f"{TOPIC}/feedback", self._on_feedback
+        )
+        node.create_service(
+            srv.GetInteractiveMarkers,
+            f"{TOPIC}/get_interactive_markers",
+            self._on_request,
+            qos_profile=SERVICES,
+        )
+
+    def twist(self, place: Array, R: Array) -> Array | None:
+        """Return the twist (6,) of the tool towards the dragged marker; None: it is not dragged.
+
+        After the end of a drag it is zero once, so that the tool stops at once.
+
+        Args:
+            place: (3,) of the tool in the frame of the marker [m].
+            R: (3, 3) its rotation.
+        """
+        goal = self._present()
+        led, self._led = self._led, goal is not None
+        if goal is None:
+            return np.zeros(6) if led else None
+        return towards(place, R, goal.place, goal.R, self._gain)
+
+    def _present(self) -> DragGoal | None:
+        """Return the goal, unless it is lost."""
+        with self._lock:
+            if self._goal is not None and time.monotonic() - self._goal.since > LOST:
+                self._goal = None
+            return self._goal
+
+    def drop(self) -> None:
+        """End a drag: the tool must not follow it any more."""
+        with self._lock:
+            self._goal, self._led = None, False
+
+    def show(self, place: Array, R: Array) -> None:
+        """Show the tool, unless the marker is dragged; arguments as for `twist`."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + PERIOD
+        self._pose = place.copy(), mat_to_quat(R)
+        update = self._msg.InteractiveMarkerUpdate(server_id=NAME, seq_num=self._count)
+        if self._goal is None:
+            self._count += 1
+            update.seq_num, update.type = self._count, update.UPDATE
+            pose = self._msg.InteractiveMarkerPose(name=NAME)
+            pose.header.frame_id = self._frame
+            self._fill(pose.pose)
+            update.poses = [pose]
+        else:
+            update.type = update.KEEP_ALIVE
+        self._updates.publish(update)
+
+    def _on_feedback(self, message: Any) -> None:
+        """Take the pose of a dragged marker; a released button ends it."""
+        if message.marker_name != NAME:
+            return
+        goal, client = self._present(), message.client_id
+        if goal is not None and goal.client != client:  # another RViz drags it
+            return
+        if message.event_type == message.MOUSE_UP:
+            self._set(None)
+            return
+        if message.event_type not in (message.POSE_UPDATE, message.KEEP_ALIVE):
+            return
+        if message.event_type == message.KEEP_ALIVE and goal is None:
+            return
+        found = message.header.frame_id
+        if found not in ("", self._frame):
+            text = f"the marker is in frame {quote(found)}; allowed is {quote(self._frame)}"
+            raise refusal(f"{text}, the frame that it was sent in")
+        p, q = message.pose.position, message.pose.orientation
+        place, quat = (p.x, p.y, p.z), (q.w, q.x, q.y, q.z)
+        check_pose(place, quat)
+        R = quat_to_mat(np.array(quat) / np.linalg.norm(quat))
+        self._set(DragGoal(np.array(place), R, time.monotonic(), client))
+
+    def _set(self, goal: DragGoal | None) -> None:
+        with self._lock:
+            self._goal = goal
+
+    def _on_request(self, _request: Any, response: Any) -> Any:
+        response.sequence_number, response.markers = self._count, [self._marker()]
+        return response
+
+    def _marker(self) -> Any:
+        """Return the marker with a handle along and about each axis."""
+        marker = self._msg.InteractiveMarker(name=NAME, scale=SCALE, description="tool")
+        marker.header.frame_id = self._frame
+        self._fill(marker.pose)
+        for axis, quat in _AXES.items():
+            for what in ("MOVE", "ROTATE"):
+                control = self._msg.InteractiveMarkerControl(name=f"{what.lower()}_{axis}")
+                control.interaction_mode = getattr(control, f"{what}_AXIS")
+                fill_vector(control.orientation, xyzw(quat).tolist())
+                marker.controls.append(control)
+        return marker
+
+    def _fill(self, pose: Any) -> None:
+        place, quat = self._pose
+        fill_vector(pose.position, place.tolist())
+        fill_vector(pose.orientation, xyzw(quat).tolist())
+
+
+def open_marker(
+    node: Node, values: SimpleNamespace, frame: str, log: MessageLog
+) -> ToolMarker | None:
+    """Return the marker if the parameters ask for it; other arguments as for it."""
+    if not getattr(values, "servo.marker"):
+        return None
+    try:
+        return ToolMarker(node, frame, log, getattr(values, "servo.timeout"))
+    except ImportError:
+        node.get_logger().warning(f"visualization_msgs is not installed: no {TOPIC}")
+        return None
