@@ -15,7 +15,6 @@ from rbdyn_ros import __version__
 from rbdyn_ros.commands.bench import add_bench
 from rbdyn_ros.commands.check import add_check
 from rbdyn_ros.commands.codegen import add_codegen
-from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.convert import add_convert
 from rbdyn_ros.commands.dataset import add_dataset
@@ -23,8 +22,9 @@ from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
 from rbdyn_ros.commands.info import add_info
 from rbdyn_ros.commands.layout import add_layout
+from rbdyn_ros.commands.line.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
+from rbdyn_ros.commands.line.parser import Parser
 from rbdyn_ros.commands.moveit import add_moveit
-from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
 from rbdyn_ros.commands.ros_tools import add_param, add_service, add_topic
@@ -35,7 +35,7 @@ from rbdyn_ros.commands.view import add_view
 from rbdyn_ros.errors import did_you_mean, quote
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
 
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
@@ -102,7 +102,7 @@ def _end_silently() -> None:
     Python then searches no modules for garbage, which takes as long as a fifth of a start.
     """
     gc.freeze()
-    from rbdyn_ros.commands.interrupts import end_at_once, is_ignored
+    from rbdyn_ros.commands.line.interrupts import end_at_once, is_ignored
 
     if not is_ignored():
         end_at_once()
@@ -110,7 +110,7 @@ def _end_silently() -> None:
 
 def _prepare_process() -> None:
     """Let Ctrl-C raise KeyboardInterrupt, except while kernels are compiled; show their bar."""
-    from rbdyn_ros.commands.interrupts import end_by_exception, guard_compiling, is_ignored
+    from rbdyn_ros.commands.line.interrupts import end_by_exception, guard_compiling, is_ignored
 
     guard_compiling()
     if not is_ignored():

@@ -32,7 +32,7 @@ def loaded_by(program):
 def test_import_loads_no_slow_module():
     assert loaded_by("import rbdyn_ros") == []
     assert loaded_by("import rbdyn_ros as rb; dir(rb); rb.errors = rb.RbdynError") == []
-    assert loaded_by("from rbdyn_ros.commands.parser import Parser") == []
+    assert loaded_by("from rbdyn_ros.commands.line.parser import Parser") == []
 
 
 def test_a_name_loads_its_dependencies():

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
@@ -21,7 +21,7 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.measuring.peers import Peer
     from rbdyn_ros.model.model import Model
 

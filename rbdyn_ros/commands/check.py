@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.collisions import add_collisions
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.checking.collisions import add_collisions
+from rbdyn_ros.commands.line.common import (
     DONE,
     PICTURE_FILE,
     REFUSED,
@@ -25,7 +25,7 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.errors import Finding
     from rbdyn_ros.model.model import Model
 
@@ -103,7 +103,7 @@ class _Outcome:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.collisions import check_options
+    from rbdyn_ros.commands.checking.collisions import check_options
     from rbdyn_ros.errors import ParameterError
 
     run_imports(options.imports)
@@ -127,8 +127,8 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_folders(options: argparse.Namespace) -> int:
     """Print the verdicts of all robot files below the folders."""
-    from rbdyn_ros.commands.collisions import is_sampling
-    from rbdyn_ros.commands.folders import as_json, check_folder, status, summary
+    from rbdyn_ros.commands.checking.collisions import is_sampling
+    from rbdyn_ros.commands.checking.folders import as_json, check_folder, status, summary
 
     if options.fix or options.graph is not None or is_sampling(options):
         text = "--fix, --graph, --collisions and --write-srdf need a file; this is a folder"
@@ -155,7 +155,7 @@ def _print_sarif(found: Mapping[Path, Sequence[Finding]]) -> None:
 
 
 def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
-    from rbdyn_ros.commands.fixing import fix, with_hidden
+    from rbdyn_ros.commands.checking.fixing import fix, with_hidden
     from rbdyn_ros.errors import DescriptionError, RbdynError
     from rbdyn_ros.report import refusal_json
 
@@ -171,8 +171,13 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
-    from rbdyn_ros.commands.appearance import with_appearance
-    from rbdyn_ros.commands.collisions import check_file, is_sampling, sampled, wanted_contact
+    from rbdyn_ros.commands.checking.appearance import with_appearance
+    from rbdyn_ros.commands.checking.collisions import (
+        check_file,
+        is_sampling,
+        sampled,
+        wanted_contact,
+    )
     from rbdyn_ros.loading.load import complete, is_saved
     from rbdyn_ros.report import report
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.control_package import write_control_package
+from rbdyn_ros.commands.fmu import write_robot_fmu
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
@@ -18,8 +20,6 @@ from rbdyn_ros.commands.common import (
     run_imports,
     standing,
 )
-from rbdyn_ros.commands.control_package import write_control_package
-from rbdyn_ros.commands.fmu import write_robot_fmu
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.codegen.functions import Wanted
     from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialization.c_language import Real
 

@@ -7,12 +7,19 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.common import DONE, USAGE, FileOf, file_path, folder_path, report_error
+from rbdyn_ros.commands.line.common import (
+    DONE,
+    USAGE,
+    FileOf,
+    file_path,
+    folder_path,
+    report_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rbdyn_ros.commands.parser import Commands, Parser
+    from rbdyn_ros.commands.line.parser import Commands, Parser
 
 SHELLS = ("bash", "zsh", "tcsh")
 EPILOG = """\

@@ -7,7 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
@@ -21,7 +21,7 @@ from rbdyn_ros.commands.common import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.errors import Finding
 
 SUFFIXES = (".urdf", ".sdf", ".xml", ".yaml")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     ROBOT_FILE,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.lerobot.episode import Episode
 
 MOST_FPS = 1000

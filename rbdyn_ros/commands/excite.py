@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     RECORDING_FILE,
     REFUSED,
@@ -25,11 +25,11 @@ from rbdyn_ros.commands.common import (
     run_imports,
     standing,
 )
-from rbdyn_ros.commands.recorded import add_reading_options, recorded
+from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.control.motion.paths import Path as Motion
     from rbdyn_ros.identification.excitation.excite import Excitation
     from rbdyn_ros.identification.excitation.sweeps import Sweeps

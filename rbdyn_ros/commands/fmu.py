@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, mounted_robot, report_error, standing
+from rbdyn_ros.commands.line.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    mounted_robot,
+    report_error,
+    standing,
+)
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:

@@ -9,7 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.identify_actuators import (
+    add_actuator_options,
+    identify_actuators_of,
+    wrong_actuator_options,
+)
+from rbdyn_ros.commands.line.common import (
     DONE,
     PICTURE_FILE,
     RECORDING_FILE,
@@ -23,16 +28,11 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.identify_actuators import (
-    add_actuator_options,
-    identify_actuators_of,
-    wrong_actuator_options,
-)
-from rbdyn_ros.commands.recorded import add_reading_options, recorded
+from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.identification.equations.residuals import Residuals

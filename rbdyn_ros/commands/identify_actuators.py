@@ -8,8 +8,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, FileOf, report_error
-from rbdyn_ros.commands.recorded import read_samples
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, FileOf, report_error
+from rbdyn_ros.commands.line.recorded import read_samples
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model

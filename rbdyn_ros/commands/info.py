@@ -7,12 +7,12 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.common import DONE
+from rbdyn_ros.commands.line.common import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
 
 #: Extras without a row: ROS 2 has its own, the last two are for developers.
 _NOT_LISTED = ("ros", "ros-jazzy", "sim", "test", "docs")

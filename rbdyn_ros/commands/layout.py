@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import BinaryIO
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
 
 RVIZ, FOXGLOVE = ".rviz", ".json"
 #: A namespace, and a prefix as RViz needs it.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.parts.geometries import Contact
     from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
     from rbdyn_ros.ros.moveit.package import MoveItPackage

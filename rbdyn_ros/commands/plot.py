@@ -7,7 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     PICTURE_FILE,
     RECORDING_FILE,
@@ -19,7 +19,7 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.recorded import (
+from rbdyn_ros.commands.line.recorded import (
     add_table_options,
     check_bag_options,
     is_table,
@@ -30,7 +30,7 @@ from rbdyn_ros.commands.recorded import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
 #: Errors that concern the arguments, not the recording.

@@ -7,7 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     PICTURE_FILE,
     REFUSED,
@@ -19,7 +19,7 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.page import add_page, serve_page, warn
+from rbdyn_ros.commands.line.page import add_page, serve_page, warn
 from rbdyn_ros.commands.plot import add_recording, recorded_run
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import viser
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
 FILM_FILE = FileOf((".gif", ".mp4"))
@@ -75,7 +75,7 @@ def add_replay(commands: Commands) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.commands.line.interrupts import end_at_once
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 

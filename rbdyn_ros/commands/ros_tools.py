@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, report_error
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
 
 #: The words behind each action, and how many of them are needed.
 TOPIC = {

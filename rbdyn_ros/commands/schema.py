@@ -7,10 +7,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE
+from rbdyn_ros.commands.line.common import DONE
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.yaml_files.dialect import Dialect
 
 KINDS = ("actuators", "mechanism", "policy", "scene", "sensors", "trial")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     ROS_ARGS,
     USAGE,
     FileOf,
@@ -19,10 +19,10 @@ from rbdyn_ros.commands.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.commands.page import port
+from rbdyn_ros.commands.line.page import port
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
 
 EPILOG = f"""\
 Examples:
@@ -95,7 +95,7 @@ def add_sim(commands: Commands) -> None:
 
 
 def _sim(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.commands.line.interrupts import end_at_once
     from rbdyn_ros.description.reading.xacro_files import xacro_arguments
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable

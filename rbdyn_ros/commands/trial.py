@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     DONE,
     INTERRUPTED,
     REFUSED,
@@ -22,7 +22,7 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.trials.running import Results
     from rbdyn_ros.trials.simulation.runs import Run
     from rbdyn_ros.trials.trial import Trial

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import (
+from rbdyn_ros.commands.line.common import (
     REFUSED,
     add_robot,
     loaded_robot,
@@ -14,12 +14,12 @@ from rbdyn_ros.commands.common import (
     robot_of,
     run_imports,
 )
-from rbdyn_ros.commands.page import add_page, serve_page, warn
+from rbdyn_ros.commands.line.page import add_page, serve_page, warn
 
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -44,7 +44,7 @@ def add_view(commands: Commands) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.commands.line.interrupts import end_at_once
     from rbdyn_ros.errors import RbdynError
 
     end_at_once()  # no file is open

@@ -7,7 +7,7 @@ import os
 import pytest
 from support.commands import run
 
-from rbdyn_ros.commands.common import loaded_robot
+from rbdyn_ros.commands.line.common import loaded_robot
 
 SOUND = '<robot name="r"><link name="base"/></robot>'
 WITHOUT_LIMIT = """<robot name="r"><link name="base"/>
@@ -95,7 +95,7 @@ def test_a_reader_that_fails_does_not_end_the_run(folder, monkeypatch):
             raise RecursionError("too deep")
         return loaded_robot(options, path)
 
-    monkeypatch.setattr("rbdyn_ros.commands.folders.loaded_robot", failing)
+    monkeypatch.setattr("rbdyn_ros.commands.checking.folders.loaded_robot", failing)
     done = run("check", folder({"a.urdf": SOUND, "b.urdf": SOUND}), "--format", "json")
     rows = json.loads(done.stdout)
     assert [row["verdict"] for row in rows] == ["refused", "loads"]

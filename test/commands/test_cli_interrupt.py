@@ -10,7 +10,7 @@ import time
 import pytest
 from support.commands import AS_A_PROCESS, run_process
 
-from rbdyn_ros.commands import interrupts
+from rbdyn_ros.commands.line import interrupts
 from rbdyn_ros.share import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from support.commands import run
 
-from rbdyn_ros.commands import interrupts
+from rbdyn_ros.commands.line import interrupts
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live import spawned
 

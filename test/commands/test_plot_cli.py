@@ -13,8 +13,8 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from support.refusals import worded
 
 import rbdyn_ros as rb
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE
-from rbdyn_ros.commands.parser import Parser
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE
+from rbdyn_ros.commands.line.parser import Parser
 from rbdyn_ros.commands.plot import _beside, add_plot
 from rbdyn_ros.commands.replay import add_replay
 from rbdyn_ros.recording.recorder import Recorder

@@ -8,7 +8,7 @@ from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.commands.common import ROBOT_FILE
+from rbdyn_ros.commands.line.common import ROBOT_FILE
 from rbdyn_ros.description.reading.robot_names import robot_by_name
 from rbdyn_ros.share import bundled_robot
 

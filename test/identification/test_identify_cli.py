@@ -13,7 +13,7 @@ from support.commands import run
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.commands import recorded
+from rbdyn_ros.commands.line import recorded
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.identification.data.csv_files import read_table, write_csv
@@ -424,7 +424,7 @@ def test_mounting_and_gravity_are_checked(files, urdf, words, named):
 
 
 def test_gravity_may_be_as_large_as_for_nodes():
-    from rbdyn_ros.commands import common
+    from rbdyn_ros.commands.line import common
     from rbdyn_ros.ros.common.parsing import magnitudes
 
     assert common.LARGEST_GRAVITY == magnitudes.LARGEST_GRAVITY

@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.cli import make_parser
-from rbdyn_ros.commands.common import loaded_robot, mounted_robot
+from rbdyn_ros.commands.line.common import loaded_robot, mounted_robot
 from rbdyn_ros.commands.sim import ros_words
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.errors import DescriptionError, RbdynError

@@ -584,7 +584,7 @@ def test_a_view_needs_a_model():
 
 RUN = """
 import argparse, sys
-from rbdyn_ros.commands.parser import Parser
+from rbdyn_ros.commands.line.parser import Parser
 from rbdyn_ros.commands.view import add_view
 parser = Parser(prog="rbdyn")
 add_view(parser.add_subparsers())

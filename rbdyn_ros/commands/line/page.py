@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, report_error
 
 if TYPE_CHECKING:
     import viser
@@ -55,7 +55,7 @@ def serve_page(
         label: title of the panel.
         fill: adds the contents to the page.
     """
-    from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.commands.line.interrupts import end_at_once
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.view.web.server import address_of, is_local, open_server
 

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import FileOf
+from rbdyn_ros.commands.line.common import FileOf
 
 if TYPE_CHECKING:
     from typing import BinaryIO

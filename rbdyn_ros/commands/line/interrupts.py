@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from numba.core import event
 
-from rbdyn_ros.commands.common import INTERRUPTED
+from rbdyn_ros.commands.line.common import INTERRUPTED
 from rbdyn_ros.engine.compiler.interrupts import while_compiling
 
 

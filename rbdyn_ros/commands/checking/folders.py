@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, loaded_robot
+from rbdyn_ros.commands.line.common import DONE, REFUSED, loaded_robot
 
 if TYPE_CHECKING:
     from rbdyn_ros.errors import Finding

@@ -93,7 +93,7 @@ def _errors(
     text: str, path: Path, options: argparse.Namespace, *, strict: bool
 ) -> Sequence[Finding]:
     """Return the errors of a robot."""
-    from rbdyn_ros.commands.appearance import with_appearance
+    from rbdyn_ros.commands.checking.appearance import with_appearance
     from rbdyn_ros.description.urdf_files.urdf import read_text
     from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.loading.load import complete

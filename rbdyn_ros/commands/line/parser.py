@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
-from rbdyn_ros.commands.common import USAGE
+from rbdyn_ros.commands.line.common import USAGE
 from rbdyn_ros.errors import did_you_mean, quote
 
 #: An argument of xacro on a command line; options begin with a dash.

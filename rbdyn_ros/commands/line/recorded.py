@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import FileOf, file_path, nearest_file
+from rbdyn_ros.commands.line.common import FileOf, file_path, nearest_file
 from rbdyn_ros.errors import ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of `rbdyn check`: folders, repairs, appearance and self-collision."""
