@@ -19,7 +19,9 @@ from support.compare import WORST
 from support.refusals import SEEN
 
 import rbdyn_ros
+from rbdyn_ros.dynamics.compiling import NOTICE
 
+NOTICE.is_due = False  # on stderr; that the cache was empty is no finding of a test
 gc.disable()  # until all tests are collected: they stay, and looking through them takes seconds
 
 # public names are imported at their first use, which must not be while a test has patched them

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from rbdyn_ros.cli import main
+from rbdyn_ros.dynamics.compiling import TEXT as COMPILING
 from support.refusals import worded
 
 AS_A_PROCESS = (sys.executable, "-m", "rbdyn_ros")
@@ -38,4 +39,6 @@ def run(*words, screen=False):
 def run_process(*words):
     """Run a command in a process of its own, as a user does."""
     command = [*AS_A_PROCESS, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done.stderr = done.stderr.replace(f"{COMPILING}\n", "")  # with an empty cache
+    return done
