@@ -67,8 +67,8 @@ LATE = 0.03
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of a known friction that is compensated for sure.
 SURE = 0.75
-#: Friction of this share of a pulse's largest effort leaves less than MOVED of the way, by Newton's
-#: law; of the smaller share it may do so if the efforts for other joints move these instead.
+#: Friction of this share of a pulse's largest effort leaves less than MOVED of the way, by
+#: Newton's law; of the smaller share also, if the efforts for other joints move these instead.
 HOLDS, HINDERS = 0.65, 0.25
 #: Share of an effort limit that a pulse may take before friction must be larger than described.
 GENTLE = 0.1
