@@ -69,7 +69,7 @@ def gains_of(
     if not options.current:
         return None
     from rbdyn_ros.identification.actuators.gains import MOST_STEPS, identify_gains
-    from rbdyn_ros.identification.reports.report import gains_text
+    from rbdyn_ros.identification.actuators.report import gains_text
     from rbdyn_ros.report.progress import rounds
 
     link, mass = options.payload or "", options.payload_mass
@@ -84,6 +84,6 @@ def gains_of(
 
 def with_gains(report: dict[str, Any], gains: DriveGains | None) -> dict[str, Any]:
     """Return a report for JSON with the drive gains."""
-    from rbdyn_ros.identification.reports.report import gains_dict
+    from rbdyn_ros.identification.actuators.report import gains_dict
 
     return report if gains is None else report | {"drive_gains": gains_dict(gains)}

@@ -7,6 +7,8 @@ from rbdyn_ros.identification.actuators import Estimate as Estimate
 from rbdyn_ros.identification.actuators import actuators_file as actuators_file
 from rbdyn_ros.identification.actuators import actuators_report_dict as actuators_report_dict
 from rbdyn_ros.identification.actuators import actuators_report_text as actuators_report_text
+from rbdyn_ros.identification.actuators import gains_dict as gains_dict
+from rbdyn_ros.identification.actuators import gains_text as gains_text
 from rbdyn_ros.identification.actuators import identify_actuators as identify_actuators
 from rbdyn_ros.identification.actuators import identify_gains as identify_gains
 from rbdyn_ros.identification.data.motion import Motion as Motion
@@ -28,8 +30,6 @@ from rbdyn_ros.identification.equations.warnings import why_no_patch as why_no_p
 from rbdyn_ros.identification.reports.figure import draw_efforts as draw_efforts
 from rbdyn_ros.identification.reports.patch import patched_urdf as patched_urdf
 from rbdyn_ros.identification.reports.patch import patched_urdf_bytes as patched_urdf_bytes
-from rbdyn_ros.identification.reports.report import gains_dict as gains_dict
-from rbdyn_ros.identification.reports.report import gains_text as gains_text
 from rbdyn_ros.identification.reports.report import payload_dict as payload_dict
 from rbdyn_ros.identification.reports.report import payload_text as payload_text
 from rbdyn_ros.identification.reports.report import report_dict as report_dict

@@ -13,3 +13,5 @@ from rbdyn_ros.identification.actuators.report import (
 from rbdyn_ros.identification.actuators.report import (
     actuators_report_text as actuators_report_text,
 )
+from rbdyn_ros.identification.actuators.report import gains_dict as gains_dict
+from rbdyn_ros.identification.actuators.report import gains_text as gains_text

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.actuators.gains import DriveGains
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.payload import PayloadEstimate
 from rbdyn_ros.identification.equations.residuals import Residuals
@@ -102,31 +101,6 @@ def report_dict(
     report["warnings"] = list(found.warnings)
     report["no_patch"] = list(found.grave)
     return report
-
-
-def gains_text(found: DriveGains) -> str:
-    """Return a table of drive gains, what they do not say, and the line for a columns file."""
-    rows: list[Row] = [("joint", "gain [N m/A]", "deviation", "of its ratio to others")]
-    for name, gain, std, ratio in zip(
-        found.names, found.gains, found.std, found.ratio_std, strict=True
-    ):
-        rows.append((cut(name), f"{gain:.4g}", f"{std:.1%}", f"{ratio:.1%}"))
-    parts = [["drive gains, identified from currents", *aligned(rows)]]
-    parts.append([f"drive_gains: [{', '.join(f'{gain:.4g}' for gain in found.gains)}]"])
-    parts += _warnings(found.messages)
-    parts.append(["the deviations below do not include the deviations of the gains"])
-    return "\n\n".join("\n".join(part) for part in parts) + "\n\n"
-
-
-def gains_dict(found: DriveGains) -> dict[str, Any]:
-    """Return the gains as numbers for JSON."""
-    return {
-        "joints": list(found.names),
-        "gains": found.gains.tolist(),
-        "std": found.std.tolist(),
-        "ratio_std": found.ratio_std.tolist(),
-        "messages": list(found.messages),
-    }
 
 
 def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
