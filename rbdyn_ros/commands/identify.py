@@ -14,6 +14,12 @@ from rbdyn_ros.commands.identify_actuators import (
     identify_actuators_of,
     wrong_actuator_options,
 )
+from rbdyn_ros.commands.identify_currents import (
+    add_current_options,
+    gains_of,
+    with_gains,
+    wrong_current_options,
+)
 from rbdyn_ros.commands.line.common import (
     DONE,
     PICTURE_FILE,
@@ -51,6 +57,7 @@ def add_identify(commands: Commands) -> None:
         "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
         "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n"
         "  rbdyn identify arm.urdf without.csv --payload tool0 --payload-run with.csv\n"
+        "  rbdyn identify arm.urdf currents.csv --current\n"
         "  rbdyn identify identified.urdf sweeps.mcap --actuators actuators.yaml --current\n\n"
         "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
         "for --patch, 2 if the command line or an output file is refused.",
@@ -90,6 +97,7 @@ def add_identify(commands: Commands) -> None:
         help="with --payload: a recording with the payload; the other one is without it, and both "
         "identify the arm and the payload together",
     )
+    add_current_options(command)
     add_actuator_options(command)
     add_reading_options(command)
     command.add_argument(
@@ -175,7 +183,7 @@ def _usage(options: argparse.Namespace) -> str:
         return "--payload-run needs --payload LINK, the link that carries the payload"
     if options.payload_run is not None and not options.friction:
         return "--payload-run identifies friction and cannot be combined with --no-friction"
-    wrong = wrong_actuator_options(options)
+    wrong = wrong_actuator_options(options) or wrong_current_options(options)
     if wrong:
         return wrong
     if options.patch and options.robot.suffix.lower() in (".yaml", ".yml", ".npz"):
@@ -202,6 +210,10 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
     rest, motion, delay = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate, delay)
+    gains = gains_of(m, rest, motion, options)
+    if gains is not None:
+        motion = gains.efforts(motion)
+        other = None if other is None else (other[0], gains.efforts(other[1]), other[2])
     # one message for the motion, then one per iteration
     with rounds("identifying", ITERATIONS + 1) as tell:
         found = identify(
@@ -218,11 +230,12 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
         )
     checked = None if other is None else _checked(found, *other[:2])
     if options.json:
-        print(json.dumps(report_dict(found, checked), indent=2, allow_nan=False))
+        report = with_gains(report_dict(found, checked), gains)
+        print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(report_text(found, checked), end="")
     status = _drawn(*(checked or (found.before, found.after)), path=options.figure)
-    why = why_no_patch(found)
+    why = why_no_patch(found) or ("" if gains is None else gains.why_no_patch)
     if why:
         print(f"rbdyn identify: {why}", file=sys.stderr)
         return REFUSED if options.patch else status
@@ -268,10 +281,14 @@ def _identify_loaded(
     from rbdyn_ros.report.progress import rounds
 
     _, loaded, _ = recorded(m, options, options.payload_run, delay)
+    gains = gains_of(m, rest, motion, options, loaded)
+    if gains is not None:
+        motion, loaded = gains.efforts(motion), gains.efforts(loaded)
     with rounds("identifying", ITERATIONS + 1) as tell:
         both = identify_with_payload(m, motion, loaded, options.payload, rest=rest, progress=tell)
     if options.json:
-        print(json.dumps(payload_dict(both.payload, both.by_joint), indent=2, allow_nan=False))
+        report = with_gains(payload_dict(both.payload, both.by_joint), gains)
+        print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(payload_text(both.payload, both.by_joint), end="")
     return _drawn(both.payload.before, both.payload.after, path=options.figure)

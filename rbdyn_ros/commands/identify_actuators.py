@@ -30,7 +30,7 @@ OTHERS = (
     "tilt",
 )
 #: Options that need --actuators.
-OWN = ("known", "motor_topic", "current")
+OWN = ("known", "motor_topic")
 
 
 def add_actuator_options(command: argparse.ArgumentParser) -> None:
@@ -46,11 +46,6 @@ def add_actuator_options(command: argparse.ArgumentParser) -> None:
         type=YAML_FILE,
         metavar="ACTUATORS.yaml",
         help="with --actuators: an actuators file with the values of data sheets",
-    )
-    command.add_argument(
-        "--current",
-        action="store_true",
-        help="with --actuators: the efforts of the recording are currents [A]",
     )
     command.add_argument(
         "--motor-topic",

@@ -73,7 +73,9 @@ def _add(
     command.add_argument("action", choices=tuple(actions), help=f"one of {', '.join(actions)}")
     forms = ", ".join(f"{action} {words}" for action, (words, _) in actions.items() if words)
     command.add_argument("words", nargs="*", metavar="WORD", help=forms)
-    command.set_defaults(run=lambda options: _run(name, actions[options.action], options))
+    command.set_defaults(
+        run=lambda options: _run(name, actions[options.action], options), words_anywhere=True
+    )
     return command
 
 

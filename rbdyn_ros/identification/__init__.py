@@ -2,11 +2,15 @@
 """Identification of inertia, friction and actuators from a recorded motion."""
 
 from rbdyn_ros.identification.actuators import ActuatorEstimate as ActuatorEstimate
+from rbdyn_ros.identification.actuators import DriveGains as DriveGains
 from rbdyn_ros.identification.actuators import Estimate as Estimate
 from rbdyn_ros.identification.actuators import actuators_file as actuators_file
 from rbdyn_ros.identification.actuators import actuators_report_dict as actuators_report_dict
 from rbdyn_ros.identification.actuators import actuators_report_text as actuators_report_text
+from rbdyn_ros.identification.actuators import gains_dict as gains_dict
+from rbdyn_ros.identification.actuators import gains_text as gains_text
 from rbdyn_ros.identification.actuators import identify_actuators as identify_actuators
+from rbdyn_ros.identification.actuators import identify_gains as identify_gains
 from rbdyn_ros.identification.data.motion import Motion as Motion
 from rbdyn_ros.identification.equations.base import BaseParameters as BaseParameters
 from rbdyn_ros.identification.equations.base import base_parameters as base_parameters

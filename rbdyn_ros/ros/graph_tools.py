@@ -27,8 +27,9 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: Time to find a topic, a service or a subscriber, and to get an answer [s].
 WAIT = 10.0
-#: Time in which all topics of a graph are found, and on a busy machine the first one [s].
-LOOK, LOOK_LONGER = 1.0, 5.0
+#: A graph is complete if it has not grown for the first time, since Fast DDS announces a
+#: participant every 3 s. The search ends after the second one [s].
+STABLE, LONGEST_SEARCH = 3.5, 10.0
 #: Topics of every node, so of our own.
 OWN = {"/parameter_events", "/rosout"}
 
@@ -98,13 +99,22 @@ def graph() -> Iterator[RosGraph]:
 def topic_list() -> None:
     """Print the topics with their types."""
     with graph() as found:
-        begun = time.monotonic()
-        while (gone := time.monotonic() - begun) < LOOK_LONGER:
-            if gone > LOOK and set(found.topics()) - OWN:
-                break
-            found.spin(0.05)
-        for name, kind in sorted(found.topics().items()):
+        for name, kind in sorted(_whole(found).items()):
             print(f"{name} [{kind}]")
+
+
+def _whole(found: RosGraph) -> dict[str, str]:
+    """Return the type of each topic once no more topics appear."""
+    begun = grown = time.monotonic()
+    known = found.topics()
+    while (now := time.monotonic()) - begun < LONGEST_SEARCH:
+        topics = found.topics()
+        if topics != known or not set(topics) - OWN:
+            known, grown = topics, now
+        elif now - grown > STABLE:
+            break
+        found.spin(0.05)
+    return known
 
 
 def topic_echo(topic: str, once: bool) -> None:

@@ -223,6 +223,19 @@ def test_friction_of_two_joints_with_one_axis_is_no_error():
     assert "sign" in wrong.tried()
 
 
+@pytest.mark.parametrize("scale", [0.5, 0.2])
+def test_friction_under_the_slow_pulses_of_a_first_arming_is_no_error(scale):
+    """As in the guide of a real arm: velocity_scale makes pulses so weak that friction matters."""
+    plant = rubbed(model(SEVEN))
+    slow = plant.replaced(jnt_velocity=scale * plant.jnt_velocity)
+    rest = (0.0, 0.6, 0.4, -0.7, 0.0, 0.4, 0.0)
+    loop = Tried(SEVEN, m=slow, plant=plant, qpos=rest)
+    assert loop.tried() == ""
+    assert loop.far < MOVED
+    for lie in (relative(2, -1.0), exchanged(0, 2), exchanged(1, 3)):
+        assert "start-up test" in Tried(SEVEN, lie, m=slow, plant=plant, qpos=rest).tried()
+
+
 def test_a_joint_that_its_described_friction_holds_is_left_out():
     m = rubbed(model(PANDA))
     m.opt.passive = True

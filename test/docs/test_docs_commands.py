@@ -73,6 +73,7 @@ NOT_RUN = {
     ("docs/guides/identification.md", "python examples/record_motion.py"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf without.csv"): REAL,
+    ("docs/guides/identification.md", "rbdyn identify arm.urdf currents.csv"): REAL,
     (
         "docs/guides/identification.md",
         ".venv/bin/rbdyn sim --no-view --actuators",

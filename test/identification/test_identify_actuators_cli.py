@@ -92,7 +92,6 @@ def test_refused_recordings_leave_no_file(files, tmp_path):
     ("words", "named"),
     [
         (("--known", "a.yaml"), "--known needs --actuators"),
-        (("--current",), "--current needs --actuators"),
         (("--motor-topic", "motors"), "--motor-topic needs --actuators"),
         (("--actuators", "a.yaml", "--payload", "tool0"), "--payload"),
         (("--actuators", "a.yaml", "--no-friction"), "--no-friction"),

@@ -75,13 +75,13 @@ def test_topics_are_listed_printed_timed_and_published(tool, peer):
     status, out, _ = tool("topic", "list")
     assert status == 0
     assert f"/joint_states [{JOINT_STATE}]" in out.splitlines()
-    status, out, _ = tool("topic", "echo", "joint_states", "--once")
+    status, out, _ = tool("topic", "echo", "--once", "joint_states")
     state = yaml.safe_load(out.split("---")[0])
     assert (status, state["name"], state["position"]) == (0, ["elbow"], [0.5])
     status, out, _ = tool("topic", "hz", "/joint_states", "--once")
     assert (status, float(out.split()[0]) > 0.0) == (0, True)
-    words = ("topic", "pub", "/joint_commands", JOINT_STATE, "{name: [a], effort: [3]}", "--once")
-    assert tool(*words)[0] == 0
+    words = ("topic", "pub", "/joint_commands", "--once", JOINT_STATE, "{name: [a], effort: [3]}")
+    assert tool(*words)[0] == 0  # options stand anywhere, as for ros2
     end = time.monotonic() + 60.0
     while not peer.heard and time.monotonic() < end:
         time.sleep(0.01)

@@ -21,6 +21,7 @@ from rbdyn_ros.ros.simulator.robot.start import (
     NO_FLOOR,
     STANDING,
     held_at,
+    in_stance,
     start_position,
 )
 from rbdyn_ros.runtime.settings import FLOATS, STANDS
@@ -38,6 +39,21 @@ def walker(contact):
     m = rb.load_urdf(find("go2.urdf"), floating_base=True, contact=contact, strict=False)
     start = start_position(m, {})
     return m, on_floor(m, start) if contact else start
+
+
+def test_a_robot_stands_on_its_feet_in_the_stance_of_its_srdf():
+    m = rb.load("go2", floating_base=True, contact=True)
+    given = {"initial_positions.FL_hip_joint": 0.0675}
+    rough = start_position(m, given)
+    qpos = on_floor(m, in_stance(m, rough, given))
+    assert m.key_names == ("standing",)
+    assert qpos[m.jnt_qposadr[m.jnt_id("FL_hip_joint")]] == 0.0675
+    calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in ("FL", "FR", "RL", "RR")]
+    assert qpos[calves].tolist() == [-1.44] * 4
+    assert qpos[2] == pytest.approx(0.335, abs=1e-3)  # as in the SRDF
+    assert held_at(m, qpos).text == STANDING
+    assert not bundled_arm().nkey
+    assert in_stance(bundled_arm(), POSE, {}) is POSE
 
 
 def test_an_arm_keeps_its_pose_to_rounding(start):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored pictures of a Panda, a Talos, an ANYmal and a scene, with half the edges.
+"""Stored pictures of robots, a mechanism and a scene, with half the edges.
 
 After a change that is wanted, look at them and store them:
 
@@ -19,12 +19,16 @@ FOLDER = Path(__file__).parent / "pictures"
 
 SCENE = "config/scenes/gripper.yaml"
 
+DELTA = "examples/delta_robot.yaml"
+
 ANYMAL = "anymal_c_simple_description/urdf/anymal.urdf"
 
 #: By name: file of the robot, link of the camera's spec, place of the camera, and its target.
 ROBOTS = {
     "panda": ("panda.urdf", "panda_link0", (1.5, -1.3, 0.9), (0.15, 0.0, 0.45)),
     "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # it has textures
+    "go2": ("go2.urdf", "base", (0.9, -0.8, 0.3), (0.0, 0.0, -0.15)),
+    "tiago": ("tiago.urdf", "base_link", (1.9, -1.6, 1.3), (0.2, 0.0, 0.55)),
     "talos": ("talos_reduced.urdf", "base_link", (1.6, -1.3, 0.5), (0.0, 0.0, -0.1)),
 }
 
@@ -49,6 +53,13 @@ def scene_picture():
     return rb.render(m, d, _camera("mount"), SCENE, eye=eye, target=target)
 
 
+def mechanism_picture():
+    """Return the picture of a delta robot, which its inertias and links draw, (480, 640, 3)."""
+    m = rb.load(DELTA)
+    camera = _camera(m.frame_names[0])
+    return rb.render(m, rb.make_data(m), camera, DELTA, eye=(1.0, -0.8, 0.6), target=(0, 0, -0.1))
+
+
 def _camera(link):
     return ColorSpec("eye", link, rate=1.0, near=0.05, far=20.0, width=640, height=480,
                      field_of_view=1.0)  # fmt: skip
@@ -56,7 +67,8 @@ def _camera(link):
 
 def picture(name):
     """Return a picture by its name, (480, 640, 3)."""
-    return scene_picture() if name == "scene" else robot_picture(name)
+    others = {"scene": scene_picture, "delta": mechanism_picture}
+    return others[name]() if name in others else robot_picture(name)
 
 
 def halved(pixels):
@@ -73,6 +85,6 @@ def stored(name):
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
     FOLDER.mkdir(exist_ok=True)
-    for name in (*ROBOTS, "scene"):
+    for name in (*ROBOTS, "scene", "delta"):
         small = np.round(halved(picture(name))).astype(np.uint8)
         Image.fromarray(small).save(FOLDER / f"{name}.png", optimize=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colour pictures are as stored: a Panda, a Talos, an ANYmal with textures, and solids."""
+"""Colour pictures are as stored: an arm, legs, textures, a mobile base, a mechanism, solids."""
 
 import numpy as np
 import pytest
@@ -24,6 +24,9 @@ def likeness(a, b):
         pytest.param("panda", marks=needs_robots),
         pytest.param("talos", marks=needs_robots),
         pytest.param("anymal", marks=needs_robots),
+        pytest.param("go2", marks=needs_robots),
+        pytest.param("tiago", marks=needs_robots),
+        "delta",
         "scene",
     ],
 )
@@ -31,7 +34,7 @@ def test_pictures_are_as_stored(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 
-@pytest.mark.parametrize("name", ["panda", "talos", "anymal", "scene"])
+@pytest.mark.parametrize("name", ["panda", "talos", "anymal", "go2", "tiago", "delta", "scene"])
 def test_pictures_that_differ_are_told_apart(name):
     own = stored(name)
     others = {"moved": np.roll(own, 2, axis=1), "dark": 0.5 * own, "mirrored": own[:, ::-1]}

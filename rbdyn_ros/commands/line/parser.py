@@ -33,13 +33,20 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the arguments; those of xacro, name:=value, stand anywhere behind a command."""
+        """Parse the arguments.
+
+        Arguments of xacro, name:=value, and with `words_anywhere` words too, stand anywhere behind
+        a command.
+        """
         words = list(sys.argv[1:] if args is None else args)
         takes = self.get_default("xacro_args") is not None
         given = [word for word in words if takes and _XACRO.match(word)]
         options, more = super().parse_known_args([x for x in words if x not in given], namespace)
         if takes:
             options.xacro_args = given
+        if self.get_default("words_anywhere"):  # argparse takes only the first run of words
+            options.words = [*options.words, *(x for x in more if not x.startswith("-"))]
+            more = [x for x in more if x.startswith("-")]
         advice = self.get_default("one_robot")
         if advice is not None and more and not more[0].startswith("-"):
             self.error(

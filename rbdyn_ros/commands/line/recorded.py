@@ -39,7 +39,7 @@ def recorded(
 
     rest, samples = read_samples(m, options, path)
     dofs = [dof_names(m).index(name) for name in samples.names]
-    limits = m.jnt_effort[m.dof_jntid[dofs]]
+    limits = None if options.current else m.jnt_effort[m.dof_jntid[dofs]]
     motion = to_motion(samples, options.cutoff, effort_limits=limits)
     if delay is not None:
         return rest, moved_efforts(motion, delay), delay

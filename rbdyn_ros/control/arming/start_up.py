@@ -25,8 +25,9 @@ TEXTS = {
     kernels.APART: "states were {value} ms apart. Start again",
     kernels.LEFT: "joint '{joint}' is {value} from where it rested, under a pulse that moves it "
     "by {bound}. Check its gear ratio and the units of efforts",
-    kernels.DRIFTS: "joint '{joint}' moves by {value} under the efforts that hold the arm by the "
-    "model. Check gravity, mounting, payload and tool, robot_compensates_gravity, and drift",
+    kernels.DRIFTS: "joint '{joint}' moves by {value} rad or m under the efforts that hold the "
+    "arm by the model. Check gravity, mounting, payload and tool, robot_compensates_gravity, and "
+    "drift. If another joint turns about the same line, arm in another pose",
     kernels.OTHER: "joint '{joint}' moved by {value} while '{driven}' was driven. Check the "
     "order of the joints",
     kernels.HELD: "joint '{joint}' moved by {value} only, under an effort of {bound} beyond "

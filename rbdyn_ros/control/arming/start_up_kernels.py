@@ -67,6 +67,9 @@ LATE = 0.03
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of a known friction that is compensated for sure.
 SURE = 0.75
+#: Friction of this share of a pulse's largest effort leaves less than MOVED of the way, by
+#: Newton's law; of the smaller share also, if the efforts for other joints move these instead.
+HOLDS, HINDERS = 0.65, 0.25
 #: Share of an effort limit that a pulse may take before friction must be larger than described.
 GENTLE = 0.1
 #: Most of a reply that may remain unexplained.
@@ -200,7 +203,7 @@ def advance(
     for k in range(len(holding)):
         s.holding[k] = holding[k]
     s.time += step
-    found = watch(s, r, qpos)
+    found = watch(s, r, a, qpos)
     if found == 0 and s.k < 0:
         if s.time >= QUIET:
             start_pulse(s, r, 0, 0, qpos)
@@ -281,7 +284,7 @@ def start_pulse(s: StartUp, r: Reply, k: int, level: int, qpos: Vector) -> None:
 
 
 @kernel
-def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
+def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
     """Return what is wrong if a joint is reported where it cannot be, or 0."""
     for i in range(len(s.dofs)):
         off = qpos[s.dofs[i]] - s.rest[i]
@@ -290,7 +293,7 @@ def watch(s: StartUp, r: Reply, qpos: Vector) -> int:
         if i == s.k and not abs(off) <= FAR:
             return refuse(s, LEFT, i, off, s.way)
         if i != s.k and not abs(off) <= OTHERS:
-            found = check_order(s)
+            found = check_order(s, a)
             if found == 0 and has_moved(s):
                 found = judge(s, r)  # the driven joint may be the cause
             return found if found > 0 else refuse(s, DRIFTS, i, off, 0.0)
@@ -313,13 +316,34 @@ def is_coupled(s: StartUp) -> bool:
 
 
 @kernel
-def check_order(s: StartUp) -> int:
-    """Return OTHER if another joint moved instead of the driven one, or 0."""
+def peak_effort(s: StartUp) -> float:
+    """Return the largest effort of the pulse at the driven joint, beyond gravity."""
+    k = s.dofs[s.k]
+    return float(PEAK_ACCELERATION * abs(s.way) / (s.duration * s.duration) * s.mass[k, k])
+
+
+@kernel
+def is_held(s: StartUp, a: Actuation, share: float) -> bool:
+    """Whether known friction withstands this share of the pulse's largest effort."""
+    k = s.dofs[s.k]
+    known = a.coulomb[k] + a.stribeck[k]
+    return bool(share * peak_effort(s) <= max(known, s.dry[k]) - SURE * known)
+
+
+@kernel
+def check_order(s: StartUp, a: Actuation) -> int:
+    """Return OTHER if another joint moved instead of the driven one, or 0.
+
+    Efforts of other joints belong to the motion of the driven one, and move them if friction holds
+    it back: then a stronger pulse decides.
+    """
     other = 0
     for i in range(len(s.dofs)):
         other = i if s.most[i] > s.most[other] else other
     slid = abs(s.ways[s.k] / s.ways[other])
     if is_coupled(s) or has_moved(s) or s.most[other] * slid < MOVED * abs(s.way):
+        return 0
+    if is_held(s, a, HINDERS):
         return 0
     return refuse(s, OTHER, other, s.most[other], float(s.k))
 
@@ -379,17 +403,15 @@ def rests(s: StartUp, r: Reply) -> bool:
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
     """Begin a stronger pulse; return what was found if there is none."""
-    found = check_order(s)
+    found = check_order(s, a)
     if found > 0:
         return found
-    k = s.dofs[s.k]
-    peak = PEAK_ACCELERATION * abs(s.way) / (s.duration * s.duration) * s.mass[k, k]
+    peak = peak_effort(s)
     if s.level + 1 < LEVELS and peak < GENTLE * s.effort[s.k] * (1.0 - 1e-9):
         start_pulse(s, r, s.k, s.level + 1, qpos)
         s.stuck = 1
         return 0
-    known = a.coulomb[k] + a.stribeck[k]
-    if peak <= max(known, s.dry[k]) - SURE * known:  # the model explains it
+    if is_held(s, a, HOLDS):
         s.untested[s.k] = 1
         start_next(s, r, qpos)
         return 0

@@ -12,7 +12,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 
 class VirtualMass:
-    """M dv/dt + D v + K x = f for each of three turns and three ways.
+    """M dv/dt + D v + K x = f for each of three rotations and three translations.
 
     The displacement x has a rotation vector and a way. All numbers are [angular; linear] in the
     same fixed axes.

@@ -72,7 +72,7 @@ class WheelOdometry:
         return moved
 
     def _advance(self, way: Array) -> tuple[Array, Array]:
-        """Move along an arc; return how the pose changes by that before and by the way (3, 3)."""
+        """Move along an arc; return derivatives by the pose before it and by the motion (3, 3)."""
         turn, reference = way[2], np.array(self._drive.reference)
         before, after = _turned(self.pose[2]), _turned(self.pose[2] + turn)
         arc, bend = _arc(turn)

@@ -117,7 +117,7 @@ def own_package(folder: Path) -> Path | None:
 
 
 def _at(folder: Path, name: str) -> Iterator[Path]:
-    """Yield a folder that is the package by its name, or has it directly below."""
+    """Yield this folder if it is the package, and its subfolder with the name of the package."""
     if folder.is_dir() and (folder.resolve().name == name or is_package(folder, name)):
         yield folder.resolve()
     if kind_of(folder / name) == "folder":

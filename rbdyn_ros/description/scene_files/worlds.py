@@ -69,7 +69,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
 
 
 def _excluded(groups: Sequence[SdfGroup], collides: bool) -> list[Exclusion]:
-    """Return the pairs of links of one model that do not touch: SDF wants them to say so.
+    """Return the pairs of links of one model that pass through each other, as by default in SDF.
 
     Args:
         groups: those that move.

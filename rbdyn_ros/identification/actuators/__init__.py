@@ -2,6 +2,8 @@
 """Identification of motors and gears from a recorded motion."""
 
 from rbdyn_ros.identification.actuators.estimate import Estimate as Estimate
+from rbdyn_ros.identification.actuators.gains import DriveGains as DriveGains
+from rbdyn_ros.identification.actuators.gains import identify_gains as identify_gains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate as ActuatorEstimate
 from rbdyn_ros.identification.actuators.identify import identify_actuators as identify_actuators
 from rbdyn_ros.identification.actuators.report import actuators_file as actuators_file
@@ -11,3 +13,5 @@ from rbdyn_ros.identification.actuators.report import (
 from rbdyn_ros.identification.actuators.report import (
     actuators_report_text as actuators_report_text,
 )
+from rbdyn_ros.identification.actuators.report import gains_dict as gains_dict
+from rbdyn_ros.identification.actuators.report import gains_text as gains_text

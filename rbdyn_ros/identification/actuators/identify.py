@@ -103,7 +103,7 @@ def identify_actuators(
     before = {spec.joint: spec for spec in known}
     return tuple(
         _identify_joint(
-            _alone(motion, i),
+            alone(motion, i),
             load[:, i],
             angles.get(name),
             before.get(name),
@@ -123,7 +123,7 @@ def _angles(motion: Motion, motors: Mapping[str, ArrayLike]) -> dict[str, Array]
     }
 
 
-def _alone(motion: Motion, i: int) -> Motion:
+def alone(motion: Motion, i: int) -> Motion:
     """Return the motion of one joint."""
     fast, one = motion.fast_qvel, slice(i, i + 1)
     return Motion(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified actuators as text, as JSON, and as an actuators file."""
+"""Identified actuators and drive gains as text and JSON, and an actuators file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.actuators.writer import actuators_text
+from rbdyn_ros.identification.actuators.gains import DriveGains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, finite_or_none
@@ -64,6 +65,32 @@ def actuators_report_dict(found: Sequence[ActuatorEstimate]) -> dict[str, Any]:
             }
             for one in found
         ]
+    }
+
+
+def gains_text(found: DriveGains) -> str:
+    """Return a table of drive gains, what they do not say, and the line for a columns file."""
+    rows: list[Row] = [("joint", "gain [N m/A]", "deviation", "of its ratio to others")]
+    for name, gain, std, ratio in zip(
+        found.names, found.gains, found.std, found.ratio_std, strict=True
+    ):
+        rows.append((cut(name), f"{gain:.4g}", f"{std:.1%}", f"{ratio:.1%}"))
+    parts = [["drive gains, identified from currents", *aligned(rows)]]
+    parts.append([f"drive_gains: [{', '.join(f'{gain:.4g}' for gain in found.gains)}]"])
+    if found.messages:
+        parts.append(["warnings", *(f"  {text}" for text in found.messages)])
+    parts.append(["the deviations below do not include the deviations of the gains"])
+    return "\n\n".join("\n".join(part) for part in parts) + "\n\n"
+
+
+def gains_dict(found: DriveGains) -> dict[str, Any]:
+    """Return the gains as numbers for JSON."""
+    return {
+        "joints": list(found.names),
+        "gains": found.gains.tolist(),
+        "std": found.std.tolist(),
+        "ratio_std": found.ratio_std.tolist(),
+        "messages": list(found.messages),
     }
 
 

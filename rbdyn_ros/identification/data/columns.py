@@ -104,8 +104,8 @@ def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: boo
     if "currents" in given and not raw:
         if "drive_gains" not in given:
             text = (
-                "the columns file has currents but no drive_gains; add them, or find them with "
-                "--actuators --current, for which the masses must be known"
+                "the columns file has currents but no drive_gains; add them, or let "
+                "rbdyn identify --current find them"
             )
             raise recording_error("no-drive-gains", text, str(path))
         effort = _each(given, "drive_gains", n, path) * effort

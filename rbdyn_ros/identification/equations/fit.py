@@ -102,7 +102,7 @@ def identify(
     kept = [kind for kind in kinds if wanted[kind]]
     bodies, changed = consistent_prior(m)
     report(f"{len(motion.time)} samples of {len(dofs)} joints")
-    run = _FitOfMotion(m, motion, dofs, friction, smoothing, rest, weight, bodies, report)
+    run = FitOfMotion(m, motion, dofs, friction, smoothing, rest, weight, bodies, report)
     fit, x, sigma, terms = _searched(run, kinds, kept)
     found = fit.result(x, sigma, weight)
     grave = patch_warnings(fit.unknowns, found)
@@ -135,7 +135,7 @@ def _tried(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FitOfMotion:
+class FitOfMotion:
     """A motion and what is known before it; arguments as identify."""
 
     m: Model
@@ -174,7 +174,7 @@ class _FitOfMotion:
 
 
 def _searched(
-    run: _FitOfMotion, kinds: Sequence[str], kept: list[str]
+    run: FitOfMotion, kinds: Sequence[str], kept: list[str]
 ) -> tuple[_Fit, Array, Array, list[Term]]:
     """Return the fit with all terms that earn their place, its solution and the tried terms.
 

@@ -52,13 +52,13 @@ def solved(
         after = residuals(x)
         worst = float(np.max(after.rms / unknowns.largest))
         progress(f"iteration {k + 1}: residuals up to {worst:.3g} of the largest effort")
-        old, sigma = sigma, _noise(after, unknowns)
+        old, sigma = sigma, noise(after, unknowns)
         if np.all(np.abs(sigma - old) < SETTLED * old):
             break
     return x, sigma
 
 
-def _noise(residuals: Residuals, unknowns: Unknowns) -> Array:
+def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
     """Return standard deviations (n,) that account for the correlation of samples."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
     sigma: Array = np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)

@@ -105,12 +105,12 @@ def identify_with_payload(
     )
     first = identify_payload(arm.m, loaded, link, smoothing=smoothing, rest=rest)
     kinds = [term.kind for term in arm.terms if term.kept]
-    both = _Both(
+    both = TwoMotions(
         _unknowns(m, motion, arm.m, kinds, smoothing, rest),
         _unknowns(m, loaded, _carrying(arm.m, first), kinds, smoothing, rest),
         m.frame_id(link),
     )
-    _check_extras(*both.unknowns())
+    same_unknowns(*both.unknowns())
     bodies, _ = consistent_prior(m)
     a, b = both.unknowns()
     positive, scale = (np.maximum(getattr(a, k), getattr(b, k)) for k in ("positive", "scale"))
@@ -120,8 +120,8 @@ def identify_with_payload(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Both:
-    """Two motions: the one of `first` is without the payload, the one of `second` with it."""
+class TwoMotions:
+    """Two motions of an arm: `first` is without the payload, `second` with it at the frame."""
 
     first: Unknowns
     second: Unknowns
@@ -198,20 +198,30 @@ def _carrying(m: Model, payload: PayloadEstimate) -> Model:
     return with_payload(m, payload.link, payload.mass, payload.com, payload.inertia)
 
 
-def _check_extras(a: Unknowns, b: Unknowns) -> None:
+def same_unknowns(a: Unknowns, b: Unknowns) -> None:
+    """Raise ParameterError if the motions without and with the payload move other joints."""
     here, there = ({(u.motion.names[e.column], e.kind) for e in u.extras} for u in (a, b))
-    if a.motion.names == b.motion.names and here == there:
-        return
-    names = {name for name, _ in here ^ there} | (set(a.motion.names) ^ set(b.motion.names))
+    same_joints(a.motion, b.motion)
+    if here != there:
+        raise _other_joints({name for name, _ in here ^ there})
+
+
+def same_joints(a: Motion, b: Motion) -> None:
+    """Raise ParameterError if two motions do not have the same joints in the same order."""
+    if a.names != b.names:
+        raise _other_joints(set(a.names) ^ set(b.names) or set(a.names))
+
+
+def _other_joints(names: set[str]) -> ParameterError:
     text = (
         "the recordings with and without the payload must move the same joints, in the same "
         f"order; only one moves {', '.join(map(quote, sorted(names)))}"
     )
-    raise ParameterError(Finding("payload", text, "error", "payload"))
+    return ParameterError(Finding("payload", text, "error", "payload"))
 
 
 def _result(
-    both: _Both, arm: Identification, first: PayloadEstimate, x: Array, sigma: Array
+    both: TwoMotions, arm: Identification, first: PayloadEstimate, x: Array, sigma: Array
 ) -> LoadedArm:
     size = 10 * (both.first.m.nbody - 1)
     m, _, friction, offset = both.robots(x)

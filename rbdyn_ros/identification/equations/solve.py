@@ -26,9 +26,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.data.motion import beyond_calculation, check_calculable
 from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
-#: Standard deviation of a prior mass, relative to it, and the weight w of its term.
+#: Standard deviation of a prior mass, relative to it; its term has the weight w = MASS_SPREAD^-2.
 MASS_SPREAD = 0.2
-MASS_WEIGHT = MASS_SPREAD**-2
 #: Factor by which g decreases until it has the wanted value.
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
@@ -49,11 +48,20 @@ class Prior:
         bodies: (k, 10) consistent parameters of bodies.
         positive: (c,) expected positive coefficients.
         scale: (o,) magnitudes of the free coefficients, whose expected value is 0.
+        spread: (k,) standard deviations of the masses, relative to them; None: MASS_SPREAD.
     """
 
     bodies: Array
     positive: Array
     scale: Array
+    spread: Array | None = None
+
+    @property
+    def mass_weight(self) -> Array:
+        """Return the weights w (k,) of the terms of the masses."""
+        spread = np.full(len(self.bodies), MASS_SPREAD) if self.spread is None else self.spread
+        weights: Array = spread**-2.0
+        return weights
 
     @property
     def start(self) -> Array:
@@ -70,7 +78,11 @@ class Prior:
 
     def curve(self, x: Array) -> Array:
         """Return C at x; C^T C is the Hessian of the prior's terms."""
-        return _divergence(x, self)[2]
+        return self.terms(x)[1]
+
+    def terms(self, x: Array) -> tuple[Array, Array]:
+        """Return slope r and curve C at x; C^T r is the gradient of the prior's terms."""
+        return _divergence(x, self)[1:]
 
     def masses(self, A: Array, x: Array, strength: float) -> tuple[Array, Array]:
         """Return standard deviations of masses at a solution, and their shares of the prior.
@@ -213,7 +225,7 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
     relative = np.swapaxes(half, 1, 2) @ inverse @ half
     slopes = [(relative - np.eye(4)).ravel(), positive / prior.positive - 1.0, free / prior.scale]
     curve = block_diag(*curves, np.diag(1.0 / positive), np.diag(1.0 / prior.scale))
-    w, ratio = np.sqrt(MASS_WEIGHT), bodies[:, 0] / prior.bodies[:, 0]
+    w, ratio = np.sqrt(prior.mass_weight), bodies[:, 0] / prior.bodies[:, 0]
     masses = np.zeros((len(bodies), len(x)))
     masses[np.arange(len(bodies)), 10 * np.arange(len(bodies))] = w / bodies[:, 0]
     slopes, curve = [*slopes, w * (ratio - 1.0)], np.concatenate([curve, masses])
@@ -232,13 +244,13 @@ def _value(x: Array, prior: Prior) -> float:
     over = np.linalg.solve(np.linalg.cholesky(pseudo_inertia(prior.bodies)), half)
     values = np.linalg.svd(over, compute_uv=False) ** 2
     total = np.sum(values - np.log(values) - 1.0) + _ratios(positive, prior.positive)
-    total += MASS_WEIGHT * _ratios(bodies[:, 0], prior.bodies[:, 0])
+    total += _ratios(bodies[:, 0], prior.bodies[:, 0], prior.mass_weight)
     return float(total + 0.5 * np.sum((free / prior.scale) ** 2))
 
 
-def _ratios(values: Array, prior: Array) -> float:
+def _ratios(values: Array, prior: Array, weight: Array | float = 1.0) -> float:
     ratio = values / prior
-    return float(np.sum(ratio - np.log(ratio) - 1.0))
+    return float(np.sum(weight * (ratio - np.log(ratio) - 1.0)))
 
 
 def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:

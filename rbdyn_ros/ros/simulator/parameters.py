@@ -181,7 +181,8 @@ PARAMETERS = (
             "falling",
             "before the first command of a joint: falling: it does what on_timeout says; held, in "
             "time_mode realtime with on_timeout zero: its weight is carried, and a floating robot "
-            "stands on its feet or is held at its root; shown, the default of rbdyn sim: held if "
+            "stands on its feet (in the state standing, stand, half_sitting or home of its SRDF, "
+            "if it has one) or is held at its root; shown, the default of rbdyn sim: held if "
             "the parameter view is true, else falling",
             choices=("falling", "held", "shown"),
         ),

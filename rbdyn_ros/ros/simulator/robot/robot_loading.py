@@ -38,7 +38,7 @@ from rbdyn_ros.ros.common.settings.base_parameters import PLANAR
 from rbdyn_ros.ros.common.settings.specialize import specialized
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.robot.faults import make_faults
-from rbdyn_ros.ros.simulator.robot.start import Held, held_at, start_position
+from rbdyn_ros.ros.simulator.robot.start import Held, held_at, in_stance, start_position
 from rbdyn_ros.ros.simulator.robot.visible import Visible
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.base_joints import with_planar_base
@@ -165,11 +165,11 @@ def _prepare(
     commands = command_parser(m, given.description, values.partial_commands)
     trajectories = TrajectoryParser(m, commands)
     bridge = _bridge(values, commands)
-    start = _start(node, setup, m)
-    held = None
     wanted = values.start == "held" or (values.start == "shown" and values.view)
-    if wanted and values.time_mode == "realtime" and values.on_timeout == "zero":
-        stands = values.floating_base and values.contact and not given.is_scene
+    wanted = wanted and values.time_mode == "realtime" and values.on_timeout == "zero"
+    stands = wanted and values.floating_base and values.contact and not given.is_scene
+    start, held = _start(node, setup, m, stands), None
+    if wanted:
         start, held = _held(node, m, on_floor(m, start) if stands else start)
     _note_slow_servos(node, m, values.servo_time_constant, period_ns)
     _declare_facts(node, m, commands, start)
@@ -190,11 +190,13 @@ def _bridge(values: SimpleNamespace, commands: CommandParser) -> TopicBasedParse
     return TopicBasedParser(commands, joints)
 
 
-def _start(node: Node, setup: Setup | None, m: Model) -> Array:
-    """Return qpos at the start; log which joints do not start at 0."""
+def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
+    """Return qpos at the start, of a robot that stands in its stance; log joints not at 0."""
     overrides = parameters.overrides(node)
     given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
     start = start_position(m, given)
+    if stands:
+        start = in_stance(m, start, given)
     if setup is not None and setup.qpos is not None:
         start = setup.qpos
     if moved := moved_starts(m, start):

@@ -30,6 +30,8 @@ CARRIED = "held against gravity"
 STANDING = "standing, with its joints held"
 NO_FLOOR = "held at its root, because there is no floor (contact)"
 NO_FEET = "held at its root, because its centre of mass is not above its feet"
+#: Keyframes, such as states of an SRDF, in which a floating robot stands: its first one counts.
+STANCES = "standing", "stand", "half_sitting", "home"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +101,22 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     if is_closed(m, qpos):
         return qpos
     return _assembled(m, qpos, named, limits, addresses)
+
+
+def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
+    """Return the start (nq,) of a floating robot with its joints as in its keyframe for standing.
+
+    Without such a keyframe it is the start that start_position returned for the same `given`;
+    joints that are named there keep their positions, and the root its pose.
+    """
+    key = next((name for name in STANCES if name in m.key_names), None)
+    if key is None:
+        return start
+    qpos, joints = start.copy(), SingleJoints.free(m)
+    for name, at in zip(joints.names, joints.qposadr.tolist(), strict=True):
+        if INITIAL + name not in given:
+            qpos[at] = np.clip(m.key(key).qpos[at], *position_limits(m, name))
+    return qpos if is_closed(m, qpos) else start
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drive gains of an arm whose masses are not known, from currents."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from moved_arms import load, recorded, rubbing
+from support.commands import run
+from support.refusals import refused
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.identification import gains_dict, identify_gains
+from rbdyn_ros.identification.data.csv_files import write_csv
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.equations.inertia import with_parameters
+from rbdyn_ros.identification.equations.solve import MASS_SPREAD
+
+UR5, SEVEN = "ur5_robot.urdf", "seven_dof_arm"
+LINK = {UR5: "tool0", SEVEN: "tool_flange"}
+LOAD = 3.0
+
+
+def currents(file, seed, samples=500):
+    """Return a description, gains, and currents without and with a load.
+
+    The real arm has other masses than its description, with the spread that the prior supposes.
+    """
+    described, rng = load(file), np.random.default_rng(1000 + seed)
+    factors = np.exp(MASS_SPREAD * rng.normal(size=(described.nbody - 1, 1)))
+    real = with_parameters(described, factors * rb.inertial_parameters(described).reshape(-1, 10))
+    gains = 10.0 * np.exp(0.5 * rng.normal(size=described.nv))
+    inertia = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
+    loaded = rb.with_payload(real, LINK[file], LOAD, (0.0, 0.02, 0.08), inertia)
+    motions = (
+        recorded(m, rubbing(described, seed), seed + more, noise=0.02, samples=samples)
+        for m, more in ((real, 0), (loaded, 500))
+    )
+    one, two = (replace(motion, effort=motion.effort / gains) for motion in motions)
+    return described, gains, one, two
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gains_are_within_three_standard_deviations(seed):
+    m, gains, motion, loaded = currents(UR5, seed)
+    alone = identify_gains(m, motion)
+    weighed = identify_gains(m, motion, loaded=loaded, link=LINK[UR5], mass=LOAD)
+    for found, most in ((alone, 0.15), (weighed, 0.02)):
+        errors = np.log(found.gains / gains)
+        print("errors", errors, "deviations", found.std)
+        assert (np.abs(errors) < 3.0 * found.std).all()
+        assert (found.std < most).all()
+        # ratios come from the motion alone; the wrist carries the least
+        apart = np.abs(errors - np.median(errors))
+        assert (apart < (0.04, 0.04, 0.04, 0.05, 0.05, 0.15)).all()
+        assert (found.ratio_std < 0.08).all()
+        assert found.why_no_patch == ""
+    assert "common factor" in alone.messages[0]
+    assert weighed.messages == ()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_gain_that_is_not_separable_is_named(seed):
+    """The last link turns about its own axis: gravity does not load it."""
+    m, gains, motion, loaded = currents(SEVEN, seed)
+    found = identify_gains(m, motion)
+    assert (np.abs(np.log(found.gains / gains)) < 3.0 * found.std).all()
+    assert "gain of joint 'wrist_roll' is not separable" in found.why_no_patch
+    assert len(found.messages) == 2
+    both = identify_gains(m, motion, loaded=loaded, link=LINK[SEVEN], mass=LOAD)
+    np.testing.assert_allclose(both.gains, gains, rtol=0.03)
+    assert both.messages == ()
+
+
+def test_a_common_factor_of_currents_is_one_of_the_gains():
+    m, _, motion, _ = currents(UR5, 0)
+    one = identify_gains(m, motion)
+    other = identify_gains(m, replace(motion, effort=0.1 * motion.effort))
+    np.testing.assert_allclose(other.gains, 10.0 * one.gains, rtol=1e-3)
+    np.testing.assert_allclose(other.covariance, one.covariance, rtol=0.02, atol=1e-6)
+    efforts = one.efforts(motion).effort
+    np.testing.assert_allclose(efforts, motion.effort * one.gains)
+    assert gains_dict(one)["gains"] == one.gains.tolist()
+
+
+def test_currents_that_cannot_be_are_refused():
+    m, _, motion, loaded = currents(UR5, 0)
+    turned = motion.effort.copy()
+    turned[:, 1] *= -1.0
+    with refused(ParameterError, "current-sign", "shoulder_lift_joint"):
+        identify_gains(m, replace(motion, effort=turned))
+    noise = np.random.default_rng(0).normal(size=motion.effort.shape)
+    with refused(ParameterError, "no-gain"):
+        identify_gains(m, replace(motion, effort=noise))
+    for mass in (None, 0.0, -1.0, np.nan):
+        with refused(ParameterError, "bad-argument"):
+            identify_gains(m, motion, loaded=loaded, link="tool0", mass=mass)
+    part = slice(0, 5)
+    rows = {k: getattr(loaded, k)[:, part] for k in ("qpos", "qvel", "qacc", "effort")}
+    with refused(ParameterError, "payload"):
+        fewer = replace(loaded, names=loaded.names[part], **rows)
+        identify_gains(m, motion, loaded=fewer, link="tool0", mass=LOAD)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Return recordings of currents without and with a load, and the gains."""
+    folder = tmp_path_factory.mktemp("gains")
+    _, gains, *motions = currents(UR5, 3, samples=2000)
+    paths = [folder / "without.csv", folder / "with.csv"]
+    for path, x in zip(paths, motions, strict=True):
+        write_csv(path, Samples(x.names, x.time, x.qpos, x.qvel, x.effort))
+    return *paths, gains
+
+
+def test_the_command_finds_gains_and_goes_on_with_torques(files, tmp_path):
+    without, loaded, gains = files
+    urdf, out = find(UR5), tmp_path / "identified.urdf"
+    result = run("identify", urdf, without, "--current", "--patch", out)
+    assert result.returncode == 0, result.stderr
+    assert "drive gains, identified from currents" in result.stdout
+    assert "drive_gains: [" in result.stdout
+    assert "common factor of all gains" in result.stdout
+    assert rb.load_urdf(out).body_mass.sum() > 0.0
+    words = ("--current", "--payload", "tool0", "--payload-run", loaded, "--payload-mass", LOAD)
+    result = run("identify", urdf, without, *words, "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    np.testing.assert_allclose(report["drive_gains"]["gains"], gains, rtol=0.05)
+    assert report["mass"] == pytest.approx(LOAD, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--payload", "tool0"), "--payload-run and --payload-mass"),
+        (("--payload", "tool0", "--payload-run", "b.csv"), "--payload-mass"),
+        (("--drive-gains", "1", "2"), "leave one out"),
+        (("--payload-mass", "3"), "needs --current and --payload-run"),
+        (
+            ("--payload", "a", "--payload-run", "b.csv", "--payload-mass", "-1"),
+            "allowed is above 0",
+        ),
+    ],
+)
+def test_combinations_that_say_nothing_are_refused(words, named):
+    result = run("identify", "no.urdf", "no.csv", "--current", *words)
+    assert result.returncode == 2
+    assert named in result.stderr
