@@ -20,11 +20,12 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
-from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.policies.pacer import JointsState, Pacer
 from rbdyn_ros.policies.policy import BaseState, load_policy
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.common.reports.qos_reports import for_subscription
 from rbdyn_ros.ros.common.settings import parameters
@@ -96,7 +97,7 @@ class PolicyNode(process.ManagedNode):
         else:
             self._subscribe(Odometry, "odom", self._take_odometry)
         if self.values.enable_stamped_cmd_vel:
-            self._subscribe(TwistStamped, "cmd_vel", lambda said: self._set_command(said.twist))
+            self._subscribe(TwistStamped, "cmd_vel", self._set_stamped_command)
         else:
             self._subscribe(Twist, "cmd_vel", self._set_command)
 
@@ -199,6 +200,11 @@ class PolicyNode(process.ManagedNode):
             if self._active and self._pacer is not None:
                 self._answer(self._pacer.take_base(stamp, BaseState(quat / norm, rate, speed)))
 
+    def _set_stamped_command(self, message: TwistStamped) -> None:
+        timeout = round(self.values.command_timeout * NANOSECONDS)
+        check_age(message.header, self._stamp, timeout, "command_timeout")
+        self._set_command(message.twist)
+
     def _set_command(self, twist: Twist) -> None:
         wanted = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
         if not np.isfinite(wanted).all():
@@ -218,7 +224,7 @@ class PolicyNode(process.ManagedNode):
         self._seen["answers"] += 1
         self._command.position = self._policy.target.tolist()
         stamp = self._command.header.stamp
-        stamp.sec, stamp.nanosec = divmod(state.stamp, 1_000_000_000)
+        stamp.sec, stamp.nanosec = divmod(state.stamp, NANOSECONDS)
         self._publisher.publish(self._command)
 
 

@@ -180,6 +180,13 @@ def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
     peer.insist(publisher, message, lambda: said in rover.simulator.text())
     assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
     message.header.frame_id = "base"
+    # 2 s of the simulator's clock are older than base.timeout; a zero stamp means now
+    peer.until(lambda: rover.odometry[-1].header.stamp.sec > 2)
+    message.header.stamp.sec = 1
+    said = "s old; base.timeout is 0.5 s"
+    peer.insist(publisher, message, lambda: said in rover.simulator.text())
+    assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
+    message.header.stamp.sec = 0
     peer.insist(publisher, message, lambda: rover.odometry[-1].twist.twist.linear.x > 0.19)
 
 
