@@ -56,6 +56,8 @@ NOT_RUN = {
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
+    ("docs/guides/unitree.md", "rbdyn sim go2.urdf"): WORKSPACE,
+    ("docs/guides/unitree.md", "policy_node"): WORKSPACE,
     ("docs/guides/control_box.md", "pip install"): INSTALLS,
     ("docs/guides/control_box.md", "rbdyn sim panda --box franka"): CLIENT,
     ("docs/guides/control_box.md", "rbdyn trial trial.yaml"): CLIENT,

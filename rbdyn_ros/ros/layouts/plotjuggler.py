@@ -26,6 +26,7 @@ QUANTITIES = ("position", "velocity", "effort")
 MOTION = {"position": "pose/pose/position", "speed": "twist/twist/linear"}
 #: Colours of the series of a plot, in turn.
 COLOURS = ("#1f6fb4", "#d9541a", "#2f9e44", "#9c36b5", "#e0a100", "#0c8599", "#7a4a2b", "#868e96")
+WINDOW = {"name": "Main Window", "parent": "main_window"}
 #: Time that is kept while data stream in [s].
 BUFFER = "60"
 
@@ -44,7 +45,7 @@ def plotjuggler_layout(topics: Sequence[ShownTopic], joints: Sequence[str]) -> s
         tabs["joints" if topic.type == JOINTS else "sensors"] |= plots
         heard += [topic.name] if plots else []
     root = Element("root")
-    window = SubElement(root, "tabbed_widget", name="Main Window", parent="main_window")
+    window = SubElement(root, "tabbed_widget", WINDOW)
     for name, plots in tabs.items():
         if plots:
             _add_tab(window, name, plots)

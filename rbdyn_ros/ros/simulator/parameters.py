@@ -21,6 +21,7 @@ from rbdyn_ros.ros.common.settings.shared_parameters import (
     XACRO_ARGS,
 )
 from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
+from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")
@@ -222,6 +223,7 @@ PARAMETERS = (
             )
             for interface in ("position", "velocity", "effort")
         ),
+        unitree("take lowcmd and publish lowstate as this robot of Unitree"),
         Parameter(
             "shared_memory",
             "",

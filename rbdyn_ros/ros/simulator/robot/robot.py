@@ -49,6 +49,7 @@ from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.ros.simulator.topics.shared_memory import SharedMemory
+from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics, open_unitree, unitree_period
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import World
@@ -126,7 +127,7 @@ class Robot:
         held: how it is held until its first command, after `load`; None: it is not.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
-        base, servo, shared_memory: after `open`, or None.
+        base, servo, unitree, shared_memory: after `open`, or None.
     """
 
     given: Source
@@ -143,6 +144,7 @@ class Robot:
     foreign: ForeignPublishers
     base: MobileBase | None = None
     servo: ServoTopic | None = None
+    unitree: UnitreeTopics | None = None
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -198,6 +200,8 @@ class Robot:
             others.append(every(values, loaded.period_ns))
         if self._servo is not None:
             others.append(servo_period(values, loaded.period_ns))
+        if values.unitree:
+            others.append(unitree_period(loaded.period_ns))
         cadence = Cadence.of(values, loaded.period_ns, others)
         locked = self._setup is not None and self._setup.locked
         held = None if self.held is None else self.held.dofs
@@ -229,12 +233,14 @@ class Robot:
             self.base = MobileBase(node, loop, self._base_joints, values)
         if self._servo is not None:
             self.servo = ServoTopic(node, loop, self._servo, values)
+        self.unitree = open_unitree(node, loop, self.commands, values)
         parts = [
             self.sensors,
             open_markers(node, loop, values.frame_prefix),
             open_external(node, loop, values, cadence.states),
             self.base,
             self.servo,
+            self.unitree,
         ]
         self.outputs = Outputs(
             node,
@@ -269,6 +275,8 @@ class Robot:
         for drive in (self.base, self.servo):
             if drive is not None:
                 drive.subscribe(self.reception.log)
+        if self.unitree is not None:
+            self.unitree.subscribe(self.reception)
         self._open_grippers(loop)
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
         self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
@@ -543,7 +551,7 @@ class Robot:
     def _forget_goals(self) -> None:
         for one in self.grippers:
             one.forget()
-        for drive in (self.base, self.servo):
+        for drive in (self.base, self.servo, self.unitree):
             if drive is not None:
                 drive.forget()
 

@@ -42,6 +42,7 @@ from rbdyn_ros.ros.simulator.topics.state_topics import (
     Transforms,
 )
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
@@ -49,7 +50,7 @@ from rbdyn_ros.runtime.state import LoopState
 HEARTBEAT = 1.0
 
 #: What is published beside joints, motors and transforms.
-Other = SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase | ServoTopic
+Other = SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase | ServoTopic | UnitreeTopics
 
 
 @dataclass(frozen=True, slots=True)
