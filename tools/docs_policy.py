@@ -164,6 +164,7 @@ SIMULATED = (
     "*motor_states",
     "*lowstate",
     "*odom",
+    "*planning_scene",
     "*object_poses",
     "*robot_description",
     "*robot_description_semantic",

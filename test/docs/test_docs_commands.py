@@ -44,7 +44,7 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
     ("docs/guides/moveit.md", "ros2 launch panda_moveit_config"): WORKSPACE,
-    ("docs/guides/moveit.md", "rviz2 -d arm.rviz"): WORKSPACE,
+    ("docs/guides/layouts.md", "rviz2 -d arm.rviz"): WORKSPACE,
     ("docs/guides/lerobot.md", "pip install"): INSTALLS,
     ("docs/guides/lerobot.md", "python -c"): INSTALLS,
     ("docs/reference/command_line.md", "rbdyn dataset pick1.mcap"): RECORDED,

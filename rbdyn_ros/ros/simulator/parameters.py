@@ -251,6 +251,12 @@ PARAMETERS = (
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),
+        Parameter(
+            "publish_planning_scene",
+            True,
+            "publish the objects and obstacles of a scene for MoveIt, where moveit_msgs is "
+            "installed",
+        ),
         Parameter("publish_tf", True, "publish /tf and /tf_static"),
         _rate("tf_rate", 50.0, "rate of /tf"),
         Parameter(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -45,6 +46,11 @@ from rbdyn_ros.ros.simulator.topics.external import open_external
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
 from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase, base_joints, every
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
+from rbdyn_ros.ros.simulator.topics.planning_scene import (
+    PlanningSceneTopic,
+    SceneContent,
+    open_planning_scene,
+)
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
@@ -80,6 +86,12 @@ class SavedRobot:
     faults: dict[str, Any]
     seed: int
     seeded_tick: int
+
+
+def content_of(world: World) -> SceneContent:
+    """Return what a planning scene shows of a world."""
+    places = functools.partial(Places, world.m)
+    return SceneContent(world.m, world.loose, world.attached, places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +139,7 @@ class Robot:
         held: how it is held until its first command, after `load`; None: it is not.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
-        base, servo, unitree, shared_memory: after `open`, or None.
+        base, servo, unitree, planning, shared_memory: after `open`, or None.
     """
 
     given: Source
@@ -145,6 +157,7 @@ class Robot:
     base: MobileBase | None = None
     servo: ServoTopic | None = None
     unitree: UnitreeTopics | None = None
+    planning: PlanningSceneTopic | None = None
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -234,6 +247,7 @@ class Robot:
         if self._servo is not None:
             self.servo = ServoTopic(node, loop, self._servo, values)
         self.unitree = open_unitree(node, loop, self.commands, values)
+        self.planning = open_planning_scene(node, loop, content_of(self.world), values)
         parts = [
             self.sensors,
             open_markers(node, loop, values.frame_prefix),
@@ -241,6 +255,7 @@ class Robot:
             self.base,
             self.servo,
             self.unitree,
+            self.planning,
         ]
         self.outputs = Outputs(
             node,
@@ -459,6 +474,8 @@ class Robot:
             loads = tuple(payloads.values())
             prepared.append(self.sensors.prepare(m, description, plant, loads))
         prepared.append(self.outputs.prepare(m, description, world.robots))
+        if self.planning is not None:
+            prepared.append(self.planning.prepare(content_of(world)))
         prepared.append(self.spawned.prepare(world))
         return Change(self.world, world, plant, payloads, prepared)
 
