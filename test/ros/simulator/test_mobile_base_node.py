@@ -15,7 +15,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 from simulation_interfaces.srv import StepSimulation
 from std_srvs.srv import Trigger
-from support.mobile import car
+from support.mobile import car, mecanum, omni
 from support.robots import find
 from support.rovers import SKID_STEER, TURTLEBOT3
 from tf2_msgs.msg import TFMessage
@@ -113,6 +113,8 @@ SQUARES = {
         ["odom"],
     ),
     "car": (car(), {"base.kind": "ackermann"}, 0.8, ["odom"]),
+    "mecanum": (mecanum(24), {"base.kind": "auto"}, 0.0, ["odom"]),
+    "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
 
