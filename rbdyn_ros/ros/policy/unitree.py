@@ -12,7 +12,7 @@ from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
 from rbdyn_ros.policies.pacer import JointsState
 from rbdyn_ros.policies.policy import BaseState
 from rbdyn_ros.policies.spec import PolicySpec
-from rbdyn_ros.ros.common.unitree.records import Record
+from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
 from rbdyn_ros.ros.common.unitree.robots import ROBOTS, unitree_messages
 
 #: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
@@ -43,7 +43,7 @@ class UnitreeMotors:
         numbers = {joint: k for k, joint in enumerate(robot.motors) if joint}
         self.idle = [joint for joint in numbers if joint not in spec.joints]
         self._numbers = [numbers[joint] for joint in spec.joints]
-        self._record = record = Record(self.messages.LowCmd)
+        self._record = record = UnitreeRecord(self.messages.LowCmd)
         self._row, places = record.zeros(), record.places
         gains = zip(spec.stiffness.tolist(), spec.damping.tolist(), strict=True)
         for k, (stiffness, damping) in zip(self._numbers, gains, strict=True):

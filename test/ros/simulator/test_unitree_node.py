@@ -15,7 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from support import networks, robots
 from unitree_go import msg as go
 
-from rbdyn_ros.ros.common.unitree.records import Record
+from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
 from rbdyn_ros.ros.common.unitree.robots import QUADRUPED
 
 pytestmark = robots.needs_robots
@@ -92,7 +92,7 @@ def signed(message):
 def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
     random = np.random.default_rng(1)
     for kind in (go.LowCmd, go.LowState):
-        record = Record(kind)
+        record = UnitreeRecord(kind)
         message = low_cmd(random.normal(size=12)) if kind is go.LowCmd else go.LowState(tick=9)
         row = record.row(message)
         assert len(row) == len(record.places)
@@ -102,7 +102,9 @@ def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
         assert len(data) == len(serialize_message(message))
     assert ctypes.sizeof(LOW_CMD) == 812
     command = low_cmd(random.normal(size=12))
-    assert Record(go.LowCmd).crc(Record(go.LowCmd).row(command)) == bitwise_crc(command)
+    assert UnitreeRecord(go.LowCmd).crc(UnitreeRecord(go.LowCmd).row(command)) == bitwise_crc(
+        command
+    )
 
 
 class Dog:
@@ -158,7 +160,7 @@ def test_it_stands_by_its_motors_and_measures_it(dog, peer, tmp_path):
     # the feet carry the robot, whose contact forces are along the vertical but for friction
     mass = 15.2
     assert sum(state.foot_force) == pytest.approx(mass * GRAVITY, rel=0.15)
-    assert state.crc == Record(go.LowState).crc(Record(go.LowState).row(state))
+    assert state.crc == UnitreeRecord(go.LowState).crc(UnitreeRecord(go.LowState).row(state))
     ticks = [one.tick for one in it.states[-100:]]
     assert np.median(np.diff(ticks)) == 2  # 500 a second; a busy machine skips some
 

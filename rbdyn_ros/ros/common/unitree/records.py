@@ -48,7 +48,7 @@ class RecordField(NamedTuple):
     is_array: bool
 
 
-class Record:
+class UnitreeRecord:
     """A message of fixed size whose last field is `crc`.
 
     Args:

@@ -23,7 +23,7 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.parsing.commands import CommandParser
-from rbdyn_ros.ros.common.unitree.records import Record
+from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
 from rbdyn_ros.ros.common.unitree.robots import (
     LOW_CMD,
     LOW_STATE,
@@ -96,8 +96,8 @@ class UnitreeTopics:
         if missing := sorted(robot.optional - self._motors.keys()):
             text = f"{values.unitree}: motors without a joint here: {', '.join(missing)}"
             node.get_logger().info(text)
-        self._command = Record(self._messages.LowCmd)
-        self._state = Record(self._messages.LowState)
+        self._command = UnitreeRecord(self._messages.LowCmd)
+        self._state = UnitreeRecord(self._messages.LowState)
         self._row, self._modes = self._state.zeros(), dict.fromkeys(self._motors, OFF)
         if "head[0]" in self._state.places:
             self._set("head", HEAD)
