@@ -155,6 +155,12 @@ def test_spawned_and_welded_objects_come_and_go(scene, peer):
     assert scene.attached["ball"].link_name == "hand"
     peer.call(Attach, "/simulator/detach", weld)
     peer.until(lambda: "ball" in scene.world)
-    peer.call(DeleteEntity, "/simulator/delete_entity", DeleteEntity.Request(entity="ball"))
-    peer.until(lambda: "ball" not in scene.world)
+    peer.call(Attach, "/simulator/attach", weld)
+    peer.until(lambda: "ball" in scene.attached)
+    # in the hand, too, it goes
+    answer = peer.call(
+        DeleteEntity, "/simulator/delete_entity", DeleteEntity.Request(entity="ball")
+    )
+    assert answer.result.result == 1, answer.result.error_message
+    peer.until(lambda: "ball" not in scene.world and "ball" not in scene.attached)
     assert not scene.wrong

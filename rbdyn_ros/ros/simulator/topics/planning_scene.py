@@ -153,7 +153,8 @@ class PlanningSceneTopic:
             known = self._shown.get(name)
             if name not in held and (whole or known is None or _moved(known, pose)):
                 objects.append(self._placed(name, pose, stamp_ns, whole or known is None))
-        objects += [self._removal(name) for name in self._shown.keys() - poses.keys()]
+        gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
+        objects += [self._removal(name) for name in gone]  # also one that was in the hand
         self._shown = {name: pose for name, pose in poses.items() if name not in held}
         self._attached = held
         if not objects and not attached:
