@@ -33,6 +33,7 @@ COMMANDS = (
     "*gripper_commands",
     "*cmd_vel",
     "*simulator/twist",
+    "*lowcmd",
 )
 ARM_COMMANDS = (
     "*joint_commands",
@@ -161,7 +162,9 @@ EXTERNAL = ("external_effort", "external_wrench")
 SIMULATED = (
     "*joint_states",
     "*motor_states",
+    "*lowstate",
     "*odom",
+    "*planning_scene",
     "*object_poses",
     "*robot_description",
     "*robot_description_semantic",

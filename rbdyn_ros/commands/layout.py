@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn layout`: what RViz or Foxglove shows of a simulated robot."""
+"""The command `rbdyn layout`: what RViz, Foxglove or PlotJuggler shows of a simulated robot."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.commands.line.parser import Commands
 
-RVIZ, FOXGLOVE = ".rviz", ".json"
+SUFFIXES = RVIZ, FOXGLOVE, PLOTJUGGLER = ".rviz", ".json", ".xml"
 #: A namespace, and a prefix as RViz needs it.
 NAMESPACE = re.compile(r"(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?", re.ASCII)
 PREFIX = re.compile(r"([^/]+/)*")
 EPILOG = """\
-The suffix of OUTPUT chooses the program: .rviz or .json (Foxglove and Lichtblick). The layout has
-the topics of rbdyn sim: the robot, its frames, joints, pushes and sensors.
+The suffix of OUTPUT chooses the program: .rviz, .json (Foxglove and Lichtblick) or .xml
+(PlotJuggler). The layout has the topics of rbdyn sim: the robot, its frames, joints, pushes and
+sensors.
 
 Examples:
   rbdyn layout panda.urdf panda.rviz --sensors wrist.yaml
   rbdyn layout panda.urdf panda.json --sensors wrist.yaml
+  rbdyn layout panda.urdf panda.xml
 
 Exit status: 0 if the file was written, 1 if the robot or its sensors are refused, 2 if an argument
 or the output is."""
@@ -43,12 +45,10 @@ or the output is."""
 def add_layout(commands: Commands) -> None:
     """Add `layout` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "layout", help="write a layout of RViz or Foxglove", epilog=EPILOG
+        "layout", help="write a layout of RViz, Foxglove or PlotJuggler", epilog=EPILOG
     )
     add_robot(command, more="")
-    command.add_argument(
-        "output", type=FileOf((RVIZ, FOXGLOVE)), metavar="OUTPUT", help="file to write"
-    )
+    command.add_argument("output", type=FileOf(SUFFIXES), metavar="OUTPUT", help="file to write")
     command.add_argument(
         "--sensors",
         type=FileOf((".yaml", ".yml")),
@@ -71,7 +71,7 @@ def _layout(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     try:
         _check_names(options)
-        target = output_path(options.output, "a layout", (RVIZ, FOXGLOVE))
+        target = output_path(options.output, "a layout", SUFFIXES)
     except ParameterError as error:
         return report_error("layout", error, USAGE)
     try:
@@ -111,6 +111,7 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
     from rbdyn_ros.ros.layouts.foxglove import foxglove_layout
+    from rbdyn_ros.ros.layouts.plotjuggler import plotjuggler_layout
     from rbdyn_ros.ros.layouts.rviz import rviz_layout
     from rbdyn_ros.ros.layouts.topics import shown_topics
     from rbdyn_ros.sensors.reader import read_sensors, sensors_of
@@ -132,4 +133,7 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     topics = shown_topics(specs, options.namespace, odom=odom, described=described)
     if suffix == RVIZ:
         return rviz_layout(topics, options.namespace, options.frame_prefix)
-    return foxglove_layout(topics, SingleJoints.all(m).names, options.frame_prefix)
+    joints = SingleJoints.all(m).names
+    if suffix == PLOTJUGGLER:
+        return plotjuggler_layout(topics, joints)
+    return foxglove_layout(topics, joints, options.frame_prefix)

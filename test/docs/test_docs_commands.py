@@ -34,6 +34,7 @@ ACTIONS = "needs the client of an action; test_gripper_node.py does the same"
 
 #: Reasons why blocks do not run, by page and the beginning of their first line.
 CLIENT = "needs a client in another process; test/control_box and test_box_node.py do the same"
+PICKS = "needs two processes; test_so101_node.py does the same"
 WALKS = "needs two processes; test_policy_node.py does the same"
 NOT_RUN = {
     ("README.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
@@ -44,8 +45,10 @@ NOT_RUN = {
     ("docs/reference/command_line.md", "rbdyn completion bash"): SHELL,
     ("docs/guides/commands.md", "ros2 topic pub"): WORKSPACE,
     ("docs/guides/moveit.md", "ros2 launch panda_moveit_config"): WORKSPACE,
-    ("docs/guides/moveit.md", "rviz2 -d arm.rviz"): WORKSPACE,
+    ("docs/guides/layouts.md", "rviz2 -d arm.rviz"): WORKSPACE,
     ("docs/guides/lerobot.md", "pip install"): INSTALLS,
+    ("docs/guides/so101.md", "rbdyn sim --scene"): PICKS,
+    ("docs/guides/so101.md", "rbdyn sim so101_new_calib.urdf"): REAL,
     ("docs/guides/lerobot.md", "python -c"): INSTALLS,
     ("docs/reference/command_line.md", "rbdyn dataset pick1.mcap"): RECORDED,
     ("docs/guides/grippers.md", "rbdyn sim panda"): ACTIONS,
@@ -56,6 +59,8 @@ NOT_RUN = {
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
+    ("docs/guides/unitree.md", "rbdyn sim go2.urdf"): WORKSPACE,
+    ("docs/guides/unitree.md", "policy_node"): WORKSPACE,
     ("docs/guides/control_box.md", "pip install"): INSTALLS,
     ("docs/guides/control_box.md", "rbdyn sim panda --box franka"): CLIENT,
     ("docs/guides/control_box.md", "rbdyn trial trial.yaml"): CLIENT,

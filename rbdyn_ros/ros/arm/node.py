@@ -35,6 +35,7 @@ from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.scene_files.arm_scene import ArmScene, read_arm_scene
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
@@ -54,6 +55,7 @@ from rbdyn_ros.ros.common.graph.source import load_robot
 from rbdyn_ros.ros.common.gripper.gripper_actions import GripperActions, open_grippers
 from rbdyn_ros.ros.common.gripper.grippers import grippers_of
 from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog, answered, parameters_result, serve
 from rbdyn_ros.ros.common.reports.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.settings import parameters
@@ -154,7 +156,11 @@ class ArmController(process.ManagedNode):
         assert controller.servo is not None
         self._servo = ServoStatus(self, controller.servo.names)
 
+        timeout = round(settings.timeout * NANOSECONDS)
+
         def take(message: TwistStamped) -> None:
+            now = self.get_clock().now().nanoseconds
+            check_age(message.header, now, timeout, "servo.timeout")
             self._move(controller, message.header.frame_id, servo_twist(message))
 
         self._marker = open_marker(self, self.values, controller.base, self._messages)

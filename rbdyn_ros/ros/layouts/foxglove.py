@@ -18,24 +18,16 @@ from rbdyn_ros.ros.layouts.topics import (
     CLOUD,
     DIAGNOSTICS,
     IMAGE,
-    IMU,
     JOINTS,
     MARKERS,
-    RANGE,
+    PLOTTED,
     SCAN,
     STRING,
-    WRENCH,
     ShownTopic,
 )
 
 #: Topics that the 3D panel draws.
 DRAWN = (CLOUD, SCAN, MARKERS)
-#: Numbers that are plotted, by the type of the messages: paths in a message, each with its label.
-PLOTTED = {
-    WRENCH: {f"wrench.force.{axis}": f"force {axis}" for axis in "xyz"},
-    IMU: {f"linear_acceleration.{axis}": f"acceleration {axis}" for axis in "xyz"},
-    RANGE: {"range": "range"},
-}
 #: Keys of a panel's title in Foxglove and Lichtblick.
 TITLES = ("foxglovePanelTitle", "lichtblickPanelTitle")
 #: Share of the width for the 3D panel [%].

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from rbdyn_ros.description.parts.types import WORLD
-from rbdyn_ros.ros.layouts.topics import CLOUD, IMAGE, ODOMETRY, RANGE, SCAN, WRENCH, ShownTopic
+from rbdyn_ros.ros.layouts.topics import (
+    CLOUD,
+    IMAGE,
+    ODOMETRY,
+    POSE,
+    RANGE,
+    SCAN,
+    WRENCH,
+    ShownTopic,
+)
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
 
@@ -16,6 +25,7 @@ DISPLAYS = {
     CLOUD: "PointCloud2",
     IMAGE: "Image",
     ODOMETRY: "Odometry",
+    POSE: "PoseWithCovariance",
     RANGE: "Range",
     SCAN: "LaserScan",
     WRENCH: "Wrench",

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec, is_planar
-from rbdyn_ros.sensors.specs import ImuSpec, Spec
+from rbdyn_ros.sensors.specs import (
+    ContactSpec,
+    ForceTorqueSpec,
+    GpsSpec,
+    ImuSpec,
+    MagnetometerSpec,
+    PoseSpec,
+    Spec,
+)
 
 #: Types of the messages.
 STRING, MARKERS = "std_msgs/msg/String", "visualization_msgs/msg/MarkerArray"
@@ -17,6 +25,17 @@ ODOMETRY, WRENCH = "nav_msgs/msg/Odometry", "geometry_msgs/msg/WrenchStamped"
 IMU, IMAGE = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Image"
 CAMERA_INFO, RANGE = "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/Range"
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
+FIELD, FIX = "sensor_msgs/msg/MagneticField", "sensor_msgs/msg/NavSatFix"
+POSE = "geometry_msgs/msg/PoseWithCovarianceStamped"
+#: Numbers that are plotted, by the type of the messages: paths in a message, each with its label.
+PLOTTED = {
+    WRENCH: {f"wrench.force.{axis}": f"force {axis}" for axis in "xyz"},
+    IMU: {f"linear_acceleration.{axis}": f"acceleration {axis}" for axis in "xyz"},
+    RANGE: {"range": "range"},
+    FIELD: {f"magnetic_field.{axis}": f"field {axis}" for axis in "xyz"},
+    FIX: {name: name for name in ("latitude", "longitude", "altitude")},
+    POSE: {f"pose.pose.position.{axis}": f"position {axis}" for axis in "xyz"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +77,7 @@ def shown_topics(
 
 
 def _rows(spec: Spec) -> Iterator[tuple[str, str, str]]:
-    """Yield the topics of a sensor."""
+    """Yield the topics of a sensor; a joint torque is plotted with those of joint_states."""
     name = spec.name
     if isinstance(spec, LidarSpec):
         kind = ("scan", SCAN) if is_planar(spec) else ("points", CLOUD)
@@ -70,5 +89,11 @@ def _rows(spec: Spec) -> Iterator[tuple[str, str, str]]:
         yield f"{name}/camera_info", CAMERA_INFO, name
     elif isinstance(spec, ImuSpec):
         yield f"{name}/data{'' if spec.orientation else '_raw'}", IMU, name
-    else:
+    elif isinstance(spec, ForceTorqueSpec | ContactSpec):
         yield f"{name}/wrench", WRENCH, name
+    elif isinstance(spec, MagnetometerSpec):
+        yield f"{name}/mag", FIELD, name
+    elif isinstance(spec, GpsSpec):
+        yield f"{name}/fix", FIX, name
+    elif isinstance(spec, PoseSpec):
+        yield f"{name}/pose", POSE, name

@@ -20,15 +20,18 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
-from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.policies.pacer import JointsState, Pacer
 from rbdyn_ros.policies.policy import BaseState, load_policy
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.lifecycle import process
+from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.common.reports.qos_reports import for_subscription
 from rbdyn_ros.ros.common.settings import parameters
+from rbdyn_ros.ros.common.unitree.robots import LOW_CMD, LOW_STATE
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
+from rbdyn_ros.ros.policy.unitree import UnitreeMotors
 
 #: Interval at which the node looks whether anything comes [s].
 POLL = 1.0
@@ -72,9 +75,12 @@ class PolicyNode(process.ManagedNode):
             policy = load_policy(values.policy, network=values.network, joints=values.joints)
         self._spec = policy.spec
         names = {term.name for term in self._spec.terms}
-        if values.base == "imu" and "base_lin_vel" in names:
+        self._unitree = UnitreeMotors(values.unitree, self._spec) if values.unitree else None
+        self._state_topics = [LOW_STATE] if values.unitree else ["joint_states", values.base]
+        if self._state_topics[-1] != "odom" and "base_lin_vel" in names:
             text = (
-                "the policy observes base_lin_vel, which an IMU does not measure; use base:=odom"
+                "the policy observes base_lin_vel, which an IMU does not measure; use base:=odom "
+                "and the topics of joints"
             )
             raise ParameterError(Finding("no-velocity", text, "error", "base"))
         for warning in parameters.unknown(self, PARAMETERS):
@@ -84,6 +90,25 @@ class PolicyNode(process.ManagedNode):
         self._open_topics()
 
     def _open_topics(self) -> None:
+        if self._unitree is None:
+            self._open_joint_topics()
+        else:
+            self._open_low_level(self._unitree)
+        if self.values.enable_stamped_cmd_vel:
+            self._subscribe(TwistStamped, "cmd_vel", self._set_stamped_command)
+        else:
+            self._subscribe(Twist, "cmd_vel", self._set_command)
+
+    def _open_low_level(self, motors: UnitreeMotors) -> None:
+        """Talk to a robot of Unitree."""
+        if motors.idle:
+            text = f"motors that the policy does not move stay off: {', '.join(motors.idle)}"
+            self.get_logger().warning(text)
+        kinds = motors.messages
+        self._publisher = self.create_publisher(kinds.LowCmd, LOW_CMD, reliable(10))
+        self._subscribe(kinds.LowState, LOW_STATE, self._take_low_state)
+
+    def _open_joint_topics(self) -> None:
         kind = importlib.import_module("rbdyn_interfaces.msg").JointCommand
         self._publisher = self.create_publisher(kind, "joint_commands_by_mode", reliable(10))
         count = len(self._spec.joints)
@@ -95,10 +120,6 @@ class PolicyNode(process.ManagedNode):
             self._subscribe(Imu, "imu", self._take_imu)
         else:
             self._subscribe(Odometry, "odom", self._take_odometry)
-        if self.values.enable_stamped_cmd_vel:
-            self._subscribe(TwistStamped, "cmd_vel", lambda said: self._set_command(said.twist))
-        else:
-            self._subscribe(Twist, "cmd_vel", self._set_command)
 
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], object]) -> None:
         qos = reliable(DEPTH)
@@ -141,13 +162,13 @@ class PolicyNode(process.ManagedNode):
 
     def _reason(self, seen: Counter[str]) -> str:
         """Return why nothing was answered in the last interval."""
-        for topic in ("joint_states", self.values.base):
+        for topic in self._state_topics:
             if not seen[topic]:
                 return f"no message on {topic} was accepted"
-        if seen["joint_states"] > 2 * seen["stamps"]:
-            return "the stamps of joint_states stand still"
+        if seen[self._state_topics[0]] > 2 * seen["stamps"]:
+            return f"the stamps of {self._state_topics[0]} stand still"
         limit = f"{self.values.timeout:g} s"
-        return f"the stamps of joint_states and {self.values.base} are further apart than {limit}"
+        return f"the stamps of {' and '.join(self._state_topics)} are further apart than {limit}"
 
     def end(self) -> None:
         """Stop answering."""
@@ -169,12 +190,25 @@ class PolicyNode(process.ManagedNode):
         if not (np.isfinite(position).all() and np.isfinite(velocity).all()):
             raise refusal("a position or velocity is not finite")
         state = JointsState(nanoseconds(message.header.stamp), position, velocity)
-        self._seen["joint_states"] += 1
-        self._seen["stamps"] += state.stamp != self._stamp
-        self._stamp = state.stamp
+        self._note_state(state)
         with self._lock:
             if self._active and self._pacer is not None:
                 self._answer(self._pacer.take_joints(state))
+
+    def _note_state(self, state: JointsState) -> None:
+        self._seen[self._state_topics[0]] += 1
+        self._seen["stamps"] += state.stamp != self._stamp
+        self._stamp = state.stamp
+
+    def _take_low_state(self, message: Any) -> None:
+        assert self._unitree is not None
+        state, base = self._unitree.state(message)
+        self._note_state(state)
+        with self._lock:
+            if self._active and self._pacer is not None:
+                # the base second: it may be ahead of the joints of the message before by any time
+                answered = self._pacer.take_joints(state)
+                self._answer(self._pacer.take_base(state.stamp, base) or answered)
 
     def _take_odometry(self, message: Odometry) -> None:
         at, twist = message.pose.pose.orientation, message.twist.twist
@@ -199,6 +233,11 @@ class PolicyNode(process.ManagedNode):
             if self._active and self._pacer is not None:
                 self._answer(self._pacer.take_base(stamp, BaseState(quat / norm, rate, speed)))
 
+    def _set_stamped_command(self, message: TwistStamped) -> None:
+        timeout = round(self.values.command_timeout * NANOSECONDS)
+        check_age(message.header, self._stamp, timeout, "command_timeout")
+        self._set_command(message.twist)
+
     def _set_command(self, twist: Twist) -> None:
         wanted = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
         if not np.isfinite(wanted).all():
@@ -216,9 +255,12 @@ class PolicyNode(process.ManagedNode):
             return
         self._last, self._sent = state.stamp, now
         self._seen["answers"] += 1
+        if self._unitree is not None:
+            self._publisher.publish(self._unitree.command(self._policy.target))
+            return
         self._command.position = self._policy.target.tolist()
         stamp = self._command.header.stamp
-        stamp.sec, stamp.nanosec = divmod(state.stamp, 1_000_000_000)
+        stamp.sec, stamp.nanosec = divmod(state.stamp, NANOSECONDS)
         self._publisher.publish(self._command)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
+from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 
 #: The topic on which the state of the base comes.
 BASES = ("odom", "imu")
@@ -26,6 +27,7 @@ PARAMETERS = (
             "topic of the base: odom (pose and twist), or imu (orientation and angular velocity)",
             choices=BASES,
         ),
+        unitree("speak to this robot of Unitree by lowstate and lowcmd, not by the other topics"),
         Parameter(
             "timeout",
             0.1,

@@ -21,6 +21,7 @@ from rbdyn_ros.ros.common.settings.shared_parameters import (
     XACRO_ARGS,
 )
 from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
+from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")
@@ -223,6 +224,7 @@ PARAMETERS = (
             )
             for interface in ("position", "velocity", "effort")
         ),
+        unitree("take lowcmd and publish lowstate as this robot of Unitree"),
         Parameter(
             "shared_memory",
             "",
@@ -250,6 +252,12 @@ PARAMETERS = (
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),
+        Parameter(
+            "publish_planning_scene",
+            True,
+            "publish the objects and obstacles of a scene for MoveIt, where moveit_msgs is "
+            "installed",
+        ),
         Parameter("publish_tf", True, "publish /tf and /tf_static"),
         _rate("tf_rate", 50.0, "rate of /tf"),
         Parameter(

@@ -30,7 +30,7 @@ def facts(preset):
 
 def test_the_drivers_of_the_issue_are_there():
     assert [path.stem for path in FILES] == [
-        "flexiv", "franka", "kinova_gen3", "lbr_iiwa", "ur", "xarm",
+        "flexiv", "franka", "kinova_gen3", "lbr_iiwa", "so101", "ur", "xarm",
     ]  # fmt: skip
     names = [preset.name for preset in ALL]
     assert len(set(names)) == len(names)

@@ -21,11 +21,12 @@ def values(*grippers, **more):
 
 def test_presets_have_their_makers_figures():
     presets = gripper_presets()
-    assert set(presets) == {"franka_hand", "robotiq_2f_85", "robotiq_2f_140"}
+    assert set(presets) == {"franka_hand", "robotiq_2f_85", "robotiq_2f_140", "so101"}
     assert presets["franka_hand"].slope == 2.0  # two fingers
     # a larger angle closes them: 85 mm in 0.7929 rad, 140 mm in 0.695 rad
     assert presets["robotiq_2f_85"].slope == pytest.approx(-0.107201, abs=1e-6)
     assert presets["robotiq_2f_140"].slope == pytest.approx(-0.201439, abs=1e-6)
+    assert presets["so101"].slope == pytest.approx(0.065629, abs=1e-6)
 
 
 LINK = "<link name='{0}'><inertial><mass value='0.1'/><inertia {1}/></inertial></link>"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn layout`: a simulator publishes every topic in the files, with the type that they name."""
 
+import importlib
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
@@ -38,6 +40,10 @@ sensors:
   gyro: {{type: imu, link: laser, orientation: false}}
   wrist: {{type: force_torque, joint: turn}}
   skin: {{type: contact, link: laser}}
+  compass: {{type: magnetometer, link: laser}}
+  roof: {{type: gps, link: laser, latitude: 48, longitude: 9}}
+  tracker: {{type: pose, link: laser}}
+  gauge: {{type: joint_torque, joint: turn}}
 """
 #: Display classes and the types of their messages, from plugins_description.xml of
 #: rviz_default_plugins and the displays of TF and RobotModel.
@@ -47,6 +53,7 @@ RVIZ = {
     "MarkerArray": "visualization_msgs/msg/MarkerArray",
     "Odometry": "nav_msgs/msg/Odometry",
     "PointCloud2": "sensor_msgs/msg/PointCloud2",
+    "PoseWithCovariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
     "Range": "sensor_msgs/msg/Range",
     "RobotModel": "std_msgs/msg/String",
     "Wrench": "geometry_msgs/msg/WrenchStamped",
@@ -168,7 +175,7 @@ def test_a_robot_without_sensors_has_a_layout(tmp_path):
 @pytest.mark.parametrize(
     ("output", "sensors", "status", "text"),
     [
-        ("p.xml", "", 2, ".rviz"),
+        ("p.txt", "", 2, ".rviz"),
         ("missing/p.rviz", "", 2, "missing"),
         ("p.rviz", "rbdyn_sensors: 1\nsensors: {s: {type: imu, link: leg}}", 1, "'leg'"),
     ],
@@ -228,6 +235,50 @@ def scene(folder, robots):
     path = folder / "scene.yaml"
     path.write_text(f"rbdyn_scene: 1\n{robots}")
     return path
+
+
+def fields(message, path):
+    """Return a number of a message by the part of a series of PlotJuggler below its topic."""
+    for part in path.split("/"):
+        message = getattr(message, part)
+    return message
+
+
+def message_class(kind):
+    package, _, name = kind.split("/")
+    return getattr(importlib.import_module(f"{package}.msg"), name)
+
+
+def test_plotjuggler_gets_the_series_of_the_messages(mast, tmp_path, simulate, peer):
+    robot, sensors = mast
+    words = "--sensors", sensors, "--namespace", "left", "--floating-base"
+    assert run("layout", robot, tmp_path / "p.xml", *words).returncode == 0
+    root = ET.parse(tmp_path / "p.xml").getroot()
+    tabs = {tab.get("tab_name"): tab for tab in root.iter("Tab")}
+    assert list(tabs) == ["joints", "sensors"]
+    for splitter in root.iter("DockSplitter"):
+        assert int(splitter.get("count")) == len(splitter) == len(splitter.get("sizes").split(";"))
+    (plugin,) = root.iter("plugin")
+    assert plugin.get("ID") == root.find("previouslyLoaded_Streamer").get("name")
+    given = ["-p", f"sensors:={sensors}", "-p", "contact:=true", "-p", "floating_base:=true"]
+    simulate(robot, "--ros-args", *given, "-r", "__ns:=/left")
+    heard = plugin.find("selected_topics").get("value").split(";")
+    peer.until(lambda: set(heard) <= dict(peer.node.get_topic_names_and_types()).keys())
+    kinds = dict(peer.node.get_topic_names_and_types())
+    latest = {name: peer.hear(message_class(*kinds[name]), name)[-1] for name in heard}
+    series = [curve.get("name") for curve in root.iter("curve")]
+    unused = set(heard)
+    for name in series:
+        topic = max((one for one in heard if name.startswith(f"{one}/")), key=len)
+        unused.discard(topic)
+        path = name.removeprefix(f"{topic}/")
+        if topic == "/left/joint_states":
+            joint, kind = path.split("/")
+            assert len(getattr(latest[topic], kind)) > latest[topic].name.index(joint)
+        else:
+            assert isinstance(fields(latest[topic], path), float)
+    assert not unused
+    assert len(set(series)) == len(series)
 
 
 def test_a_scene_of_several_robots_is_refused(mast, tmp_path):

@@ -15,7 +15,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 from simulation_interfaces.srv import StepSimulation
 from std_srvs.srv import Trigger
-from support.mobile import car
+from support.mobile import car, mecanum, omni
 from support.robots import find
 from support.rovers import SKID_STEER, TURTLEBOT3
 from tf2_msgs.msg import TFMessage
@@ -113,6 +113,8 @@ SQUARES = {
         ["odom"],
     ),
     "car": (car(), {"base.kind": "ackermann"}, 0.8, ["odom"]),
+    "mecanum": (mecanum(24), {"base.kind": "auto"}, 0.0, ["odom"]),
+    "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
 
@@ -180,6 +182,13 @@ def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
     peer.insist(publisher, message, lambda: said in rover.simulator.text())
     assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
     message.header.frame_id = "base"
+    # 2 s of the simulator's clock are older than base.timeout; a zero stamp means now
+    peer.until(lambda: rover.odometry[-1].header.stamp.sec > 2)
+    message.header.stamp.sec = 1
+    said = "s old; base.timeout is 0.5 s"
+    peer.insist(publisher, message, lambda: said in rover.simulator.text())
+    assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
+    message.header.stamp.sec = 0
     peer.insist(publisher, message, lambda: rover.odometry[-1].twist.twist.linear.x > 0.19)
 
 

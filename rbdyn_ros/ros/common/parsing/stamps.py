@@ -4,15 +4,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 
 def seconds(stamp_ns: int) -> str:
     """Return a time in seconds, with all nine decimals."""
     whole, rest = divmod(abs(stamp_ns), NANOSECONDS)
     return f"{'-' if stamp_ns < 0 else ''}{whole}.{rest:09d}"
+
+
+def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
+    """Raise RbdynError if a message is older than a timeout; a stamp of 0 means now.
+
+    A later stamp is of another clock, or of a clock that was reset: it says nothing about an age.
+
+    Args:
+        header: of the message.
+        now_ns: time of the node that got it [ns].
+        timeout_ns: largest age [ns].
+        limit: name of the parameter with this age.
+    """
+    stamp = nanoseconds(header.stamp)
+    age = now_ns - stamp
+    if stamp != 0 and age > timeout_ns:
+        found = f"its stamp is {age / NANOSECONDS:.3f} s old"
+        raise refusal(f"{found}; {limit} is {timeout_ns / NANOSECONDS:g} s", "late")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -45,10 +46,16 @@ from rbdyn_ros.ros.simulator.topics.external import open_external
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
 from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase, base_joints, every
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
+from rbdyn_ros.ros.simulator.topics.planning_scene import (
+    PlanningSceneTopic,
+    SceneContent,
+    open_planning_scene,
+)
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic, servo_of, servo_period
 from rbdyn_ros.ros.simulator.topics.shared_memory import SharedMemory
+from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics, open_unitree, unitree_period
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import World
@@ -79,6 +86,12 @@ class SavedRobot:
     faults: dict[str, Any]
     seed: int
     seeded_tick: int
+
+
+def content_of(world: World) -> SceneContent:
+    """Return what a planning scene shows of a world."""
+    places = functools.partial(Places, world.m)
+    return SceneContent(world.m, world.loose, world.attached, places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +139,7 @@ class Robot:
         held: how it is held until its first command, after `load`; None: it is not.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
-        base, servo, shared_memory: after `open`, or None.
+        base, servo, unitree, planning, shared_memory: after `open`, or None.
     """
 
     given: Source
@@ -143,6 +156,8 @@ class Robot:
     foreign: ForeignPublishers
     base: MobileBase | None = None
     servo: ServoTopic | None = None
+    unitree: UnitreeTopics | None = None
+    planning: PlanningSceneTopic | None = None
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -198,6 +213,8 @@ class Robot:
             others.append(every(values, loaded.period_ns))
         if self._servo is not None:
             others.append(servo_period(values, loaded.period_ns))
+        if values.unitree:
+            others.append(unitree_period(loaded.period_ns))
         cadence = Cadence.of(values, loaded.period_ns, others)
         locked = self._setup is not None and self._setup.locked
         held = None if self.held is None else self.held.dofs
@@ -229,12 +246,16 @@ class Robot:
             self.base = MobileBase(node, loop, self._base_joints, values)
         if self._servo is not None:
             self.servo = ServoTopic(node, loop, self._servo, values)
+        self.unitree = open_unitree(node, loop, self.commands, values)
+        self.planning = open_planning_scene(node, loop, content_of(self.world), values)
         parts = [
             self.sensors,
             open_markers(node, loop, values.frame_prefix),
             open_external(node, loop, values, cadence.states),
             self.base,
             self.servo,
+            self.unitree,
+            self.planning,
         ]
         self.outputs = Outputs(
             node,
@@ -269,6 +290,8 @@ class Robot:
         for drive in (self.base, self.servo):
             if drive is not None:
                 drive.subscribe(self.reception.log)
+        if self.unitree is not None:
+            self.unitree.subscribe(self.reception)
         self._open_grippers(loop)
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
         self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
@@ -451,6 +474,8 @@ class Robot:
             loads = tuple(payloads.values())
             prepared.append(self.sensors.prepare(m, description, plant, loads))
         prepared.append(self.outputs.prepare(m, description, world.robots))
+        if self.planning is not None:
+            prepared.append(self.planning.prepare(content_of(world)))
         prepared.append(self.spawned.prepare(world))
         return Change(self.world, world, plant, payloads, prepared)
 
@@ -543,7 +568,7 @@ class Robot:
     def _forget_goals(self) -> None:
         for one in self.grippers:
             one.forget()
-        for drive in (self.base, self.servo):
+        for drive in (self.base, self.servo, self.unitree):
             if drive is not None:
                 drive.forget()
 

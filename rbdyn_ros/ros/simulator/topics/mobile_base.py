@@ -22,6 +22,7 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.common.settings.base_parameters import PLANAR, limits_of, twist_of
 from rbdyn_ros.ros.simulator.topics.base_joints import BaseJoints, PlanarJoints, WheelJoints
@@ -127,6 +128,8 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
+            if stamped:
+                check_age(message.header, self._now, self._timeout, "base.timeout")
             twist = twist_of(message, self.frame, stamped)
             self._joints.check(twist)
             self._target = twist, self._now

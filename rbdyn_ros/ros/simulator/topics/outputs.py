@@ -31,6 +31,7 @@ from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.external import ExternalEfforts
 from rbdyn_ros.ros.simulator.topics.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.topics.mobile_base import MobileBase
+from rbdyn_ros.ros.simulator.topics.planning_scene import PlanningSceneTopic
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic
@@ -42,6 +43,7 @@ from rbdyn_ros.ros.simulator.topics.state_topics import (
     Transforms,
 )
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
@@ -49,7 +51,19 @@ from rbdyn_ros.runtime.state import LoopState
 HEARTBEAT = 1.0
 
 #: What is published beside joints, motors and transforms.
-Other = SensorTopics | WrenchMarkers | ExternalEfforts | MobileBase | ServoTopic
+Other = (
+    SensorTopics
+    | WrenchMarkers
+    | ExternalEfforts
+    | MobileBase
+    | ServoTopic
+    | UnitreeTopics
+    | PlanningSceneTopic
+)
+
+
+#: They are prepared for more than another Model, by the robot.
+OF_THE_WORLD = (SensorTopics, PlanningSceneTopic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +227,7 @@ class Outputs:
             commits.append(self._transforms.prepare(m, description))
         if self._objects is not None:
             commits.append(self._objects.prepare(m, description.objects))
-        commits += [x.prepare(m) for x in self._others if not isinstance(x, SensorTopics)]
+        commits += [x.prepare(m) for x in self._others if not isinstance(x, OF_THE_WORLD)]
 
         def commit() -> None:
             for part in commits:

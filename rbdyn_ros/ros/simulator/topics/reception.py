@@ -79,6 +79,16 @@ class Reception:
         """Parse commands for the joints of a Model with other objects from now on."""
         self._commands = commands
 
+    def add(self, kind: Any, topic: str, parse: Callable[[Any, CommandParser], Command]) -> None:
+        """Subscribe to another topic of commands.
+
+        Args:
+            kind: type of its messages.
+            topic: its name.
+            parse: returns the command of a message, or raises RbdynError.
+        """
+        self._subscribe(kind, topic, lambda one: self._give(parse(one, self._commands), None))
+
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> None:
         def on_message(message: Any, sender: bytes | None) -> None:
             if self.log.passed(topic, take, message):

@@ -17,6 +17,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.motion.servoing import JointRates, TwistServo
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.common.tool.servoing import TOPIC, ServoStatus, servo_settings, servo_twist
 from rbdyn_ros.ros.common.tool.tool_marker import ToolMarker, open_marker
@@ -114,6 +115,7 @@ class ServoTopic:
         """Take messages from ~/twist."""
 
         def take(message: Any) -> None:
+            check_age(message.header, self._now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
             if frame in ("world", self._world) and frame not in self._servo.m.frame_names:
                 frame = ""

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motors of Unitree's robots in the order of LowCmd and LowState.
+
+Sources: the joint indices in the examples of unitree_ros2 and unitree_sdk2, and the joint names of
+the URDF files in unitree_ros.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing
+from rbdyn_ros.ros.common.settings.parameters import Parameter
+
+LOW_CMD, LOW_STATE = "lowcmd", "lowstate"
+#: Values of a motor's `mode`; B2 and H1 also use 10 for a motor that is on.
+OFF, ON, SERVO = 0, 1, 10
+#: A `q` and a `dq` from which on the motor follows no position or no velocity.
+NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitreeRobot:
+    """A robot of Unitree.
+
+    Attributes:
+        package: of its messages.
+        motors: the joint of each motor; empty: the number is not used.
+        optional: joints that some versions of the robot lack.
+        feet: links whose contact forces are `foot_force`.
+        mode: of a motor that is on.
+    """
+
+    package: str
+    motors: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    feet: tuple[str, ...] = ()
+    mode: int = ON
+
+
+def _joints(pattern: str, *parts: str) -> tuple[str, ...]:
+    return tuple(f"{pattern.format(part)}_joint" for part in parts)
+
+
+LEGS = ("FR", "FL", "RR", "RL")
+QUADRUPED = tuple(
+    joint for leg in LEGS for joint in _joints(f"{leg}_{{}}", "hip", "thigh", "calf")
+)
+FEET = tuple(f"{leg}_foot" for leg in LEGS)
+#: Legs and arms of the humanoids, from the pelvis and from the shoulder.
+HIPS = {
+    "g1": ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"),
+    "h1_2": ("hip_yaw", "hip_pitch", "hip_roll", "knee", "ankle_pitch", "ankle_roll"),
+}
+SHOULDER = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow")
+WRIST = ("wrist_roll", "wrist_pitch", "wrist_yaw")
+ARMS = tuple(
+    joint for side in ("left", "right") for joint in _joints(f"{side}_{{}}", *SHOULDER, *WRIST)
+)
+
+
+def _legs(robot: str) -> tuple[str, ...]:
+    sides = ("left", "right")
+    return tuple(joint for side in sides for joint in _joints(f"{side}_{{}}", *HIPS[robot]))
+
+
+H1 = (
+    *_joints("right_{}", "hip_roll", "hip_pitch", "knee"),
+    *_joints("left_{}", "hip_roll", "hip_pitch", "knee"),
+    *("torso_joint", "left_hip_yaw_joint", "right_hip_yaw_joint", ""),
+    *_joints("{}_ankle", "left", "right"),
+    *_joints("right_{}", *SHOULDER),
+    *_joints("left_{}", *SHOULDER),
+)
+#: The G1 with 23 joints lacks these of 29.
+G1_OPTIONAL = frozenset(
+    (
+        *_joints("waist_{}", "roll", "pitch"),
+        *_joints("left_wrist_{}", "pitch", "yaw"),
+        *_joints("right_wrist_{}", "pitch", "yaw"),
+    )
+)
+ROBOTS = {
+    "go2": UnitreeRobot("unitree_go", QUADRUPED, feet=FEET),
+    "b2": UnitreeRobot("unitree_go", QUADRUPED, feet=FEET, mode=SERVO),
+    "h1": UnitreeRobot("unitree_go", H1, mode=SERVO),
+    "h1_2": UnitreeRobot("unitree_hg", (*_legs("h1_2"), "torso_joint", *ARMS)),
+    "g1": UnitreeRobot(
+        "unitree_hg",
+        (*_legs("g1"), *_joints("waist_{}", "yaw", "roll", "pitch"), *ARMS),
+        G1_OPTIONAL,
+    ),
+}
+
+
+def parameter(doc: str) -> Parameter:
+    """Return the parameter that names the robot."""
+    listed = ", ".join(ROBOTS)
+    return Parameter("unitree", "", f"{doc}: {listed}; empty: none", choices=("", *ROBOTS))
+
+
+def unitree_messages(robot: UnitreeRobot) -> Any:
+    """Return the module with LowCmd and LowState of a robot.
+
+    Raises:
+        ParameterError: the package is not installed.
+    """
+    try:
+        messages = importlib.import_module(f"{robot.package}.msg")
+        return SimpleNamespace(LowCmd=messages.LowCmd, LowState=messages.LowState)
+    except (ImportError, AttributeError) as error:
+        text = (
+            f"parameter 'unitree' needs the message package {robot.package}, which is not "
+            "installed; build it from unitree_ros2 and source its workspace"
+        )
+        raise ParameterError(Finding("no-messages", text, "error", "unitree")) from error
+
+
+def motor_numbers(robot: UnitreeRobot, joints: Collection[str]) -> dict[str, int]:
+    """Return the number of each motor whose joint the robot has.
+
+    Args:
+        robot: the robot.
+        joints: that can be commanded.
+
+    Raises:
+        ParameterError: a motor has no joint.
+    """
+    found = {name: k for k, name in enumerate(robot.motors) if name in joints}
+    missing = [x for x in robot.motors if x and x not in found and x not in robot.optional]
+    if missing:
+        text = (
+            f"parameter 'unitree': the robot has no joint {listing(missing)} of the "
+            f"motors{did_you_mean(missing[0], joints)}"
+        )
+        raise ParameterError(Finding("no-motor", text, "error", "unitree"))
+    return found

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a policy talks to a robot of Unitree: lowstate in, lowcmd out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
+from rbdyn_ros.policies.pacer import JointsState
+from rbdyn_ros.policies.policy import BaseState
+from rbdyn_ros.policies.spec import PolicySpec
+from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
+from rbdyn_ros.ros.common.unitree.robots import ROBOTS, unitree_messages
+
+#: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
+TICK, WRAP = 1_000_000, 2**32
+
+
+class UnitreeMotors:
+    """The motors that a policy moves.
+
+    Args:
+        name: of the robot.
+        spec: of the policy.
+
+    Attributes:
+        messages: has LowCmd and LowState.
+        idle: motors that the policy does not move; they stay off.
+
+    Raises:
+        ParameterError: the message package is not installed, or a joint has no motor.
+    """
+
+    def __init__(self, name: str, spec: PolicySpec) -> None:
+        robot = ROBOTS[name]
+        self.messages = unitree_messages(robot)
+        if missing := [joint for joint in spec.joints if joint not in robot.motors]:
+            text = f"the policy moves {listing(missing)}, which {name} has no motor for"
+            raise ParameterError(Finding("no-motor", text, "error", "unitree"))
+        numbers = {joint: k for k, joint in enumerate(robot.motors) if joint}
+        self.idle = [joint for joint in numbers if joint not in spec.joints]
+        self._numbers = [numbers[joint] for joint in spec.joints]
+        self._record = record = UnitreeRecord(self.messages.LowCmd)
+        self._row, places = record.zeros(), record.places
+        gains = zip(spec.stiffness.tolist(), spec.damping.tolist(), strict=True)
+        for k, (stiffness, damping) in zip(self._numbers, gains, strict=True):
+            self._row[places[f"motor_cmd[{k}].mode"]] = robot.mode
+            self._row[places[f"motor_cmd[{k}].kp"]] = stiffness
+            self._row[places[f"motor_cmd[{k}].kd"]] = damping
+        if "head[0]" in places:
+            for place, value in (("head[0]", 0xFE), ("head[1]", 0xEF), ("level_flag", 0xFF)):
+                self._row[places[place]] = value
+        self._goals = [places[f"motor_cmd[{k}].q"] for k in self._numbers]
+        self._version = places.get("mode_machine")
+        self._last, self._turns = 0, 0
+
+    def state(self, message: Any) -> tuple[JointsState, BaseState]:
+        """Return the joints of the policy and the base; they have one stamp.
+
+        Raises:
+            RbdynError: a number is not finite, or the quaternion is not of length 1.
+        """
+        motors = [message.motor_state[k] for k in self._numbers]
+        position = np.array([motor.q for motor in motors], np.float64)
+        velocity = np.array([motor.dq for motor in motors], np.float64)
+        quat = np.array(message.imu_state.quaternion, np.float64)
+        rate = np.array(message.imu_state.gyroscope, np.float64)
+        norm = float(np.linalg.norm(quat))
+        if not (np.isfinite([*position, *velocity, *rate]).all() and abs(norm - 1.0) < 1e-3):
+            raise refusal("its numbers are not finite, or its quaternion is not of length 1")
+        if self._version is not None:  # the robot refuses commands for another version of it
+            self._row[self._version] = message.mode_machine
+        state = JointsState(self._stamp(message.tick), position, velocity)
+        return state, BaseState(quat / norm, rate, np.zeros(3))
+
+    def _stamp(self, tick: int) -> int:
+        """Return the time of a tick, which begins at 0 again after 50 days [ns]."""
+        if tick < self._last - WRAP // 2:
+            self._turns += 1
+        self._last = tick
+        return (tick + self._turns * WRAP) * TICK
+
+    def command(self, target: Array) -> bytes:
+        """Return the serialised LowCmd of position targets (n) in the order of the policy."""
+        for place, value in zip(self._goals, target.tolist(), strict=True):
+            self._row[place] = value
+        return self._record.message(self._row)

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects and obstacles of a scene as MoveIt's planning scene, where moveit_msgs is installed.
+
+All messages are differences. `move_group` subscribes without history: for some seconds after a new
+subscriber has come, whole scenes are sent. An object that the robot holds is attached to it, so
+that MoveIt moves both.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import Weld, entity_of
+from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.parsing import convert
+from rbdyn_ros.ros.simulator.topics.collision_shapes import fill_shapes, pose_message
+from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+
+TOPIC = "planning_scene"
+#: Rate of the differences [Hz], and after a new subscriber the times between whole scenes and
+#: until the last one [s].
+RATE, AGAIN, LONG = 10.0, 1.0, 5.0
+#: Smaller motions are not published [m, and parts of a quaternion].
+STILL = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class SceneContent:
+    """What is in a scene beside the robot.
+
+    Attributes:
+        m: the Model.
+        description: it was made from this, nothing attached.
+        welds: of links that are attached.
+        places: returns the poses of links at a position (nq,) and a time.
+    """
+
+    m: Model
+    description: Description
+    welds: tuple[Weld, ...]
+    places: Callable[[Any, float], Any]
+
+
+def open_planning_scene(
+    node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
+) -> PlanningSceneTopic | None:
+    """Return the topic; None: the parameters do not want it, or moveit_msgs is not installed."""
+    if not values.publish_planning_scene:
+        return None
+    try:
+        return PlanningSceneTopic(node, loop, content, values.world_frame or "world")
+    except ImportError:
+        return None
+
+
+class PlanningSceneTopic:
+    """Publishes planning_scene, in the thread that publishes.
+
+    Args:
+        node: publishes.
+        loop: of the robot.
+        content: of the scene.
+        world_frame: of the poses.
+
+    Raises:
+        ImportError: moveit_msgs is not installed.
+    """
+
+    def __init__(self, node: Node, loop: Loop, content: SceneContent, world_frame: str) -> None:
+        self._msgs = importlib.import_module("moveit_msgs.msg")
+        self._shapes = importlib.import_module("shape_msgs.msg")
+        self._frame = world_frame
+        self._publisher = node.create_publisher(self._msgs.PlanningScene, TOPIC, reliable(10))
+        self._ticker = Ticker(max(1, round(NANOSECONDS / (RATE * loop.period_ns))))
+        self._subscribers, self._whole = 0, 0
+        self._each = max(1, round(AGAIN * RATE))
+        self._shown: dict[str, Pose] = {}
+        self._attached: dict[str, str] = {}
+        self.prepare(content)()
+
+    def prepare(self, content: SceneContent) -> Callable[[], None]:
+        """Prepare for another scene; return the function that switches to it."""
+        description = content.description
+        solid = {geom.link for geom in description.geometries}
+        links = [x for x in content.m.frame_names if x in solid and _object_of(description, x)]
+        whole = {name: self._object(name, description) for name in links}
+        fixed = {one.name: self._object(one.name, description) for one in description.obstacles}
+
+        def commit() -> None:
+            self._content, self._links, self._objects = content, links, whole | fixed
+            self._fixed = {one.name: one.origin for one in description.obstacles}
+            self._whole = round(LONG * RATE)
+
+        return commit
+
+    def _object(self, name: str, description: Description) -> Any:
+        """Return an object with its shapes."""
+        message = self._msgs.CollisionObject(id=name)
+        message.operation = self._msgs.CollisionObject.ADD
+        message.header.frame_id = self._frame
+        for one in description.obstacles:
+            if one.name == name:
+                fill_shapes(message, self._shapes, one.shape, IN_PLACE)
+        for geom in description.geometries:
+            if geom.link == name:
+                fill_shapes(message, self._shapes, geom.shape, geom.origin)
+        return message
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish what has changed, when it is due and someone listens."""
+        if not self._ticker.due(state):
+            return
+        count = self._publisher.get_subscription_count()
+        if count > self._subscribers:
+            self._whole = round(LONG * RATE)
+        self._subscribers = count
+        if count == 0 or not np.isfinite(state.qpos).all():
+            return
+        whole = self._whole > 0 and self._whole % self._each == 0
+        self._whole = max(0, self._whole - 1)
+        message = self._difference(stamp_ns, state, whole)
+        if message is not None:
+            self._publisher.publish(message)
+
+    def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
+        """Return the difference to what was published; None: there is none."""
+        places = self._content.places(state.qpos, state.time)
+        poses = self._fixed | {name: places.of(name) for name in self._links}
+        held = held_objects(self._content, state, self._links)
+        objects, attached = [], []
+        for name, link in held.items():
+            if whole or self._attached.get(name) != link:
+                attached.append(self._attach(name, link, poses[name], stamp_ns))
+        for name in self._attached.keys() - held.keys():
+            attached.append(self._removal(name, attached=True))
+            self._shown.pop(name, None)  # where it was let go is told anew
+        for name, pose in poses.items():
+            known = self._shown.get(name)
+            if name not in held and (whole or known is None or _moved(known, pose)):
+                objects.append(self._placed(name, pose, stamp_ns, whole or known is None))
+        gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
+        objects += [self._removal(name) for name in gone]  # also one that was in the hand
+        self._shown = {name: pose for name, pose in poses.items() if name not in held}
+        self._attached = held
+        if not objects and not attached:
+            return None
+        message = self._msgs.PlanningScene(is_diff=True)
+        message.robot_state.is_diff = True
+        message.world.collision_objects = objects
+        message.robot_state.attached_collision_objects = attached
+        return message
+
+    def _placed(self, name: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
+        """Return an object at a pose: with its shapes, or as a motion of one that is known."""
+        message = self._objects[name]
+        if not whole:
+            message = self._msgs.CollisionObject(id=name)
+            message.operation = self._msgs.CollisionObject.MOVE
+            message.header.frame_id = self._frame
+        message.header.stamp = convert.time_message(stamp_ns)
+        message.pose = pose_message(pose)
+        return message
+
+    def _attach(self, name: str, link: str, pose: Pose, stamp_ns: int) -> Any:
+        message = self._msgs.AttachedCollisionObject(link_name=link)
+        message.object = self._placed(name, pose, stamp_ns, whole=True)
+        message.touch_links = hand_links(self._content.m, link)
+        return message
+
+    def _removal(self, name: str, attached: bool = False) -> Any:
+        message = self._msgs.CollisionObject(id=name)
+        message.operation = self._msgs.CollisionObject.REMOVE
+        return self._msgs.AttachedCollisionObject(object=message) if attached else message
+
+
+def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> dict[str, str]:
+    """Return the links that hold objects, by object.
+
+    An object is held if it is welded to a link of the robot, or if two or more bodies of the robot
+    and nothing else touch it. Then the body from which they branch off holds it.
+
+    Args:
+        content: of the scene.
+        state: of the robot.
+        links: of the objects.
+    """
+    m = content.m
+    of_objects = {int(m.frame_bodyid[m.frame_id(name)]): name for name in links}
+    found = _welded(content.welds, links)
+    touching: dict[str, set[int]] = {}
+    for key in state.stick[:, 0].tolist():
+        bodies = bodies_of_pair(m, int(key) // FEATURES)
+        for body, other in (bodies, bodies[::-1]):
+            if body in of_objects:
+                touching.setdefault(of_objects[body], set()).add(int(other))
+    for name, others in touching.items():
+        if name not in found and len(others) > 1 and not others & {0, -1, *of_objects}:
+            found[name] = m.body_names[_branch(m, others)]
+    return {name: link for name, link in found.items() if m.frame_bodyid[m.frame_id(link)] > 0}
+
+
+def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
+    """Return the links of robots to which objects are welded, by object."""
+    pairs = [(weld.link, weld.to) for weld in welds]
+    pairs += [(to, link) for link, to in pairs]
+    return {one: other for one, other in pairs if one in links and other not in links}
+
+
+def _branch(m: Model, bodies: set[int]) -> int:
+    """Return the body from which all these bodies branch off, or the last of them."""
+    chains = [_chain(m, body) for body in bodies]
+    common = set.intersection(*map(set, chains))
+    return max(common, key=chains[0].index)
+
+
+def _chain(m: Model, body: int) -> list[int]:
+    """Return the bodies from the world to a body."""
+    chain = [body]
+    while chain[-1] > 0:
+        chain.append(int(m.body_parentid[chain[-1]]))
+    return chain[::-1]
+
+
+def hand_links(m: Model, link: str) -> list[str]:
+    """Return the links of a body and of all bodies that it carries: they may touch its object."""
+    root = int(m.frame_bodyid[m.frame_id(link)])
+    carried = {body for body in range(m.nbody) if root in _chain(m, body)}
+    return [
+        name
+        for name, body in zip(m.frame_names, m.frame_bodyid.tolist(), strict=True)
+        if body in carried
+    ]
+
+
+def _object_of(description: Description, link: str) -> str:
+    return entity_of(link, set(description.objects))
+
+
+def _moved(before: Pose, pose: Pose) -> bool:
+    row = np.subtract((*before.pos, *before.quat), (*pose.pos, *pose.quat))
+    return bool(np.abs(row).max() > STILL)

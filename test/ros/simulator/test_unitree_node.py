@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated Go2 over lowcmd and lowstate, and a policy that speaks them."""
+
+import ctypes
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("unitree_go.msg", reason="unitree_go is not installed")
+
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState
+from support import networks, robots
+from unitree_go import msg as go
+
+from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
+from rbdyn_ros.ros.common.unitree.robots import QUADRUPED
+
+pytestmark = robots.needs_robots
+
+GRAVITY = 9.81
+SENSORS = "rbdyn_sensors: 1\nsensors: {body: {type: imu, link: imu}}\n"
+#: How far a joint is from its goal where kp carries the robot [rad].
+SAG = 0.15
+
+
+def structure(name, *fields):
+    """Return a C structure as a compiler lays it out."""
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
+
+
+U8, U16, U32, F32 = ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_float
+MOTOR = structure(
+    "Motor",
+    ("mode", U8),
+    *((x, F32) for x in ("q", "dq", "tau", "kp", "kd")),
+    ("reserve", U32 * 3),
+)
+BMS = structure("Bms", ("off", U8), ("reserve", U8 * 3))
+LOW_CMD = structure(
+    "LowCmd",
+    *(("head", U8 * 2), ("level_flag", U8), ("frame_reserve", U8)),
+    *(("sn", U32 * 2), ("version", U32 * 2), ("bandwidth", U16), ("motor_cmd", MOTOR * 20)),
+    *(("bms_cmd", BMS), ("wireless_remote", U8 * 40), ("led", U8 * 12), ("fan", U8 * 2)),
+    *(("gpio", U8), ("reserve", U32), ("crc", U32)),
+)
+
+
+def fill(target, message):
+    """Copy a message into a structure of the same fields."""
+    for name, kind in target._fields_:
+        value = getattr(message, name)
+        if not issubclass(kind, ctypes.Array):
+            if issubclass(kind, ctypes.Structure):
+                fill(getattr(target, name), value)
+            else:
+                setattr(target, name, value)
+        elif issubclass(kind._type_, ctypes.Structure):
+            for one, part in zip(getattr(target, name), value, strict=True):
+                fill(one, part)
+        else:
+            getattr(target, name)[:] = [int(x) for x in value]
+
+
+def bitwise_crc(message):
+    """Return the checksum bit by bit, as the vendor describes it."""
+    raw = LOW_CMD()
+    fill(raw, message)
+    crc = 0xFFFFFFFF
+    for word in np.frombuffer(bytes(raw), "<u4")[:-1].tolist():
+        for bit in range(31, -1, -1):
+            top = (crc >> 31) ^ (word >> bit & 1)
+            crc = (crc << 1 & 0xFFFFFFFF) ^ (0x04C11DB7 if top else 0)
+    return crc
+
+
+def low_cmd(goals=(), kp=100.0, kd=3.0, mode=1):
+    """Return a LowCmd with the goals of the first motors, signed with its checksum."""
+    message = go.LowCmd(level_flag=0xFF, sn=[7, 8], gpio=3, bandwidth=5)
+    for motor, q in zip(message.motor_cmd, goals, strict=False):
+        motor.mode, motor.q, motor.kp, motor.kd = mode, float(np.float32(q)), kp, kd
+    return signed(message)
+
+
+def signed(message):
+    message.crc = bitwise_crc(message)
+    return message
+
+
+def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
+    random = np.random.default_rng(1)
+    for kind in (go.LowCmd, go.LowState):
+        record = UnitreeRecord(kind)
+        message = low_cmd(random.normal(size=12)) if kind is go.LowCmd else go.LowState(tick=9)
+        row = record.row(message)
+        assert len(row) == len(record.places)
+        message.crc = record.crc(row)
+        data = record.message(row)
+        assert deserialize_message(data, kind) == message
+        assert len(data) == len(serialize_message(message))
+    assert ctypes.sizeof(LOW_CMD) == 812
+    command = low_cmd(random.normal(size=12))
+    assert UnitreeRecord(go.LowCmd).crc(UnitreeRecord(go.LowCmd).row(command)) == bitwise_crc(
+        command
+    )
+
+
+class Dog:
+    """A Go2 in a simulator."""
+
+    def __init__(self, simulate, peer, *words, fixed=False):
+        # the order of the motors is the vendor's, that of the policy another one
+        pose = dict(zip(networks.GO2, networks.STANDING, strict=True))
+        self.pose = np.array([pose[name] for name in QUADRUPED])
+        start = [w for name, q in pose.items() for w in ("-p", f"initial_positions.{name}:={q}")]
+        stands = () if fixed else ("--floating-base", "--contact")
+        more = ("strict:=false", "unitree:=go2", "command_timeout:=5.0", *words)
+        given = [w for one in more for w in ("-p", one)]
+        self.peer = peer
+        self.node = simulate(robots.find("go2.urdf"), *stands, "--ros-args", *given, *start)
+        self.states = peer.hear(go.LowState, "lowstate")
+        self.publisher = peer.publisher(go.LowCmd, "lowcmd")
+
+    def q(self):
+        return np.array([motor.q for motor in self.states[-1].motor_state])
+
+    def send(self, message, condition):
+        self.peer.insist(self.publisher, message, condition)
+
+
+@pytest.fixture
+def dog(simulate, peer):
+    return lambda *words, **more: Dog(simulate, peer, *words, **more)
+
+
+def test_it_stands_by_its_motors_and_measures_it(dog, peer, tmp_path):
+    (tmp_path / "s.yaml").write_text(SENSORS)
+    it = dog(f"sensors:={tmp_path / 's.yaml'}", "start:=held")
+    begun = len(it.states)
+    it.send(low_cmd(it.pose), lambda: it.states[-1].motor_state[0].mode == 1)
+    peer.until(lambda: len(it.states) > begun + 1000)
+    state, imu = it.states[-1], peer.hear(Imu, "body/data")[-1]
+    assert np.abs(it.q()[:12] - it.pose).max() < SAG
+    assert not it.q()[12:].any()
+    joints = peer.hear(JointState, "joint_states")[-1]
+    by_name = dict(zip(joints.name, joints.position, strict=True))
+    assert it.q()[:12] == pytest.approx([by_name[name] for name in QUADRUPED], abs=1e-3)
+    rest = state.imu_state
+    assert np.linalg.norm(rest.accelerometer) == pytest.approx(GRAVITY, abs=0.05)
+    assert rest.accelerometer[2] == pytest.approx(imu.linear_acceleration.z, abs=0.05)
+    turn = imu.orientation
+    assert rest.quaternion == pytest.approx([turn.w, turn.x, turn.y, turn.z], abs=1e-3)
+    roll, pitch = rest.rpy[:2]
+    assert rest.accelerometer[0] == pytest.approx(-GRAVITY * math.sin(pitch), abs=0.05)
+    assert rest.accelerometer[1] == pytest.approx(
+        GRAVITY * math.cos(pitch) * math.sin(roll), abs=0.05
+    )
+    # the feet carry the robot, whose contact forces are along the vertical but for friction
+    mass = 15.2
+    assert sum(state.foot_force) == pytest.approx(mass * GRAVITY, rel=0.15)
+    assert state.crc == UnitreeRecord(go.LowState).crc(UnitreeRecord(go.LowState).row(state))
+    ticks = [one.tick for one in it.states[-100:]]
+    assert np.median(np.diff(ticks)) == 2  # 500 a second; a busy machine skips some
+
+
+def test_a_motor_applies_the_law_of_its_command(dog, peer):
+    it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
+    message = low_cmd(it.pose + 0.1, kp=20.0, kd=1.0)
+    message.motor_cmd[0].tau = 1.5
+    message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0  # follows no position
+    message.motor_cmd[6].dq, message.motor_cmd[6].q = 16000.0, float(it.pose[6])
+    begun = len(it.states)
+    it.send(signed(message), lambda: it.states[-1].motor_state[0].mode == 1)
+    peer.until(lambda: len(it.states) > begun + 1500)
+    rest = it.states[-1].motor_state
+    # at rest without gravity no joint needs a torque: the spring holds against tau
+    assert rest[0].q == pytest.approx(it.pose[0] + 0.1 + 1.5 / 20.0, abs=2e-3)
+    assert rest[1].q == pytest.approx(it.pose[1] + 0.1, abs=2e-3)
+    # what pushes back is written in the states themselves, also while it moves
+    moving = it.states[begun : begun + 300]
+    for k in (0, 1, 3):
+        law = [
+            message.motor_cmd[k].tau
+            + (20.0 * (message.motor_cmd[k].q - one.motor_state[k].q) if k != 3 else 0.0)
+            - one.motor_state[k].dq
+            for one in moving
+            if one.motor_state[k].mode == 1
+        ]
+        said = [one.motor_state[k].tau_est for one in moving if one.motor_state[k].mode == 1]
+        assert np.median(np.abs(np.array(law) - said)) < 0.02
+    off = low_cmd(it.pose, mode=0)
+    it.send(off, lambda: it.states[-1].motor_state[0].mode == 0)
+    peer.until(lambda: abs(it.states[-1].motor_state[0].tau_est) < 1e-6)
+
+
+BAD = {
+    "its crc is 0x": lambda one: setattr(one, "crc", one.crc ^ 1),
+    "the motor of joint 'FR_thigh_joint' has mode 7; allowed is 0 (off), 1 or 10 (on)": (
+        lambda one: setattr(one.motor_cmd[1], "mode", 7)
+    ),
+    "kp of joint 'FL_calf_joint' is nan": lambda one: setattr(one.motor_cmd[5], "kp", math.nan),
+    "the stiffness of joint 'FR_hip_joint' is -1": (
+        lambda one: setattr(one.motor_cmd[0], "kp", -1.0)
+    ),
+}
+
+
+def test_bad_commands_are_refused_whole(dog, peer):
+    it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
+    before = it.q()
+    for words, spoil in BAD.items():
+        message = low_cmd(it.pose + 0.5)
+        spoil(message)
+        if "crc" not in words:
+            message.crc = bitwise_crc(message)
+        it.send(message, lambda words=words: words in it.node.text())
+        peer.spin(1.1)  # one refusal a second is logged
+    assert it.q() == pytest.approx(before, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("robot", "word", "said"),
+    [
+        ("go2.urdf", "time_mode:=lockstep", "LowCmd has no stamp"),
+        ("panda.urdf", "time_mode:=realtime", "has no joint 'FR_hip_joint'"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_start(simulate, robot, word, said):
+    words = ("--ros-args", "-p", "strict:=false", "-p", "unitree:=go2", "-p", word)
+    node = simulate(robots.find(robot), *words, wait=False)
+    assert node.process.wait(300.0) == 2
+    assert said in node.text()
+
+
+def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
+    it = dog("start:=held", "real_time_factor:=0.1")  # a busy machine answers late
+    path = networks.trot(tmp_path)
+    commands = peer.collect(go.LowCmd, "lowcmd")
+    node = policy_node(path, "-p", "unitree:=go2")
+    begun = len(it.states)
+    peer.until(lambda: it.states[-1].motor_state[0].mode == 1)
+    peer.until(lambda: len(it.states) > begun + 700)
+    seen = np.array([[motor.q for motor in one.motor_state[:12]] for one in it.states[-500:]])
+    assert np.ptp(seen[:, 1]) > 0.1  # a thigh swings
+    assert abs(it.states[-1].imu_state.rpy[0]) < 0.3  # and it has not fallen
+    assert "refused" not in it.node.text()
+    peer.until(lambda: commands)
+    assert commands[-1].crc == bitwise_crc(commands[-1])
+    motor = commands[-1].motor_cmd[4]
+    assert (motor.mode, motor.kp, motor.kd) == (1, 60.0, 1.5)
+    assert commands[-1].motor_cmd[12].mode == 0
+    node.end_well()
