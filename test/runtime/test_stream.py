@@ -163,6 +163,20 @@ def test_a_reset_and_a_clamped_effort_are_left_to_python():
         assert not streamed.python().paused
 
 
+def test_a_loaded_state_of_a_later_tick_is_left_to_python():
+    with Streamed(arm()) as streamed:
+        streamed.loop.time.step(5)
+        assert not streamed.carry()
+        saved = streamed.loop.save_state()
+        streamed.loop.plant.reset(time=True)
+        assert streamed.carry(30.0)
+        streamed.python()
+        streamed.loop.load_state(saved)
+        assert streamed.carry(30.0)
+        state = streamed.python()
+    assert (state.epoch, state.tick) == (2, 5)
+
+
 def test_a_state_faster_than_the_limit_is_left_to_python():
     m = arm()
     fall = [np.abs(states_of(m, 4)[k].qvel).max() for k in range(1, 5)]
@@ -184,15 +198,21 @@ def test_a_message_that_is_refused_is_left_to_python():
 
 
 def test_nothing_is_published_while_another_thread_has_the_lock():
-    with Streamed(arm()) as streamed:
-        thread = threading.Thread(target=streamed.carry)
-        with streamed.mutex, streamed.mutex:
-            streamed.loop.time.step(2)
+    m = arm()
+    with Streamed(m) as free, Streamed(m) as locked:
+        free.places = np.concatenate([free.places, locked.places])
+        thread = threading.Thread(target=free.carry)
+        with locked.mutex, locked.mutex:
+            for one in (free, locked):
+                one.loop.time.step(1)
             thread.start()
-            time.sleep(0.05)  # it would have published by now
-            assert streamed.messages == []
+            while not free.messages:
+                time.sleep(1e-3)
+            time.sleep(0.05)  # the other robot comes next
+            assert locked.messages == []
+            assert thread.is_alive()
         thread.join()
-        assert len(streamed.stamps()) == 2
+        assert len(locked.stamps()) == 1
 
 
 def test_another_model_is_left_to_python_until_it_is_armed_again():
