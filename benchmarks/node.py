@@ -7,7 +7,8 @@ First the loop runs alone in this process beside a busy Python thread, and its l
 real-time factor are measured. Then the node runs in its own process with joint_states at 1 kHz,
 TF at 50 Hz and /clock at 100 Hz, in turns without and with a busy process beside it. This
 measures its share of a core, its lateness, and the time from publishing a torque to receiving the
-joint state that contains it.
+joint state that contains it. In lock-step a command makes its tick at once, so the time to its
+state is what messages and the node take, without the wait for a tick.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
     print("| the node at 1 kHz | alone | beside a busy process |\n|---|---|---|")
     for (label, mine), (_, theirs) in zip(_summary(alone), _summary(crowded), strict=True):
         print(f"| {label} | {mine} | {theirs} |")
+    p50, p99 = np.percentile(lockstep(seconds), (50, 99))
+    print(f"\nlock-step: command to state p50, p99, ms: {p50:.2f}, {p99:.2f}")
 
 
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
@@ -77,6 +80,15 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
             (asked, "overruns", f"{timing.overruns} of {timing.ticks}"),
         ]
     return rows
+
+
+def lockstep(seconds: float) -> list[float]:
+    """Answer each state in lock-step; return the times from command to state [ms]."""
+    with running_node("time_mode:=lockstep", "tf_rate:=50.0") as process:
+        controller = Controller(answers=True)
+        controller.talk(process, seconds)
+        controller.close()
+    return controller.latencies
 
 
 @dataclass(frozen=True)
@@ -121,9 +133,10 @@ class Controller:
 
     Args:
         joint: joint that gets the torques, the first one of joint_states.
+        answers: whether it answers each state, with efforts of 0 for all joints, instead.
     """
 
-    def __init__(self, joint: str = "shoulder_yaw") -> None:
+    def __init__(self, joint: str = "shoulder_yaw", answers: bool = False) -> None:
         import rclpy
         from rclpy.experimental.events_executor import EventsExecutor
         from rosgraph_msgs.msg import Clock
@@ -131,7 +144,7 @@ class Controller:
         from tf2_msgs.msg import TFMessage
 
         rclpy.init()
-        self._joint = joint
+        self._joint, self._answers, self._asked = joint, answers, 0.0
         self.latencies: list[float] = []
         self._waiting: list[tuple[float, float]] = []
         self._counts = np.zeros(3, np.int64)
@@ -146,8 +159,17 @@ class Controller:
 
     def _receive(self, state: Any) -> None:
         self._count(0)
+        if self._answers:
+            self._answer(state)
         if self._waiting and state.effort[0] == self._waiting[0][0]:
             self.latencies.append(1e3 * (time.perf_counter() - self._waiting.pop()[1]))
+
+    def _answer(self, state: Any) -> None:
+        self.latencies.append(1e3 * (time.perf_counter() - self._asked))
+        message = self._message(name=state.name, effort=[0.0] * len(state.name))
+        message.header.stamp = state.header.stamp
+        self._asked = time.perf_counter()
+        self._publisher.publish(message)
 
     def _count(self, k: int) -> None:
         self._counts[k] += 1
@@ -161,7 +183,7 @@ class Controller:
         before, began = process.cpu_seconds(), time.monotonic()
         rng, sent = np.random.default_rng(0), 0
         while time.monotonic() < began + seconds:
-            if not self._waiting:
+            if not self._waiting and not self._answers:
                 sent += 1
                 time.sleep(0.005 * rng.random())  # not in phase with the node's period
                 effort = float(sent % 97) / 97.0

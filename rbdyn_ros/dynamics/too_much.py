@@ -84,7 +84,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
         m: the Model.
         qvel: (nv,), or (n, nv) of n robots.
     """
-    if not m.opt.timestep * np.abs(qvel).max(initial=0.0) > 0.5 * TURN_LIMIT:
+    if not np.abs(qvel).max(initial=0.0) > 0.5 * TURN_LIMIT / m.opt.timestep:
         return None
     joints = _turning(m)
     if not joints.size:
@@ -95,6 +95,11 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
     n = int(np.argmax(np.where(np.isfinite(speeds), speeds, 0.0)))
     too_fast = m.opt.timestep * speeds[n] > TURN_LIMIT and np.isfinite(speeds[n])
     return _turns_fast(m, int(joints[n]), float(speeds[n])) if too_fast else None
+
+
+def no_turn_is_fast(m: Model) -> float:
+    """Return a speed up to which `text_if_fast` returns None [rad/s or m/s]."""
+    return 0.5 * TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 
 def _stiff_contact(m: Model, d: Data) -> str:

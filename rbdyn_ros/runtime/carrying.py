@@ -53,7 +53,7 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
         field
         for field in shared.FIELDS
         if field.name not in OWN
-        and not field.name.startswith("edit")
+        and not field.name.startswith(("edit", "stream_"))
         and not set(field.dims) & {*PACKED}
     ]
     carry_fields(fields, vars(old), vars(new), match, old.sizes, new.sizes)

@@ -20,6 +20,7 @@ from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.addresses import call_address
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 Words = NDArray[np.int64]
@@ -30,6 +31,8 @@ POLLIN = 1
 #: The number of the system call futex, and its operations between processes.
 SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 98)
 FUTEX_WAIT, FUTEX_WAKE, EVERYONE = 0, 1, 2**31 - 1
+#: PTHREAD_MUTEX_RECURSIVE of Linux.
+RECURSIVE = 1
 
 # On 64-bit Linux a timespec is two int64 and a pollfd is one: fd, events << 32, revents << 48.
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
@@ -42,6 +45,13 @@ _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, type
 _syscall = types.ExternalFunction(
     "syscall", types.int64(types.int64, types.intp, types.int64, types.int64, types.intp)
 )
+_mutexattr_init = types.ExternalFunction("pthread_mutexattr_init", types.int32(types.intp))
+_mutexattr_settype = types.ExternalFunction(
+    "pthread_mutexattr_settype", types.int32(types.intp, types.int32)
+)
+_mutex_init = types.ExternalFunction("pthread_mutex_init", types.int32(types.intp, types.intp))
+_mutex_lock = types.ExternalFunction("pthread_mutex_lock", types.int32(types.intp))
+_mutex_unlock = types.ExternalFunction("pthread_mutex_unlock", types.int32(types.intp))
 _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.uint64))
 
 
@@ -149,6 +159,16 @@ def load_word_at(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     return types.int64(types.int64), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def call_c(typing_context: Any, function: Any, first: Any, second: Any, third: Any) -> Any:  # noqa: ARG001
+    """Call `int function(void *, void *, void *)` of C; all four are addresses."""
+
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        return call_address(builder, args[0], args[1:], ir.IntType(32))
+
+    return types.int32(types.int64, types.int64, types.int64, types.int64), generate
+
+
 @kernel
 def wake_at(address: int) -> None:
     """Wake the processes that wait for a word to change."""
@@ -170,6 +190,27 @@ def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
 def copy_memory(target: int, source: int, count: int) -> None:
     """Copy numbers of eight bytes from one address to another; the two do not overlap."""
     _memcpy(target, source, 8 * count)
+
+
+@kernel
+def make_mutex(memory: Words) -> None:
+    """Make a mutex that its owner may lock again, in (16,) words of memory."""
+    attributes = memory[12:].ctypes.data
+    _mutexattr_init(attributes)
+    _mutexattr_settype(attributes, RECURSIVE)
+    _mutex_init(memory.ctypes.data, attributes)
+
+
+@kernel
+def lock_mutex(address: int) -> None:
+    """Wait for a mutex and lock it."""
+    _mutex_lock(address)
+
+
+@kernel
+def unlock_mutex(address: int) -> None:
+    """Unlock a mutex."""
+    _mutex_unlock(address)
 
 
 @kernel

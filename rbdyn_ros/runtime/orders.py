@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.runtime import shared
-from rbdyn_ros.runtime.compiled import Words
+from rbdyn_ros.runtime.compiled import Words, kernel
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.mailbox import Mailbox, post
 from rbdyn_ros.runtime.preparation import with_start
@@ -116,14 +116,13 @@ class Orders:
             if after is not None and self._replaced(after):
                 return None
             arrival = time.monotonic_ns() if arrival_ns is None else arrival_ns
-            # the arrival also identifies a command; a command from long ago expires at once
-            words[0, k] = np.where(words[0, k] == arrival, arrival + 1, arrival)
-            words[1, k] = command.mode
-            words[2, k] = -1 if tick is None else tick
+            _enter(
+                *(words, self._numbers, k, command.mode, arrival, -1 if tick is None else tick),
+                *(command.position, command.velocity, command.effort),
+                *(command.stiffness, command.damping),
+            )
             if lent:
                 self._lent[k] = words[0, k]
-            for row, name in enumerate(NUMBERS):
-                self._numbers[row, k] = getattr(command, name)
             self._post()
             mark = OrderMark(k, words[0, k], self._trajectory)
         if self._lockstep:
@@ -230,6 +229,34 @@ class Orders:
     def wrenches(self) -> list[Wrench]:
         """Return the wrenches that act now or from the next tick on; pulls as they act now."""
         return self._pushes.wrenches()
+
+
+@kernel
+def _enter(
+    words: Words,
+    numbers: Array,
+    dofs: Ints,
+    mode: Ints,
+    arrival: int,
+    tick: int,
+    position: Array,
+    velocity: Array,
+    effort: Array,
+    stiffness: Array,
+    damping: Array,
+) -> None:
+    """Write a command into the last commands of all dofs, rows as in `_no_commands`."""
+    for n in range(len(dofs)):
+        k = dofs[n]
+        # the arrival also identifies a command; a command from long ago expires at once
+        words[0, k] = arrival + 1 if words[0, k] == arrival else arrival
+        words[1, k] = mode[n]
+        words[2, k] = tick
+        numbers[0, k] = position[n]
+        numbers[1, k] = velocity[n]
+        numbers[2, k] = effort[n]
+        numbers[3, k] = stiffness[n]
+        numbers[4, k] = damping[n]
 
 
 def _no_commands(nv: int) -> tuple[Words, Array]:

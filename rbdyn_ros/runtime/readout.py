@@ -18,6 +18,7 @@ from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.settings import FAST
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.state import Layout, LoopState
+from rbdyn_ros.runtime.stream import StateStream
 from rbdyn_ros.runtime.timing import Timing
 from rbdyn_ros.runtime.wakeup import Wakeup
 
@@ -44,12 +45,16 @@ class Readout:
         requests: to the loop.
         m: the robot.
         wakeup: notified for every state.
+
+    Attributes:
+        stream: what has been published of the states; for the thread that calls `next_state`.
     """
 
     def __init__(self, s: Shared, requests: Requests, m: Model, wakeup: Wakeup) -> None:
         self._shared, self._requests, self._wakeup = s, requests, wakeup
         s.states_wakeup[()] = wakeup.descriptor
         self._fast = s.time_mode == FAST
+        self.stream = StateStream(s, lambda words, row: _as_state(self._source, words, row, 0))
         self.move(m)
 
     def move(self, m: Model) -> None:
@@ -58,8 +63,6 @@ class Readout:
         states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
         self._source = _Source(states, Layout(m), m)
         assert self._source.layout.length == len(s.row)
-        self._version = 0
-        self._inbox = self._source.empty_record()
 
     @property
     def _states(self) -> Mailbox:
@@ -78,22 +81,23 @@ class Readout:
         Args:
             timeout: [s]; 0: do not wait.
         """
+        s, last = self._shared, int(self._shared.stream_version)
         give_up = time.monotonic() + timeout
         newest = int(self._states.version[0])
         # an earlier notification may be of a state that was read already
-        while newest == self._version and time.monotonic() < give_up:
+        while newest == last and time.monotonic() < give_up:
             self._wakeup.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
-        if newest == self._version:
+        if newest == last:
             return None
         # in mode fast the loop waits for the reader, so no state may be skipped
-        close = newest - self._version <= BACKLOG * len(self._states.words) or self._fast
-        version = fetch(*self._states.arrays, self._version + 1 if close else 0, *self._inbox)
+        close = newest - last <= BACKLOG * len(self._states.words) or self._fast
+        inbox = s.stream_words, s.stream_row
+        version = fetch(*self._states.arrays, last + 1 if close else 0, *inbox)
         if version <= 0:
             return None
-        missed, self._version = version - self._version - 1, version
-        self._shared.asked[shared.READ] = version
-        return _as_state(self._source, *self._inbox, missed)
+        s.stream_version[()] = s.asked[shared.READ] = version
+        return _as_state(self._source, *inbox, version - last - 1)
 
     def newer(self, version: int, timeout: float) -> tuple[int, LoopState] | None:
         """Wait for a state after a version; return the newest with its version, for any thread.

@@ -37,7 +37,17 @@ NBIN = 10_001
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
-NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 12, 5, 10, 4
+#: The words of a state handed over.
+STATE_WORDS = (
+    *("tick", "epoch", "paused", "fault", "saturated", "stale", "bad", "singular", "unsolved"),
+    *("dropped", "tracking", "measured_tick"),
+)
+TICK, EPOCH, PAUSED, FAULT, SATURATED, STALE, BAD, SINGULAR, UNSOLVED = range(9)
+DROPPED, TRACKING, MEASURED = range(9, len(STATE_WORDS))
+NSTATE_WORDS = len(STATE_WORDS)
+NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
+#: Most periods of what only Python publishes.
+NEVERY = 8
 #: Numbers of a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
 
@@ -262,6 +272,23 @@ FIELDS = (
     Field("age", (), "of the oldest command in force [ns]", "int"),
     Field("lateness", (NBIN,), "wake-ups by lateness [us]", "int"),
     Field("work", (NBIN,), "ticks by their duration [us]", "int"),
+    # the reader of the states, which publishes plain ones without Python: kernels/stream.py
+    Field("stream_version", (), "number of the newest record that was read", "int"),
+    Field("stream_words", (NSTATE_WORDS,), "that record, or the next one", "int"),
+    Field("stream_row", ("nrow",), "its numbers"),
+    Field("stream_tick", (), "tick of the newest record that was published", "int"),
+    Field("stream_epoch", (), "its epoch; -1: none was published", "int"),
+    Field("stream_kept", (), "1: joint_states have been published", "int"),
+    Field("stream_kept_words", (NSTATE_WORDS,), "the record on joint_states", "int"),
+    Field("stream_kept_row", ("nrow",), "its numbers"),
+    Field("stream_armed", (), "1: plain records need no Python", "int"),
+    Field("stream_known", (NSTATE_WORDS,), "the newest record that Python published", "int"),
+    Field("stream_every", (NEVERY,), "periods of what Python publishes [ticks]; 0: none", "int"),
+    Field("stream_fastest", (), "a larger speed is for Python [rad/s or m/s]"),
+    Field("stream_time_base", (), "stamp of tick 0 [ns]", "int"),
+    Field("stream_topics", (), "address of a table with a row a topic", "int"),
+    Field("stream_ntopic", (), "its rows", "int"),
+    Field("stream_scratch", (8,), "for system calls", "int"),
     # work space
     Field("saved", ("nsaved",), "qpos and qvel before a tick"),
     Field("before", ("nv",), "qvel before the last physics step"),
@@ -308,6 +335,7 @@ class Shared:
     Attributes:
         sizes: the dimensions of the fields by name.
         buffer: the row.
+        place: (1,) the address of the row, also after `become`.
     """
 
     def __init__(self, m: Model, nring: int | None = None) -> None:
@@ -325,13 +353,18 @@ class Shared:
             view = self.buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
             view = view.view(np.int64) if field.kind == "int" else view
             setattr(self, field.name, view.reshape(shape))
+        self.stream_epoch[()] = -1
+        self.place = np.array([int(self)])
 
     def __index__(self) -> int:
         return int(self.buffer.ctypes.data)
 
     def become(self, other: Shared) -> None:
         """Take over the row of another one; only while no loop runs on this one."""
+        place = self.place
         vars(self).update(vars(other))
+        self.place = place
+        place[0] = int(self)
 
     if TYPE_CHECKING:
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.commanded import reason_passive
@@ -17,6 +18,7 @@ from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parsing.goals import (
     MODES,
+    Arrays,
     Goal,
     check_lengths,
     check_modes,
@@ -73,6 +75,7 @@ class CommandParser:
         self._accepting = frozenset(self.names)
         # the joint of each dof, or its mimic joint if it has no actuator itself
         self._names = {k: name for name, k in self.dofs.items()}
+        self._last: tuple[tuple[object, ...], Ints, Command] | None = None
         for name, mimic in mimics.items():
             self._names.setdefault(mimic.dof, name)
 
@@ -91,11 +94,19 @@ class CommandParser:
         arrays = {"position": position, "velocity": velocity, "effort": effort}
         check_numbers(arrays, names)
         check_lengths(arrays, names)
+        shape = *names, *map(len, arrays.values())
+        if self._last is not None and self._last[0] == shape:
+            return _like(*self._last[1:], arrays)
         if names and not any(map(len, arrays.values())):
             raise refusal("the message names joints but has no position, velocity or effort")
         self.check_joints(names)
         mode = POSITION if len(position) else VELOCITY if len(velocity) else EFFORT
-        return self.command(goals_of(names, [mode] * len(names), arrays))
+        command = self.command(goals_of(names, [mode] * len(names), arrays))
+        if self.mimics.keys().isdisjoint(names):
+            dofs = command.dofs.tolist()
+            columns = np.array([dofs.index(self.dofs[name]) for name in names])
+            self._last = shape, columns, command
+        return command
 
     def by_mode(
         self,
@@ -197,6 +208,21 @@ class CommandParser:
             goals = dict.fromkeys(self._names, Goal(EFFORT)) | goals
         columns = np.array(list(goals.values()), np.float64).reshape(-1, 1 + len(NUMBERS)).T
         return Command(np.array(list(goals), np.int64), columns[0].astype(np.int64), *columns[1:])
+
+
+def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
+    """Return a command for the same joints, in the same modes.
+
+    Args:
+        columns: places of the joints of the arrays in the command.
+        last: the earlier command.
+        arrays: the numbers, checked.
+    """
+    numbers = np.zeros((len(NUMBERS), len(last.dofs)))
+    for row, values in zip(numbers, arrays.values(), strict=False):
+        if len(values):
+            row[columns] = values
+    return Command(last.dofs, last.mode, *numbers)
 
 
 def command_parser(

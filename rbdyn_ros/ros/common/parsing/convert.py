@@ -195,22 +195,29 @@ class Prepared:
         message: message whose changing doubles are set by `mark`, in the order of the numbers,
             and whose stamps are MARK_STAMP.
         count: number of these doubles.
+
+    Attributes:
+        content: the serialised message.
+        stamps: places of its stamps in the content.
+        doubles: places of its numbers (count,).
     """
 
     MARK_STAMP = 1_234_567_891_234_567_891
 
     def __init__(self, message: Any, count: int) -> None:
-        self._bytes = bytearray(serialize_message(message))
-        image = bytes(self._bytes)
-        self._doubles = [self._find(image, np.float64(mark(k)).tobytes()) for k in range(count)]
+        self.content = bytearray(serialize_message(message))
+        image = bytes(self.content)
+        places = [self._find(image, np.float64(mark(k)).tobytes()) for k in range(count)]
+        self.doubles = np.array(places, np.int64)
         stamp = self._stamp(self.MARK_STAMP)
-        self._stamps, start = [], image.find(stamp)
+        stamps, start = [], image.find(stamp)
         while start >= 0:
-            self._stamps.append(start)
+            stamps.append(start)
             start = image.find(stamp, start + len(stamp))
-        assert self._stamps, "the message has no marked stamp"
-        buffer = np.frombuffer(self._bytes, np.uint8)
-        self._index = np.add.outer(self._doubles, np.arange(8)).reshape(-1).astype(np.int64)
+        assert stamps, "the message has no marked stamp"
+        self.stamps = np.array(stamps, np.int64)
+        buffer = np.frombuffer(self.content, np.uint8)
+        self._index = np.add.outer(self.doubles, np.arange(8)).reshape(-1).astype(np.int64)
         self._view = buffer
 
     @staticmethod
@@ -228,10 +235,10 @@ class Prepared:
     def filled(self, stamp_ns: int, numbers: Array) -> bytes:
         """Return the serialised message with other numbers and another stamp."""
         stamp = self._stamp(stamp_ns)
-        for at in self._stamps:
-            self._bytes[at : at + 8] = stamp
+        for at in self.stamps.tolist():
+            self.content[at : at + 8] = stamp
         self._view[self._index] = numbers.view(np.uint8)
-        return bytes(self._bytes)
+        return bytes(self.content)
 
 
 def mark(k: int) -> float:

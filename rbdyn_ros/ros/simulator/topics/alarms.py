@@ -7,7 +7,7 @@ import math
 import time
 from typing import Any
 
-from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
+from rbdyn_ros.dynamics.too_much import no_turn_is_fast, text_if_fast, texts_before
 from rbdyn_ros.errors import listing, quote
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -75,13 +75,16 @@ class Alarms:
     Args:
         logger: of the node.
         reset_name: of the service to call after divergence.
+
+    Attributes:
+        said_fast: whether it warned that a body turns too fast.
     """
 
     def __init__(self, logger: Any, reset_name: str) -> None:
         self._logger, self._reset_name = logger, reset_name
         self._saturated, self._missed, self._singular = Throttle(), Throttle(), Throttle()
         self._fault, self._bad, self._near = -1, 0, 0
-        self._unsolved = self._dropped = self._fast = False
+        self._unsolved = self._dropped = self.said_fast = False
         self._looked: Model | None = None  # the Model whose springs were looked at
 
     def report(self, m: Model, state: LoopState) -> None:
@@ -93,6 +96,10 @@ class Alarms:
         if state.missed and self._missed.due(time.monotonic()):
             text = f"publishing is too slow: {state.missed} states were skipped"
             self._logger.warning(text)
+
+    def fastest(self, m: Model) -> float:
+        """Return the speed up to which a state has no news of fast turns [rad/s or m/s]."""
+        return math.inf if self.said_fast else no_turn_is_fast(m)
 
     def _report_fault(self, m: Model, state: LoopState) -> None:
         if state.fault != self._fault:
@@ -132,8 +139,8 @@ class Alarms:
         """Warn once of what the timestep cannot carry, as rb.step does."""
         texts = texts_before(m) if m is not self._looked else []
         self._looked = m
-        if not self._fast and (text := text_if_fast(m, state.qvel)):
-            self._fast = True
+        if not self.said_fast and (text := text_if_fast(m, state.qvel)):
+            self.said_fast = True
             texts.append(text)
         for text in texts:
             self._logger.warning(text)

@@ -39,6 +39,9 @@ class SimulatedDriver:
     Args:
         loop: of the robot.
         values: of the parameters robot_compensates_* and effort_includes_gravity.
+
+    Attributes:
+        hides: whether measured efforts leave out gravity.
     """
 
     def __init__(self, loop: Loop, values: SimpleNamespace) -> None:
@@ -46,7 +49,7 @@ class SimulatedDriver:
         self._gravity: bool = values.robot_compensates_gravity
         self._coriolis: bool = values.robot_compensates_coriolis
         self._friction: bool = values.robot_compensates_friction
-        self._hides: bool = not values.effort_includes_gravity
+        self.hides: bool = not values.effort_includes_gravity
         self._m, self._d = loop.m, make_data(loop.m)
 
     @staticmethod
@@ -76,7 +79,7 @@ class SimulatedDriver:
     def reported(self, state: LoopState) -> Array:
         """Return the measured numbers of a state as the arm reports them."""
         measured = state.measured
-        if self._hides:
+        if self.hides:
             self._place(state)
             n = self._m.nvall
             measured = measured.copy()

@@ -31,6 +31,9 @@ class ExternalEfforts:
         every: period of publishing [ticks].
     """
 
+    #: The observer takes each state [ticks].
+    period = 1
+
     def __init__(self, node: Node, loop: Loop, values: SimpleNamespace, every: int) -> None:
         if values.actuator_effort == "current":
             text = (

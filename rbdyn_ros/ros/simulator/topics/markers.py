@@ -38,6 +38,9 @@ class WrenchMarkers:
         loop: of the robot.
         frame_prefix: of the names of links in TF.
 
+    Attributes:
+        period: of publishing [ticks].
+
     Raises:
         ImportError: visualization_msgs is not installed.
     """
@@ -49,7 +52,8 @@ class WrenchMarkers:
         self._prefix = frame_prefix
         self.prepare(loop.m)()
         self._orders = loop.orders
-        self._ticker = Ticker(max(1, round(MARKER_PERIOD * NANOSECONDS / loop.period_ns)))
+        self.period = max(1, round(MARKER_PERIOD * NANOSECONDS / loop.period_ns))
+        self._ticker = Ticker(self.period)
         self._shown: set[tuple[str, int]] = set()
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 

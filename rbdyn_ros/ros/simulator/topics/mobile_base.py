@@ -83,6 +83,7 @@ class MobileBase:
 
     Attributes:
         frame: its own one in TF.
+        period: of its odometry and commands [ticks].
         slides: whether it has no wheels; its transforms are those of its joints.
     """
 
@@ -92,7 +93,8 @@ class MobileBase:
         self._loop, self._joints, self._values = loop, joints, values
         self._limits = limits_of(values)
         self._timeout = round(getattr(values, "base.timeout") * NANOSECONDS)
-        self._ticker = Ticker(every(values, loop.period_ns))
+        self.period = every(values, loop.period_ns)
+        self._ticker = Ticker(self.period)
         self._lockstep = values.time_mode == "lockstep"
         self.slides = isinstance(joints, PlanarJoints)
         self._odom: str = values.frame_prefix + getattr(values, "base.odom_frame")
@@ -132,7 +134,8 @@ class MobileBase:
                 check_age(message.header, self._now, self._timeout, "base.timeout")
             twist = twist_of(message, self.frame, stamped)
             self._joints.check(twist)
-            self._target = twist, self._now
+            epoch, newest = self._loop.readout.stream.newest  # not each one comes to `publish`
+            self._target = twist, newest if epoch == self._last[0] else self._now
 
         log.subscribe(self._node, TwistStamped if stamped else Twist, "cmd_vel", take)
 

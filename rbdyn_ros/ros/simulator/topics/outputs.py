@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -42,10 +41,12 @@ from rbdyn_ros.ros.simulator.topics.state_topics import (
     Odometry,
     Transforms,
 )
-from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.ros.simulator.topics.streams import stream_topic
 from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics
 from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.mutex import Mutex
 from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.runtime.stream import StreamPlan
 
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
@@ -60,8 +61,6 @@ Other = (
     | UnitreeTopics
     | PlanningSceneTopic
 )
-
-
 #: They are prepared for more than another Model, by the robot.
 OF_THE_WORLD = (SensorTopics, PlanningSceneTopic)
 
@@ -109,7 +108,8 @@ class Outputs:
         reset_name: of the service to call after divergence.
 
     Attributes:
-        lock: held while a state is published.
+        lock: held while a state is published, also by compiled code.
+        stream: what has been published.
         spawned: joint_states of robots that were spawned.
         describes: whether it publishes robot_description.
     """
@@ -134,7 +134,8 @@ class Outputs:
         self._root_frame = "" if drives else values.world_frame
         self._watch = watch
         self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
-        self.lock = threading.RLock()
+        self.lock, self.stream = Mutex(), loop.readout.stream
+        self.stream.time_base = stamps.time_base
         m = loop.m
         driver = SimulatedDriver.of(loop, values)
         self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
@@ -154,13 +155,11 @@ class Outputs:
             texts = {"robot_description": source.text}
             texts["robot_description_semantic"] = source.semantics
             self._descriptions = [_latched(node, *row) for row in texts.items() if row[1]]
-        self._state_tick = Ticker(cadence.states)
-        self._tf_tick = Ticker(cadence.transforms)
-        self._clock_tick = Ticker(cadence.clock)
+        self._cadence = cadence
         self._alarms = Alarms(node.get_logger(), reset_name)
-        self._last_state: LoopState | None = None
-        self._delivered: LoopState | None = None
-        self._published = 0.0  # time of the last publication, steady clock [s]
+        self._plan: StreamPlan | None = None
+        self._planned: tuple[object, ...] = ()
+        self._published, self._version = 0.0, 0  # the last publication: steady clock [s], record
 
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
@@ -184,8 +183,7 @@ class Outputs:
     @property
     def measured_tick(self) -> int:
         """Tick of the newest state on joint_states; -1: none yet."""
-        delivered = self._delivered
-        return -1 if delivered is None else delivered.measured_tick
+        return self.stream.kept_tick
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -241,38 +239,78 @@ class Outputs:
         state = self._loop.readout.next_state(1.0)  # of the same tick as the last one
         if state is None:
             return
-        self._last_state = state
-        self._delivered = state if state.measured_tick >= 0 else None
+        self.stream.note()
+        if state.measured_tick >= 0:
+            self.stream.keep()
         if self._objects is not None:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish a state on all topics that are due; /clock after all others."""
+        """Publish a state, the one read last, on all topics that are due; /clock after the others.
+
+        Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
+        """
         self._alarms.report(self._loop.m, state)
         if self._watch is not None:
             self._watch(state)
-        last, self._last_state = self._last_state, state
-        if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
-            return
+        last = self.stream.last
+        if last != (state.epoch, state.tick):
+            self._publish_due(last, state)
+        self.stream.note()
+        self._arm()
+
+    def _publish_due(self, last: tuple[int, int] | None, state: LoopState) -> None:
+        def due(every: int) -> bool:
+            now = state.epoch, state.tick // every
+            return last is None or (last[0], last[1] // every) != now
+
         self._published = time.monotonic()
-        if last is not None and state.epoch != last.epoch:
-            self._delivered = None  # it is of another time
+        if last is not None and state.epoch != last[0]:
+            self.stream.keep(False)  # it is of another time
         stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
-        if self._state_tick.due(state):
+        if due(self._cadence.states):
             if state.measured_tick >= 0:
-                self._delivered = state
+                self.stream.keep()
                 measured = self._stamps.of(state.measured_tick)
                 for states in (self._joint_states, *self.spawned):
                     states.publish(measured, state)
             self._publish_beside(stamp, state)
-        if self._transforms is not None and self._tf_tick.due(state):
+        if self._transforms is not None and due(self._cadence.transforms):
             self._transforms.publish(stamp, state)
         for other in self._others:
             other.publish(stamp, state)
-        if self._clock is not None and self._clock_tick.due(state):
+        if self._clock is not None and due(self._cadence.clock):
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def _arm(self) -> None:
+        """Let compiled code publish plain states, if nothing in Python looks at each state."""
+        if self._watch is not None or self._recorder is not None:
+            return
+        heard = self._objects is not None and self._objects.is_heard()
+        periods = [other.period for other in self._others]
+        planned = self.spawned, self._alarms.said_fast, heard, periods
+        if planned == self._planned and self.stream.armed:
+            return
+        self._plan, self._planned = self._made_plan(heard, periods), planned
+        self.stream.arm(self._plan)
+
+    def _made_plan(self, objects: bool, others: list[int]) -> StreamPlan:
+        """Return the plan of compiled code; `objects`: object_poses are heard."""
+        cadence, others = self._cadence, list(others)
+        found = [one.streamed(cadence.states) for one in (self._joint_states, *self.spawned)]
+        if None in found or objects or self._motors or self._odometry:
+            others.append(cadence.states)
+        if self._transforms is not None:
+            others.append(cadence.transforms)
+        if self._clock is not None:
+            ticks = self._clock_bytes, cadence.clock, np.zeros(0, np.int64), False
+            found.append(stream_topic(self._clock, *ticks))
+            if found[-1] is None:
+                others.append(cadence.clock)
+        topics = [topic for topic in found if topic is not None]
+        return StreamPlan(topics, others, self._alarms.fastest(self._loop.m))
 
     def _publish_beside(self, stamp: int, state: LoopState) -> None:
         """Publish the due messages that carry the stamp of the state itself, as joint_states."""
@@ -286,16 +324,18 @@ class Outputs:
             self._beat(now)
 
     def _beat(self, now: float) -> None:
-        control, state = self._loop.time, self._last_state
+        control, stream = self._loop.time, self.stream
+        if stream.version != self._version:  # compiled code may have published
+            self._version, self._published = stream.version, now
         still = control.paused or control.diverged or control.waiting
-        if state is None or not still or now < self._published + HEARTBEAT:
+        if not still or now < self._published + HEARTBEAT or (state := stream.state) is None:
             return
         self._published = now
-        stamp = self._stamps.of(state.tick)
-        if self._delivered is not None and not self._loop.plant.faults.link_loss:
-            measured = self._stamps.of(self._delivered.measured_tick)
+        stamp, kept = self._stamps.of(state.tick), stream.kept
+        if kept is not None and not self._loop.plant.faults.link_loss:
+            measured = self._stamps.of(kept.measured_tick)
             for states in (self._joint_states, *self.spawned):
-                states.publish(measured, self._delivered)
+                states.publish(measured, kept)
         self._publish_beside(stamp, state)
         if self._transforms is not None:
             self._transforms.repeat(stamp, state)

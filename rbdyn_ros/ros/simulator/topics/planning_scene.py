@@ -77,6 +77,9 @@ class PlanningSceneTopic:
         content: of the scene.
         world_frame: of the poses.
 
+    Attributes:
+        period: of publishing [ticks].
+
     Raises:
         ImportError: moveit_msgs is not installed.
     """
@@ -86,7 +89,8 @@ class PlanningSceneTopic:
         self._shapes = importlib.import_module("shape_msgs.msg")
         self._frame = world_frame
         self._publisher = node.create_publisher(self._msgs.PlanningScene, TOPIC, reliable(10))
-        self._ticker = Ticker(max(1, round(NANOSECONDS / (RATE * loop.period_ns))))
+        self.period = max(1, round(NANOSECONDS / (RATE * loop.period_ns)))
+        self._ticker = Ticker(self.period)
         self._subscribers, self._whole = 0, 0
         self._each = max(1, round(AGAIN * RATE))
         self._shown: dict[str, Pose] = {}

@@ -7,7 +7,11 @@ import threading
 import time
 from collections.abc import Sequence
 
+import numpy as np
+
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.simulator.topics.outputs import Outputs
+from rbdyn_ros.runtime.kernels.stream import stream
 from rbdyn_ros.runtime.wakeup import Wakeup
 
 #: Heartbeats are checked this often [s].
@@ -28,6 +32,9 @@ class Publisher:
     def __init__(self, wakeup: Wakeup, robots: Sequence[Outputs]) -> None:
         self.failure: BaseException | None = None
         self._wakeup, self._robots = wakeup, robots
+        places = [(outputs.stream.place, outputs.lock.address) for outputs in robots]
+        self._places, self._scratch = np.array(places, np.int64), np.zeros(8, np.int64)
+        stream(self._places[:0], wakeup.descriptor, 0, self._scratch)  # compile it here
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
 
@@ -49,10 +56,10 @@ class Publisher:
     def _serve(self) -> None:
         checked = 0.0
         while not self._stopping.is_set():
-            self._wakeup.wait(POLL)
+            timeout = round(POLL * NANOSECONDS)
+            stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                while outputs.publish_next() and not self._stopping.is_set():
-                    pass
+                outputs.publish_next()  # compiled code takes the plain ones after it
             now = time.monotonic()
             if now > checked + POLL:  # one robot may be still while others move
                 checked = now

@@ -14,6 +14,7 @@ depth, color   images, camera_info and points, see camera_topics.py
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -201,6 +202,11 @@ class SensorTopics:
     def every(self) -> tuple[int, ...]:
         """The period of each sensor [ticks]."""
         return self._suite.every
+
+    @property
+    def period(self) -> int:
+        """How often it needs a state [ticks]."""
+        return 1 if self._slow or self._shared.is_shared else math.gcd(*self.every)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
         """Measure on a robot with other gravity or payloads, see Suite.use."""

@@ -89,13 +89,17 @@ class ServoTopic:
         loop: of the robot.
         servo: follows the twists.
         values: of the parameters.
+
+    Attributes:
+        period: of its commands [ticks].
     """
 
     def __init__(self, node: Node, loop: Loop, servo: TwistServo, values: SimpleNamespace) -> None:
         self._node, self._loop, self._servo = node, loop, servo
         self._timeout = round(servo.settings.timeout * NANOSECONDS)
         self._prefix: str = values.frame_prefix
-        self._ticker = Ticker(servo_period(values, loop.period_ns))
+        self.period = servo_period(values, loop.period_ns)
+        self._ticker = Ticker(self.period)
         self._lockstep = values.time_mode == "lockstep"
         self._status = ServoStatus(node, servo.names)
         self._values, self._world = values, values.world_frame or "world"
@@ -121,7 +125,9 @@ class ServoTopic:
                 frame = ""
             self._servo.check_frame(frame)
             twist = servo_twist(message)
-            self._given = GivenTwist(frame, twist, *self._now, self._loop.time.paused)
+            # states between its own periods do not come to `publish`
+            now = max(self._now, self._loop.readout.stream.newest)
+            self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
         # a twist counts for a moment only: of those that wait, only the newest
         log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)

@@ -100,6 +100,11 @@ class SharedReadings:
         """Write the row by `write(tick, numbers)` from now on."""
         self._write, self.wanted = write, frozenset(self._start)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether readings are written for each tick."""
+        return self._write is not None
+
     def take(self, k: int, reading: Reading) -> None:
         """Keep the reading of sensor k, if it is in the row."""
         if k in self._start:

@@ -21,7 +21,9 @@ from rbdyn_ros.ros.common.parsing.convert import Prepared
 from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.common.reports.qos_reports import for_publisher
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
-from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.ros.simulator.topics.streams import stream_topic
+from rbdyn_ros.runtime.state import Layout, LoopState
+from rbdyn_ros.runtime.stream import StreamTopic
 
 #: Number of states kept for a slow subscriber: a pause of a second loses none.
 HISTORY = 1000
@@ -60,11 +62,18 @@ class JointStates:
         prepared = Prepared(marked, 3 * n)
         # indices of the message's numbers among the measured ones
         pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+        row = pick + Layout(m).start["measured"]
 
         def commit() -> None:
-            self._prepared, self._pick = prepared, pick
+            self._prepared, self._pick, self._row = prepared, pick, row
 
         return commit
+
+    def streamed(self, every: int) -> StreamTopic | None:
+        """Return the topic as compiled code publishes it; None: it is left to Python."""
+        if self._driver is not None and self._driver.hides:
+            return None
+        return stream_topic(self._publisher, self._prepared, every, self._row, True)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         measured = state.measured if self._driver is None else self._driver.reported(state)
@@ -189,8 +198,12 @@ class ObjectPoses:
 
         return commit
 
+    def is_heard(self) -> bool:
+        """Return whether somebody subscribes."""
+        return bool(self._publisher.get_subscription_count() > 0)
+
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        if self._publisher.get_subscription_count() == 0:
+        if not self.is_heard():
             return
         if self._prepared is None:  # the last object was deleted
             self._publisher.publish(self._message())

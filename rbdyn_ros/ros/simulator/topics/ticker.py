@@ -18,7 +18,10 @@ class Ticker:
         self._last = (-1, -1)
 
     def due(self, state: LoopState) -> bool:
-        """Return whether the event is due at a state; True once per period."""
+        """Return whether the event is due at a state; True once per period.
+
+        Between two calls no period may pass.
+        """
         turn = (state.epoch, state.tick // self.every)
         if turn == self._last:
             return False

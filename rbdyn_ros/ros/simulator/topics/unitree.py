@@ -85,6 +85,9 @@ class UnitreeTopics:
         loop: of the robot.
         commands: parses its commands.
         values: of the parameters.
+
+    Attributes:
+        period: of publishing [ticks].
     """
 
     def __init__(
@@ -102,7 +105,8 @@ class UnitreeTopics:
         if "head[0]" in self._state.places:
             self._set("head", HEAD)
             self._row[self._state.places["level_flag"]] = LOW_LEVEL
-        self._ticker = Ticker(unitree_period(loop.period_ns))
+        self.period = unitree_period(loop.period_ns)
+        self._ticker = Ticker(self.period)
         self._publisher = node.create_publisher(self._messages.LowState, LOW_STATE, reliable(10))
         self.prepare(loop.m)()
 

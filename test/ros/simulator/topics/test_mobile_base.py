@@ -34,7 +34,8 @@ class Stand:
         values = SimpleNamespace(**values)
         orders = SimpleNamespace(command=lambda _, tick: self.commands.append(tick))
         self.speeds = lambda command, _: self.commands.append(command.velocity)
-        loop = SimpleNamespace(m=m, period_ns=TICK, orders=orders)
+        readout = SimpleNamespace(stream=SimpleNamespace(newest=(-1, 0)))
+        loop = SimpleNamespace(m=m, period_ns=TICK, orders=orders, readout=readout)
         self.base = MobileBase(node, loop, base_joints(m, values), values)
         subscribe = lambda _node, _kind, _topic, take: setattr(self, "take", take)  # noqa: E731
         self.base.subscribe(SimpleNamespace(subscribe=subscribe))

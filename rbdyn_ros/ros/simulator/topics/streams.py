@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics whose messages compiled code publishes, through the C library under rclpy."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import numpy as np
+from rclpy.publisher import Publisher
+
+from rbdyn_ros.arrays import Ints
+from rbdyn_ros.ros.common.parsing.convert import Prepared
+from rbdyn_ros.runtime.stream import StreamTopic
+
+#: Words of rcl_serialized_message_t: bytes, length, capacity, and five of an allocator, which
+#: publishing does not use.
+NMESSAGE = 8
+
+
+@functools.cache
+def _publish_function() -> int:
+    """Return the address of rcl_publish_serialized_message, or 0."""
+    try:
+        found = ctypes.CDLL("librcl.so").rcl_publish_serialized_message  # rclpy has loaded it
+    except (OSError, AttributeError):
+        return 0
+    return ctypes.cast(found, ctypes.c_void_p).value or 0
+
+
+def stream_topic(
+    publisher: Publisher,  # type: ignore[type-arg]  # generic only in newer ROS 2
+    prepared: Prepared,
+    every: int,
+    picks: Ints,
+    of_measurement: bool,
+) -> StreamTopic | None:
+    """Return a topic for compiled code; None if the publisher does more than rclpy's.
+
+    Args:
+        publisher: of the topic.
+        prepared: its message.
+        every: period [ticks].
+        picks: places of its numbers in the row of a state.
+        of_measurement: whether its stamp is the stamp of the measurement.
+    """
+    function = _publish_function()
+    if type(publisher).publish is not Publisher.publish or not function:
+        return None
+    content = np.frombuffer(prepared.content, np.uint8)
+    message = np.zeros(NMESSAGE, np.int64)
+    message[:3] = content.ctypes.data, len(content), len(content)
+    return StreamTopic(
+        function,
+        publisher.handle.pointer,
+        message,
+        prepared.content,
+        of_measurement,
+        every,
+        prepared.stamps,
+        prepared.doubles,
+        picks,
+    )

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publish plain states without Python: as bytes, through a function of C.
+
+A state is plain if only its numbers differ from the last one that Python published, and nothing
+that Python publishes is due at it. All others are left to Python, in their order. So Python is
+needed as often as the slower topics, and not for every state of joint_states.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba.extending import intrinsic, types
+
+from rbdyn_ros.engine.compiler.views import view_at
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime.compiled import (
+    call_c,
+    copy_memory,
+    kernel,
+    load_acquire,
+    lock_mutex,
+    steady_clock,
+    store_release,
+    unlock_mutex,
+    wait_notified,
+    word_at,
+)
+from rbdyn_ros.runtime.mailbox import fetch
+from rbdyn_ros.runtime.shared import (
+    BAD,
+    DROPPED,
+    EPOCH,
+    FAULT,
+    MEASURED,
+    NEVERY,
+    PAUSED,
+    READ,
+    SATURATED,
+    SHARED,
+    SINGULAR,
+    TICK,
+    UNSOLVED,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.runtime.compiled import Words
+    from rbdyn_ros.runtime.shared import Shared
+
+#: Words of a topic: its function `publish(publisher, message, 0)`, the arguments of it, and the
+#: bytes that the message points to. Then whether its stamp is the stamp of the measurement, and
+#: its period. Last, the places of stamps and numbers among the bytes, and of the numbers in a row.
+NTOPIC = 11
+PUBLISH, PUBLISHER, MESSAGE, BYTES, OF_MEASUREMENT, EVERY = range(6)
+NSTAMP, STAMPS, NNUMBER, PLACES, PICKS = range(6, NTOPIC)
+
+
+@intrinsic
+def shared_at(context, row):
+    """Return the row of a loop at an address."""
+
+    def generate(context, builder, signature, values):
+        word = context.get_value_type(types.int64).as_pointer()
+        before = builder.gep(
+            builder.inttoptr(values[0], word), [context.get_constant(types.int64, -1)]
+        )
+        return view_at(context, builder, SHARED, builder.load(before), values[0])
+
+    return SHARED(types.int64), generate
+
+
+@kernel
+def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool:
+    """Publish the plain states of all robots until another state comes; False after the timeout.
+
+    robots: (n, 2) the place of each robot's Shared and its mutex; descriptor: eventfd of their
+    loops; timeout: [ns].
+    """
+    give_up = steady_clock(scratch) + timeout
+    while True:
+        waits = False
+        for k in range(len(robots)):
+            lock_mutex(robots[k, 1])
+            waits = not _publish_all(shared_at(word_at(robots[k, 0], 0))) or waits
+            unlock_mutex(robots[k, 1])
+        if waits:
+            return True
+        left = give_up - steady_clock(scratch)
+        if left <= 0:
+            return False
+        wait_notified(descriptor, max(1, left // 1_000_000), scratch)
+
+
+@kernel
+def _publish_all(s: Shared) -> bool:
+    """Publish the plain states of a robot; return False if one needs Python."""
+    while load_acquire(s.state_version, 0) != s.stream_version:
+        following = s.stream_version + 1
+        behind = s.state_version[0] - following > len(s.state_slots) // 2
+        if s.stream_armed == 0 or behind:
+            return False
+        found = fetch(
+            *(s.state_version, s.state_slots, s.state_float_slots, following),
+            *(s.stream_words, s.stream_row),
+        )
+        if found != following or not _is_plain(s) or not _publish(s):
+            return False
+        s.stream_tick = s.stream_words[TICK]
+        s.stream_version = following
+        store_release(s.asked, READ, following)
+    return True
+
+
+@kernel
+def _is_plain(s):
+    now, known = s.stream_words, s.stream_known
+    if now[FAULT] >= 0 or now[MEASURED] < 0 or now[TICK] <= s.stream_tick:
+        return False
+    if now[EPOCH] != s.stream_epoch or now[PAUSED] != known[PAUSED]:
+        return False
+    if now[BAD] > known[BAD] or now[SINGULAR] > known[SINGULAR]:
+        return False
+    for k in (UNSOLVED, DROPPED):
+        if now[k] > 0 and known[k] == 0:
+            return False
+    if now[SATURATED] >= 0 and known[SATURATED] < 0:
+        return False
+    for n in range(NEVERY):
+        if s.stream_every[n] > 0 and _is_due(s, s.stream_every[n]):
+            return False
+    for k in range(len(s.row_qvel)):
+        if not abs(s.stream_row[len(s.row_qpos) + k]) <= s.stream_fastest:
+            return False
+    return True
+
+
+@kernel
+def _is_due(s, every):
+    return s.stream_words[TICK] // every != s.stream_tick // every
+
+
+@kernel
+def _publish(s):
+    """Publish the topics that are due; return False after an error."""
+    keep = False
+    for k in range(s.stream_ntopic):
+        topic = s.stream_topics + 8 * NTOPIC * k
+        if _is_due(s, word_at(topic, EVERY)):
+            _fill(s, topic)
+            arguments = word_at(topic, PUBLISHER), word_at(topic, MESSAGE)
+            if call_c(word_at(topic, PUBLISH), arguments[0], arguments[1], 0) != 0:
+                s.stream_armed = 0  # Python publishes it and says what is wrong
+                return False
+            keep = keep or word_at(topic, OF_MEASUREMENT) == 1
+    if keep:
+        s.stream_kept = 1
+        words, row = s.stream_kept_words.ctypes.data, s.stream_kept_row.ctypes.data
+        copy_memory(words, s.stream_words.ctypes.data, len(s.stream_words))
+        copy_memory(row, s.stream_row.ctypes.data, len(s.stream_row))
+    return True
+
+
+@kernel
+def _fill(s, topic):
+    """Write the stamp and the numbers of a state into a message; a stamp is sec, nanosec."""
+    tick = s.stream_words[MEASURED if word_at(topic, OF_MEASUREMENT) == 1 else TICK]
+    stamp = s.stream_time_base + tick * s.period
+    s.stream_scratch[0] = (stamp // NANOSECONDS) | (stamp % NANOSECONDS) << 32
+    to, row = word_at(topic, BYTES), s.stream_row.ctypes.data
+    for n in range(word_at(topic, NSTAMP)):
+        copy_memory(to + word_at(word_at(topic, STAMPS), n), s.stream_scratch.ctypes.data, 1)
+    for n in range(word_at(topic, NNUMBER)):
+        source = row + 8 * word_at(word_at(topic, PICKS), n)
+        copy_memory(to + word_at(word_at(topic, PLACES), n), source, 1)
