@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program external_control.urscript of ur_client_library and ur_robot_driver.
+
+It opens three connections to its client, and follows modes, points and settings that come from
+there. Its threads are generators here; each `yield` is a tick.
+
+Source: ur_client_library, resources/external_control.urscript.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur.arm import pose_from
+from rbdyn_ros.control_box.ur.commands import GAINS, LOOKAHEADS
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
+from rbdyn_ros.control_box.ur.external_script import SOCKETS, ExternalScript
+from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine
+from rbdyn_ros.control_box.ur.points import KINDS, TrajectoryPoint, spline, too_fast
+from rbdyn_ros.control_box.ur.reverse import IntegerSession
+from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
+from rbdyn_ros.control_box.ur.script_commands import COMMANDS
+from rbdyn_ros.control_box.ur.splines import SplineMove
+from rbdyn_ros.control_box.ur.statements import joints, line_move, reason, stop
+
+#: Decelerations of the program [rad/s^2, m/s^2]; accelerations of speedj and speedl.
+STOP_A, CONTACT_A, SPEED_A = 4.0, 3.0, 40.0
+#: It waits so long for the end of a stop [s].
+LONGEST_STOP = 2.0
+#: How long it waits for a point while the arm rests [s].
+POINT_PATIENCE = 0.5
+#: Results of a trajectory, and of the search for a contact.
+SUCCESS, CANCELED, FAILURE = range(3)
+CONTACT, NO_CONTACT = range(2)
+#: Points that are left in a trajectory whose end the client has not named yet.
+ENDLESS = 2**31 - 1
+#: Modes in which the client commands each step.
+STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
+RESTING = ("UNINITIALIZED", "IDLE")
+#: Sentences about a flood of the same mistake are this far apart [s].
+SELDOM = 5.0
+_Flow = Generator[None, None, None]
+
+
+class Message(NamedTuple):
+    """A message of the reverse interface.
+
+    Attributes:
+        timeout: in which the next one must come [s]; 0: never.
+        numbers: (6,) integers.
+        mode: its name, or nothing.
+        number: of the mode.
+    """
+
+    timeout: float
+    numbers: tuple[int, ...]
+    mode: str
+    number: int
+
+
+class ExternalControl:
+    """The program on the controller.
+
+    Args:
+        script: its version.
+
+    Attributes:
+        host, lines, unreachable: see CallingProgram.
+        mode: its mode by name.
+    """
+
+    name, command, is_blocked = "externalControl", "", False
+
+    def __init__(self, script: ExternalScript) -> None:
+        self._script, self.host, self.unreachable = script, script.host, ""
+        self._points = IntegerSession(script.point)
+        self._commands = IntegerSession(script.command)
+        self._reverse = IntegerSession(script.message)
+        sessions = (self._points, self._commands, self._reverse)
+        self.lines = [
+            (called, script.ports[name], session)
+            for (name, called), session in zip(SOCKETS.items(), sessions, strict=True)
+        ]
+        self.mode = "UNINITIALIZED"
+        self._main: _Flow | None = None
+        self._trajectory: _Flow | None = None
+        self._left = 0  # points of the trajectory
+        self._endless = False
+        self._until = math.inf  # when it waits no longer for a message
+        self._hungry_until = math.inf  # or for a point
+        self._listens = self._hungry = False  # whether it waits for them
+        self._streams = False  # whether the client commands each step
+        self._goal = np.zeros(6)  # of servoj
+        self._fresh, self._ticks = False, 0
+        self._watches = False  # for a contact
+        self._complained = -math.inf
+
+    @staticmethod
+    def read(text: str) -> ExternalControl | None:
+        """Return the program of a text, or None if it is none.
+
+        Raises:
+            ValueError: it is of a version that the box does not know.
+        """
+        script = ExternalScript.read(text)
+        return None if script is None else ExternalControl(script)
+
+    # what the robot asks
+
+    def is_asked(self, _: UrRobot) -> bool:
+        """Whether an input commands something: never."""
+        return False
+
+    def has_work(self, r: UrRobot) -> bool:
+        """Whether it does something before the client asks."""
+        if self._main is None or not self._listens or self.unreachable:
+            return True
+        busy = self._trajectory is not None and not self._hungry
+        due = r.clock >= min(self._until, self._hungry_until if self._hungry else math.inf)
+        news = self._reverse.rows or self._commands.rows or (self._hungry and self._points.rows)
+        return busy or due or bool(news) or not self._reverse.open
+
+    def awaits(self, r: UrRobot) -> bool:
+        """Whether the client has to send a command or a point now."""
+        if not self._reverse.open or self._reverse.rows:
+            return False
+        if self._hungry and isinstance(r.motion, SpeedJoints):
+            return self._points.open and not self._points.rows
+        return self._streams and r.told
+
+    # a tick
+
+    def step(self, r: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over."""
+        try:
+            return self._step(r)
+        except Exception as error:  # noqa: BLE001 - no program ends the box
+            r.say(f"program {self.name} ends: {reason(error)}")
+            r.brake()
+            return True
+
+    def _step(self, r: UrRobot) -> bool:
+        if self.unreachable:
+            raise ValueError(self.unreachable)
+        while self._commands.rows:
+            self._obey(r, self._commands.rows.popleft())
+        if self._main is None:
+            self._main = self._listen(r)
+        try:
+            next(self._main)
+        except StopIteration:
+            r.brake()
+            return True
+        if self._trajectory is not None:
+            next(self._trajectory)
+        self._extrapolate(r)
+        return False
+
+    def _extrapolate(self, r: UrRobot) -> None:
+        """Move the goal of servoj on in a step without a command."""
+        self._ticks += 1
+        if self._ticks % max(1, round(STEP / r.dt)):
+            return
+        if isinstance(r.motion, ServoJoints) and not self._fresh:
+            self._goal = self._goal + r.joints.v * STEP
+            r.motion.target = self._goal
+        self._fresh = False
+
+    def _say(self, r: UrRobot, text: str) -> None:
+        """Say what is wrong with a stream of commands, not too often."""
+        if r.clock >= self._complained + SELDOM:
+            self._complained = r.clock
+            r.say(text)
+
+    # the main thread
+
+    def _listen(self, r: UrRobot) -> _Flow:
+        timeout = 0.0  # the first message may take its time
+        while True:
+            yield from self._until_message(r, timeout)
+            if not self._reverse.rows:
+                r.say(f"program {self.name} ends: {self._silence(timeout)}")
+                break
+            message = self._take()
+            timeout = message.timeout
+            if message.mode != self.mode and not (
+                self.mode == "TOOL_IN_CONTACT" and self._watches
+            ):
+                message = yield from self._change(r, message)
+            if self.mode == "STOPPED":
+                break
+            if message.mode == self.mode:
+                yield from self._act_out(r, message)
+            if self._watches and self.mode != "TOOL_IN_CONTACT":
+                yield from self._look_for_contact(r)
+        self._trajectory = None
+        yield from self._halt(r)
+
+    def _until_message(self, r: UrRobot, timeout: float) -> _Flow:
+        self._until = r.clock + timeout if timeout > 0.0 else math.inf
+        self._listens = True
+        while not self._reverse.rows and self._reverse.open and r.clock < self._until:
+            yield
+        self._listens = False
+
+    def _silence(self, timeout: float) -> str:
+        if not self._reverse.open:
+            return "the client has closed the reverse interface"
+        return f"no message has come by the reverse interface for {timeout:g} s"
+
+    def _take(self) -> Message:
+        """Take the next message; of commands in a row with the same mode the newest one counts."""
+        rows = self._reverse.rows
+        row = rows.popleft()
+        name = self._script.name("MODE_", row[-1])
+        while name in STREAMED and rows and rows[0][-1] == row[-1]:
+            row = rows.popleft()
+        self._streams = name in STREAMED
+        return Message(max(row[0], 0) * 1e-3, row[1:7], name, row[-1])
+
+    def _change(self, r: UrRobot, message: Message) -> Generator[None, None, Message]:
+        """Leave the mode as the program does, and enter another one; return the newest message."""
+        self._check(r, message)
+        if self.mode == "FORWARD":
+            left, self._trajectory = self._left > 0, None
+            yield from self._halt(r)
+            yield from self._clear(r)
+            if left:
+                self._points.tell(CANCELED)
+        elif isinstance(r.motion, Freedrive):
+            r.begin(None)
+        elif self.mode in STREAMED:
+            for _ in self._halt(r):
+                yield
+                if self._reverse.rows and self._reverse.rows[0][-1] == message.number:
+                    message = self._take()
+        self.mode = message.mode
+        self._goal, self._fresh = r.joints.x.copy(), True
+        return message
+
+    def _check(self, r: UrRobot, message: Message) -> None:
+        """Refuse modes that the box, or even the program, does not know."""
+        known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
+        if message.mode and message.mode not in known:
+            raise ValueError(f"the box does not act out MODE_{message.mode}")
+        if not message.mode:
+            self._say(r, f"program {self.name} has no mode {message.number}; the arm rests")
+
+    def _act_out(self, r: UrRobot, message: Message) -> _Flow:
+        """Act out a message of the present mode."""
+        numbers = np.array(message.numbers) / self._script.scale
+        if message.mode in STREAMED:
+            self._stream(r, message.mode, numbers)
+        elif message.mode == "FORWARD":
+            yield from self._forward(r, *message.numbers[:2])
+        elif message.mode == "FREEDRIVE":
+            action = self._script.name("FREEDRIVE_MODE_", message.numbers[0])
+            if action == "START" and not isinstance(r.motion, Freedrive):
+                r.begin(Freedrive())
+            elif action == "STOP" and isinstance(r.motion, Freedrive):
+                r.begin(None)
+
+    def _halt(self, r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> _Flow:
+        """Brake, and wait until the arm rests; force mode may move it on."""
+        if r.motion is None:
+            return
+        motion, until = stop(a, of_tool), r.clock + LONGEST_STOP
+        r.begin(motion)
+        while r.motion is motion and r.clock < until:
+            yield
+        r.begin(None)
+
+    # streams of commands
+
+    def _stream(self, r: UrRobot, mode: str, numbers: Array) -> None:
+        if mode in ("SERVOJ", "POSE"):
+            q = numbers if mode == "SERVOJ" else joints(r, pose_from(numbers), self._goal)
+            self._servo(r, q)
+        elif mode == "TORQUE":
+            torque = r.motion if isinstance(r.motion, ClientTorque) else ClientTorque()
+            torque.take(np.clip(numbers, -r.arm.effort, r.arm.effort), 0.0)
+            self._begin(r, torque)
+        else:
+            kind = SpeedJoints if mode == "SPEEDJ" else SpeedLine
+            speed = r.motion if type(r.motion) is kind else kind()
+            assert isinstance(speed, SpeedJoints)
+            speed.take(numbers, SPEED_A, 0.0)
+            self._begin(r, speed)
+
+    def _servo(self, r: UrRobot, q: Array) -> None:
+        self._fresh = True
+        why = too_fast(self._goal, q, STEP)
+        if why and too_fast(r.sensing.at.q, q, STEP):
+            self._say(r, f"a command of program {self.name} is ignored: {why}")
+        else:
+            self._goal = q
+        servo = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()
+        lookahead = float(np.clip(self._script.lookahead, *LOOKAHEADS))
+        servo.take(self._goal, 0.0, lookahead, float(np.clip(self._script.gain, *GAINS)))
+        self._begin(r, servo)
+
+    def _begin(self, r: UrRobot, motion: Move) -> None:
+        if r.motion is not motion:
+            r.begin(motion)
+
+    # trajectories
+
+    def _forward(self, r: UrRobot, action: int, count: int) -> _Flow:
+        name = self._script.name("TRAJECTORY_MODE_", action)
+        if name in ("RECEIVE", "STREAM_START"):
+            self._trajectory = None
+            yield from self._halt(r)
+            yield from self._clear(r)
+            self._endless = name == "STREAM_START"
+            self._left = ENDLESS if self._endless else max(count, 0)
+            self._trajectory = self._follow(r, self._endless)
+        elif name == "STREAM_END" and self._endless:
+            self._end_stream(count)
+        elif name == "CANCEL":
+            if self._endless:
+                self._end_stream(count)
+            yield from self._cancel(r)
+
+    def _end_stream(self, count: int) -> None:
+        """Take how many points the client has sent since the begin of an endless trajectory."""
+        self._left = count - (ENDLESS - self._left)
+        self._endless = False
+
+    def _cancel(self, r: UrRobot) -> _Flow:
+        self._trajectory = None
+        yield from self._halt(r)
+        yield from self._clear(r)
+        self._points.tell(CANCELED)
+
+    def _clear(self, r: UrRobot) -> _Flow:
+        """Drop the points of a trajectory until all have come, or none comes."""
+        self._hungry = False
+        while self._left > 0:
+            yield from self._until_point(r, POINT_PATIENCE)
+            if not self._points.rows:
+                break
+            self._points.rows.popleft()
+            self._left -= 1
+        self._left = 0
+
+    def _until_point(self, r: UrRobot, timeout: float) -> _Flow:
+        self._hungry, self._hungry_until = True, r.clock + timeout
+        while not self._points.rows and self._points.open and r.clock < self._hungry_until:
+            yield
+        self._hungry = False
+
+    def _follow(self, r: UrRobot, endless: bool) -> _Flow:
+        """The thread of a trajectory: point by point, then its result."""
+        result, first = SUCCESS, True
+        before: SplineMove | None = None  # while the arm moves
+        while result == SUCCESS and self._left > 0:
+            if not self._points.rows:
+                if before is not None:
+                    self._coast(r, before)
+                yield from self._until_point(r, POINT_PATIENCE if before is None else 2 * STEP)
+            self._left -= 1
+            if not self._points.rows:
+                over = endless and not self._endless and self._left < 0
+                result = SUCCESS if over else self._fail(r, "a point has not come in time")
+                break
+            point = TrajectoryPoint.of(self._points.rows.popleft(), self._script)
+            result, motion = self._motion_to(r, point, before, first)
+            first, before = False, None
+            if motion is not None:
+                r.begin(motion)
+                while r.motion is motion:
+                    yield
+            if isinstance(motion, SplineMove) and self._left > 0:
+                before = motion
+        yield from self._halt(r)
+        self._points.tell(result)
+        self._trajectory, self._left, self._endless = None, 0, False
+        yield
+
+    def _coast(self, r: UrRobot, before: SplineMove) -> None:
+        """Go on with the speed at the end of a spline until the next point comes."""
+        motion = SpeedJoints()
+        motion.take(before.end[1], SPEED_A, 0.0)
+        r.begin(motion)
+
+    def _fail(self, r: UrRobot, why: str) -> int:
+        r.say(f"a trajectory of program {self.name} fails: {why}")
+        return FAILURE
+
+    def _motion_to(
+        self, r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool
+    ) -> tuple[int, Move | None]:
+        """Return the result so far, and the motion to a point."""
+        if p.kind in KINDS:
+            return SUCCESS, KINDS[p.kind][1](r, p)
+        if p.kind != "SPLINE":
+            return self._fail(r, f"there is no point of kind {p.kind or p.number}"), None
+        try:
+            return SUCCESS, spline(r, p, before, first, last=self._left == 0)
+        except LookupError as error:
+            return self._fail(r, str(error.args[0])), None
+        except ValueError as error:
+            r.say(f"a trajectory of program {self.name} is cancelled: {error}")
+            return CANCELED, None
+
+    # settings and contacts
+
+    def _obey(self, r: UrRobot, row: tuple[int, ...]) -> None:
+        """Act out a script command."""
+        known = (*COMMANDS, "START_TOOL_CONTACT", "END_TOOL_CONTACT")
+        name = next((name for name in known if self._script.numbers.get(name) == row[0]), "")
+        if name == "START_TOOL_CONTACT":
+            self._watches = True
+        elif name == "END_TOOL_CONTACT":
+            if self.mode != "TOOL_IN_CONTACT":
+                self._commands.tell(NO_CONTACT)
+            self._watches = False
+        elif name in COMMANDS:
+            COMMANDS[name][1](r, np.array(row[1:]) / self._script.scale)
+        else:
+            r.say(f"program {self.name} has no script command {row[0]}; the box ignores it")
+
+    def _look_for_contact(self, r: UrRobot) -> _Flow:
+        steps = r.past.contact(r.sensing.twist[:3])
+        if steps <= 0:
+            return
+        self._trajectory = None
+        if isinstance(r.motion, Freedrive):
+            r.begin(None)
+        T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
+        self.mode = "TOOL_IN_CONTACT"
+        yield from self._halt(r, CONTACT_A, of_tool=True)
+        yield from self._clear(r)
+        motion = line_move(r, T, 0.25, 1.2)
+        r.begin(motion)
+        while r.motion is motion:
+            yield
+        self._commands.tell(CONTACT)
