@@ -78,6 +78,7 @@ class UrBox(ControlBox):
         self.fastest = arm.velocity
         _rehearse(arm, self._period)
         self.robot = UrRobot(arm, self._period, log)
+        self.robot.in_turn = self._lockstep
         self._owners, self._reverse = Owners(), ReverseLinks(address, log)
         self._hubs: list[Hub[Any]] = []
         self._state_hubs: list[Hub[Any]] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ from rbdyn_ros.control_box.ur.statements import joints, line_move, reason, stop
 
 #: Decelerations of the program [rad/s^2, m/s^2]; accelerations of speedj and speedl.
 STOP_A, CONTACT_A, SPEED_A = 4.0, 3.0, 40.0
+#: In lock-step each command lasts a step, if at most so many wait.
+EARLY = 8
 #: It waits so long for the end of a stop [s].
 LONGEST_STOP = 2.0
 #: How long it waits for a point while the arm rests [s].
@@ -96,7 +99,7 @@ class ExternalControl:
         self._listens = self._hungry = False  # whether it waits for them
         self._streams = False  # whether the client commands each step
         self._goal = np.zeros(6)  # of servoj
-        self._fresh, self._ticks = False, 0
+        self._age = 0  # ticks since its last command
         self._watches = False  # for a contact
         self._complained = -math.inf
 
@@ -163,13 +166,11 @@ class ExternalControl:
 
     def _extrapolate(self, r: UrRobot) -> None:
         """Move the goal of servoj on in a step without a command."""
-        self._ticks += 1
-        if self._ticks % max(1, round(STEP / r.dt)):
-            return
-        if isinstance(r.motion, ServoJoints) and not self._fresh:
+        again = self._age > 0 and self._age % max(1, round(STEP / r.dt)) == 0
+        self._age += 1
+        if again and isinstance(r.motion, ServoJoints):
             self._goal = self._goal + r.joints.v * STEP
             r.motion.target = self._goal
-        self._fresh = False
 
     def _say(self, r: UrRobot, text: str) -> None:
         """Say what is wrong with a stream of commands, not too often."""
@@ -186,7 +187,7 @@ class ExternalControl:
             if not self._reverse.rows:
                 r.say(f"program {self.name} ends: {self._silence(timeout)}")
                 break
-            message = self._take()
+            message = self._take(EARLY if r.in_turn else 0)
             timeout = message.timeout
             if message.mode != self.mode and not (
                 self.mode == "TOOL_IN_CONTACT" and self._watches
@@ -196,6 +197,8 @@ class ExternalControl:
                 break
             if message.mode == self.mode:
                 yield from self._act_out(r, message)
+                if r.in_turn and message.mode in STREAMED:
+                    yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
         self._trajectory = None
@@ -213,12 +216,12 @@ class ExternalControl:
             return "the client has closed the reverse interface"
         return f"no message has come by the reverse interface for {timeout:g} s"
 
-    def _take(self) -> Message:
-        """Take the next message; of commands in a row with the same mode the newest one counts."""
+    def _take(self, early: int = 0) -> Message:
+        """Take the next message; of a stream the newest one counts, if more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
         name = self._script.name("MODE_", row[-1])
-        while name in STREAMED and rows and rows[0][-1] == row[-1]:
+        while name in STREAMED and len(rows) > early and rows[0][-1] == row[-1]:
             row = rows.popleft()
         self._streams = name in STREAMED
         return Message(max(row[0], 0) * 1e-3, row[1:7], name, row[-1])
@@ -240,7 +243,7 @@ class ExternalControl:
                 if self._reverse.rows and self._reverse.rows[0][-1] == message.number:
                     message = self._take()
         self.mode = message.mode
-        self._goal, self._fresh = r.joints.x.copy(), True
+        self._goal = r.joints.x.copy()
         return message
 
     def _check(self, r: UrRobot, message: Message) -> None:
@@ -293,7 +296,7 @@ class ExternalControl:
             self._begin(r, speed)
 
     def _servo(self, r: UrRobot, q: Array) -> None:
-        self._fresh = True
+        self._age = 0
         why = too_fast(self._goal, q, STEP)
         if why and too_fast(r.sensing.at.q, q, STEP):
             self._say(r, f"a command of program {self.name} is ignored: {why}")

@@ -95,6 +95,7 @@ class UrRobot(BoxedRobot):
         joints: the desired ones.
         teaches: whether somebody guides the arm by its button.
         messages: for clients, until they are sent.
+        in_turn: whether each command of a stream lasts its time; else the newest one counts.
         told: whether a client of RTDE has got the state of this tick.
         plays: whether somebody wants to play the program of a client that serves one.
     """
@@ -115,7 +116,7 @@ class UrRobot(BoxedRobot):
         self._stopped_at = 0.0
         self.past = ToolPast(max(1, round(STEP / dt)))
         self.messages: list[str] = []
-        self.told = self.plays = False
+        self.in_turn = self.told = self.plays = False
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:

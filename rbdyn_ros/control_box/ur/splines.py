@@ -66,16 +66,17 @@ class SplineMove(Move):
         if left > (NEARLY if self._slowing else STILL):
             c.joints.to(self.at(self._t))
             return False
-        self.over = 0.0 if self._rests else max(-left, 0.0)
-        c.joints.to(self.end[0] + self.over * self.end[1])
         if self._rests:
-            c.joints.begin(self.end[0])
+            c.joints.begin(c.joints.x if self._slowing else self.end[0])
+        else:
+            self.over = max(-left, 0.0)
+            c.joints.to(self.end[0] + self.over * self.end[1])
         return True
 
     def _share(self, dt: float) -> float:
         """Return how much slower than planned the arm goes: it slows down before a fast end."""
         left, time = self._T - self._t, FAST / BRAKES
-        if self._rests and not self._slowing and left <= time:
+        if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()
             if speed > FAST - (time - left + dt) * BRAKES:
                 self._slowing = left + dt
