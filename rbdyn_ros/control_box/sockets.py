@@ -473,6 +473,7 @@ class Dialled(Peers[S]):
         self._socket: socket.socket | None = None
         self._next = time.monotonic()  # when it tries again, and when it gives up
         self._last = self._next + DIAL
+        self._refusal = errno.ETIMEDOUT
 
     def _accept(self) -> None:
         if self.clients or self.failure or time.monotonic() < self._next:
@@ -492,8 +493,9 @@ class Dialled(Peers[S]):
         if status not in (errno.EINPROGRESS, errno.EALREADY):
             self._socket.close()
             self._socket, self._next = None, self._next + DIAL_AGAIN
+            self._refusal = status
         if time.monotonic() >= self._last:
-            self.failure = os.strerror(status)
+            self.failure = os.strerror(self._refusal)
 
     def close(self) -> None:
         """Close all sockets."""

@@ -50,7 +50,7 @@ SELDOM = 5.0
 _Flow = Generator[None, None, None]
 
 
-class Message(NamedTuple):
+class ReverseMessage(NamedTuple):
     """A message of the reverse interface.
 
     Attributes:
@@ -216,7 +216,7 @@ class ExternalControl:
             return "the client has closed the reverse interface"
         return f"no message has come by the reverse interface for {timeout:g} s"
 
-    def _take(self, early: int = 0) -> Message:
+    def _take(self, early: int = 0) -> ReverseMessage:
         """Take the next message; of a stream the newest one counts, if more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
@@ -224,9 +224,11 @@ class ExternalControl:
         while name in STREAMED and len(rows) > early and rows[0][-1] == row[-1]:
             row = rows.popleft()
         self._streams = name in STREAMED
-        return Message(max(row[0], 0) * 1e-3, row[1:7], name, row[-1])
+        return ReverseMessage(max(row[0], 0) * 1e-3, row[1:7], name, row[-1])
 
-    def _change(self, r: UrRobot, message: Message) -> Generator[None, None, Message]:
+    def _change(
+        self, r: UrRobot, message: ReverseMessage
+    ) -> Generator[None, None, ReverseMessage]:
         """Leave the mode as the program does, and enter another one; return the newest message."""
         self._check(r, message)
         if self.mode == "FORWARD":
@@ -246,7 +248,7 @@ class ExternalControl:
         self._goal = r.joints.x.copy()
         return message
 
-    def _check(self, r: UrRobot, message: Message) -> None:
+    def _check(self, r: UrRobot, message: ReverseMessage) -> None:
         """Refuse modes that the box, or even the program, does not know."""
         known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
         if message.mode and message.mode not in known:
@@ -254,7 +256,7 @@ class ExternalControl:
         if not message.mode:
             self._say(r, f"program {self.name} has no mode {message.number}; the arm rests")
 
-    def _act_out(self, r: UrRobot, message: Message) -> _Flow:
+    def _act_out(self, r: UrRobot, message: ReverseMessage) -> _Flow:
         """Act out a message of the present mode."""
         numbers = np.array(message.numbers) / self._script.scale
         if message.mode in STREAMED:
