@@ -22,12 +22,13 @@ from support.reverse_client import (
 from support.robots import find
 from test_ur_servers import DT, Bench, measured
 
-from rbdyn_ros.control_box.ur.arm import READY, pose_from, pose_of
+from rbdyn_ros.control_box.ur.arm import READY, pose_of
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
 from rbdyn_ros.control_box.ur.external_control import ExternalControl
 from rbdyn_ros.control_box.ur.external_script import ExternalScript
 from rbdyn_ros.control_box.ur.modes import RuntimeState
 from rbdyn_ros.control_box.ur.moves import ServoJoints, SpeedLine
+from rbdyn_ros.control_box.ur.points import TrajectoryPoint
 from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.reverse import MOST_ROWS
 
@@ -228,6 +229,16 @@ def test_freedrive_gives_way_until_it_ends(bench):
     assert not isinstance(bench.robot.motion, Freedrive)
 
 
+@pytest.mark.parametrize("number", [-(2**31), 2**31 - 1])
+def test_a_speed_that_was_not_a_number_stops_the_arm(bench, number):
+    """A client turns NaN into an extreme integer."""
+    bench.say(struct.pack(">8i", 1000, *[number] * 6, MODES["SPEEDJ"]), 200)
+    assert any("protective stop: " in text for text in bench.said)
+    assert bench.robot.program is None
+    assert np.isfinite(bench.robot.joints.x).all()
+    bench.until_rest()
+
+
 # modes
 
 
@@ -319,6 +330,18 @@ def test_movec_is_an_arc(bench, fixed):
     assert end[:3, 3] == pytest.approx(goal[:3], abs=1e-4)
     turn = np.diag([-1.0, -1.0, 1.0]) if fixed else np.eye(3)  # half a turn about z
     assert end[:3, :3] == pytest.approx(turn @ start[:3, :3], abs=1e-3)
+
+
+@pytest.mark.parametrize(("old", "places"), [(False, (12, 13)), (True, (13, 12))])
+def test_an_arc_has_its_speed_at_the_place_of_its_version(old, places):
+    source = program()
+    if old:
+        for new, before in (("raw_point[13]", "raw_point[7]"), ("raw_point[14]", "raw_point[13]")):
+            source = source.replace(new, before)
+    row = [0] * 20 + [3]  # MOVEC
+    row[places[0]], row[places[1]] = 200_000, 900_000
+    found = TrajectoryPoint.of(tuple(row), ExternalScript.read(source))
+    assert (found.kind, found.velocity, found.acceleration) == ("MOVEC", 0.2, 0.9)
 
 
 def test_points_on_a_line_are_no_arc(bench):
@@ -594,12 +617,7 @@ def test_time_may_stand_while_it_waits_for_a_message(bench):
     assert bench.robot.program is None
 
 
-def test_numbers_of_modes_are_those_of_the_client_library():
-    assert MODES["TOOL_IN_CONTACT"] == 7
-
-
 def test_a_pose_out_of_reach_ends_the_program(bench):
     bench.say(message("POSE", [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 2)
     assert "no joints have the pose" in bench.said[-1]
     assert bench.robot.program is None
-    assert pose_from(np.zeros(6)).shape == (4, 4)

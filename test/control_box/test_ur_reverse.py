@@ -158,6 +158,14 @@ def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
     assert box.failure is None
 
 
+def test_a_client_that_dies_while_time_stands_ends_its_program(said):
+    with driven(said) as (box, driver):
+        driver.reverse.sendall(message("IDLE", timeout=0.0))
+        until(lambda: box.robot.program.mode == "IDLE" and box.robot.rests)
+        driver.hang_up()
+        until(lambda: box.robot.program is None)
+
+
 def test_a_second_program_takes_the_place_of_the_first(said):
     with driven(said) as (box, first), Driver(address()) as second:
         one = box.robot.program
