@@ -22,32 +22,25 @@ from rbdyn_ros.control_box.ur.commands import GAINS, LOOKAHEADS
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
 from rbdyn_ros.control_box.ur.external_script import SOCKETS, ExternalScript
 from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine
-from rbdyn_ros.control_box.ur.points import KINDS, TrajectoryPoint, spline, too_fast
+from rbdyn_ros.control_box.ur.points import too_fast
 from rbdyn_ros.control_box.ur.reverse import IntegerSession
 from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.script_commands import COMMANDS
-from rbdyn_ros.control_box.ur.splines import SplineMove
-from rbdyn_ros.control_box.ur.statements import joints, line_move, reason, stop
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE
+from rbdyn_ros.control_box.ur.statements import joints, line_move, reason
+from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, halting
 
-#: Decelerations of the program [rad/s^2, m/s^2]; accelerations of speedj and speedl.
-STOP_A, CONTACT_A, SPEED_A = 4.0, 3.0, 40.0
+#: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
+CONTACT_A, SPEED_A = 3.0, 40.0
 #: In lock-step each command lasts a step, if at most so many wait.
 EARLY = 8
-#: It waits so long for the end of a stop [s].
-LONGEST_STOP = 2.0
-#: How long it waits for a point while the arm rests [s].
-POINT_PATIENCE = 0.5
-#: Results of a trajectory, and of the search for a contact.
-SUCCESS, CANCELED, FAILURE = range(3)
+#: Results of the search for a contact.
 CONTACT, NO_CONTACT = range(2)
-#: Points that are left in a trajectory whose end the client has not named yet.
-ENDLESS = 2**31 - 1
 #: Modes in which the client commands each step.
 STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
 RESTING = ("UNINITIALIZED", "IDLE")
 #: Sentences about a flood of the same mistake are this far apart [s].
 SELDOM = 5.0
-_Flow = Generator[None, None, None]
 
 
 class ReverseMessage(NamedTuple):
@@ -90,13 +83,10 @@ class ExternalControl:
             for (name, called), session in zip(SOCKETS.items(), sessions, strict=True)
         ]
         self.mode = "UNINITIALIZED"
-        self._main: _Flow | None = None
-        self._trajectory: _Flow | None = None
-        self._left = 0  # points of the trajectory
-        self._endless = False
+        self._main: Flow | None = None
+        self._trajectory = TrajectoryThread(script, self._points, self.name)
         self._until = math.inf  # when it waits no longer for a message
-        self._hungry_until = math.inf  # or for a point
-        self._listens = self._hungry = False  # whether it waits for them
+        self._listens = False  # whether it waits for one
         self._streams = False  # whether the client commands each step
         self._goal = np.zeros(6)  # of servoj
         self._age = 0  # ticks since its last command
@@ -121,20 +111,17 @@ class ExternalControl:
 
     def has_work(self, r: UrRobot) -> bool:
         """Whether it does something before the client asks."""
-        if self._main is None or not self._listens or self.unreachable:
+        waits = self._listens or self._trajectory.waits
+        if self._main is None or self.unreachable or self._commands.rows or not waits:
             return True
-        busy = self._trajectory is not None and not self._hungry
-        due = r.clock >= min(self._until, self._hungry_until if self._hungry else math.inf)
-        news = self._reverse.rows or self._commands.rows or (self._hungry and self._points.rows)
-        return busy or due or bool(news) or not self._reverse.open
+        came = bool(self._reverse.rows) or not self._reverse.open or r.clock >= self._until
+        return (self._listens and came) or self._trajectory.has_work(r)
 
     def awaits(self, r: UrRobot) -> bool:
         """Whether the client has to send a command or a point now."""
         if not self._reverse.open or self._reverse.rows:
             return False
-        if self._hungry and isinstance(r.motion, SpeedJoints):
-            return self._points.open and not self._points.rows
-        return self._streams and r.told
+        return self._trajectory.awaits(r) or (self._streams and r.told)
 
     # a tick
 
@@ -150,7 +137,7 @@ class ExternalControl:
     def _step(self, r: UrRobot) -> bool:
         if self.unreachable:
             raise ValueError(self.unreachable)
-        while self._commands.rows:
+        for _ in range(min(len(self._commands.rows), CALLS_PER_CYCLE)):
             self._obey(r, self._commands.rows.popleft())
         if self._main is None:
             self._main = self._listen(r)
@@ -159,8 +146,7 @@ class ExternalControl:
         except StopIteration:
             r.brake()
             return True
-        if self._trajectory is not None:
-            next(self._trajectory)
+        self._trajectory.step()
         self._extrapolate(r)
         return False
 
@@ -180,7 +166,7 @@ class ExternalControl:
 
     # the main thread
 
-    def _listen(self, r: UrRobot) -> _Flow:
+    def _listen(self, r: UrRobot) -> Flow:
         timeout = 0.0  # the first message may take its time
         while True:
             yield from self._until_message(r, timeout)
@@ -188,11 +174,11 @@ class ExternalControl:
                 r.say(f"program {self.name} ends: {self._silence(timeout)}")
                 break
             message = self._take(EARLY if r.in_turn else 0)
-            timeout = message.timeout
             if message.mode != self.mode and not (
                 self.mode == "TOOL_IN_CONTACT" and self._watches
             ):
                 message = yield from self._change(r, message)
+            timeout = message.timeout
             if self.mode == "STOPPED":
                 break
             if message.mode == self.mode:
@@ -201,10 +187,10 @@ class ExternalControl:
                     yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
-        self._trajectory = None
-        yield from self._halt(r)
+        self._trajectory.kill()
+        yield from halting(r)
 
-    def _until_message(self, r: UrRobot, timeout: float) -> _Flow:
+    def _until_message(self, r: UrRobot, timeout: float) -> Flow:
         self._until = r.clock + timeout if timeout > 0.0 else math.inf
         self._listens = True
         while not self._reverse.rows and self._reverse.open and r.clock < self._until:
@@ -232,15 +218,11 @@ class ExternalControl:
         """Leave the mode as the program does, and enter another one; return the newest message."""
         self._check(r, message)
         if self.mode == "FORWARD":
-            left, self._trajectory = self._left > 0, None
-            yield from self._halt(r)
-            yield from self._clear(r)
-            if left:
-                self._points.tell(CANCELED)
+            yield from self._trajectory.leave(r)
         elif isinstance(r.motion, Freedrive):
             r.begin(None)
         elif self.mode in STREAMED:
-            for _ in self._halt(r):
+            for _ in halting(r):
                 yield
                 if self._reverse.rows and self._reverse.rows[0][-1] == message.number:
                     message = self._take()
@@ -256,29 +238,19 @@ class ExternalControl:
         if not message.mode:
             self._say(r, f"program {self.name} has no mode {message.number}; the arm rests")
 
-    def _act_out(self, r: UrRobot, message: ReverseMessage) -> _Flow:
+    def _act_out(self, r: UrRobot, message: ReverseMessage) -> Flow:
         """Act out a message of the present mode."""
         numbers = np.array(message.numbers) / self._script.scale
         if message.mode in STREAMED:
             self._stream(r, message.mode, numbers)
         elif message.mode == "FORWARD":
-            yield from self._forward(r, *message.numbers[:2])
+            yield from self._trajectory.forward(r, *message.numbers[:2])
         elif message.mode == "FREEDRIVE":
             action = self._script.name("FREEDRIVE_MODE_", message.numbers[0])
             if action == "START" and not isinstance(r.motion, Freedrive):
                 r.begin(Freedrive())
             elif action == "STOP" and isinstance(r.motion, Freedrive):
                 r.begin(None)
-
-    def _halt(self, r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> _Flow:
-        """Brake, and wait until the arm rests; force mode may move it on."""
-        if r.motion is None:
-            return
-        motion, until = stop(a, of_tool), r.clock + LONGEST_STOP
-        r.begin(motion)
-        while r.motion is motion and r.clock < until:
-            yield
-        r.begin(None)
 
     # streams of commands
 
@@ -313,106 +285,6 @@ class ExternalControl:
         if r.motion is not motion:
             r.begin(motion)
 
-    # trajectories
-
-    def _forward(self, r: UrRobot, action: int, count: int) -> _Flow:
-        name = self._script.name("TRAJECTORY_MODE_", action)
-        if name in ("RECEIVE", "STREAM_START"):
-            self._trajectory = None
-            yield from self._halt(r)
-            yield from self._clear(r)
-            self._endless = name == "STREAM_START"
-            self._left = ENDLESS if self._endless else max(count, 0)
-            self._trajectory = self._follow(r, self._endless)
-        elif name == "STREAM_END" and self._endless:
-            self._end_stream(count)
-        elif name == "CANCEL":
-            if self._endless:
-                self._end_stream(count)
-            yield from self._cancel(r)
-
-    def _end_stream(self, count: int) -> None:
-        """Take how many points the client has sent since the begin of an endless trajectory."""
-        self._left = count - (ENDLESS - self._left)
-        self._endless = False
-
-    def _cancel(self, r: UrRobot) -> _Flow:
-        self._trajectory = None
-        yield from self._halt(r)
-        yield from self._clear(r)
-        self._points.tell(CANCELED)
-
-    def _clear(self, r: UrRobot) -> _Flow:
-        """Drop the points of a trajectory until all have come, or none comes."""
-        self._hungry = False
-        while self._left > 0:
-            yield from self._until_point(r, POINT_PATIENCE)
-            if not self._points.rows:
-                break
-            self._points.rows.popleft()
-            self._left -= 1
-        self._left = 0
-
-    def _until_point(self, r: UrRobot, timeout: float) -> _Flow:
-        self._hungry, self._hungry_until = True, r.clock + timeout
-        while not self._points.rows and self._points.open and r.clock < self._hungry_until:
-            yield
-        self._hungry = False
-
-    def _follow(self, r: UrRobot, endless: bool) -> _Flow:
-        """The thread of a trajectory: point by point, then its result."""
-        result, first = SUCCESS, True
-        before: SplineMove | None = None  # while the arm moves
-        while result == SUCCESS and self._left > 0:
-            if not self._points.rows:
-                if before is not None:
-                    self._coast(r, before)
-                yield from self._until_point(r, POINT_PATIENCE if before is None else 2 * STEP)
-            self._left -= 1
-            if not self._points.rows:
-                over = endless and not self._endless and self._left < 0
-                result = SUCCESS if over else self._fail(r, "a point has not come in time")
-                break
-            point = TrajectoryPoint.of(self._points.rows.popleft(), self._script)
-            result, motion = self._motion_to(r, point, before, first)
-            first, before = False, None
-            if motion is not None:
-                r.begin(motion)
-                while r.motion is motion:
-                    yield
-            if isinstance(motion, SplineMove) and self._left > 0:
-                before = motion
-        yield from self._halt(r)
-        self._points.tell(result)
-        self._trajectory, self._left, self._endless = None, 0, False
-        yield
-
-    def _coast(self, r: UrRobot, before: SplineMove) -> None:
-        """Go on with the speed at the end of a spline until the next point comes."""
-        motion = SpeedJoints()
-        motion.take(before.end[1], SPEED_A, 0.0)
-        r.begin(motion)
-
-    def _fail(self, r: UrRobot, why: str) -> int:
-        r.say(f"a trajectory of program {self.name} fails: {why}")
-        return FAILURE
-
-    def _motion_to(
-        self, r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool
-    ) -> tuple[int, Move | None]:
-        """Return the result so far, and the motion to a point."""
-        if p.kind in KINDS:
-            return SUCCESS, KINDS[p.kind][1](r, p)
-        if p.kind != "SPLINE":
-            return self._fail(r, f"there is no point of kind {p.kind or p.number}"), None
-        try:
-            return SUCCESS, spline(r, p, before, first, last=self._left == 0)
-        except LookupError as error:
-            return self._fail(r, str(error.args[0])), None
-        except ValueError as error:
-            r.say(f"a trajectory of program {self.name} is cancelled: {error}")
-            return CANCELED, None
-
     # settings and contacts
 
     def _obey(self, r: UrRobot, row: tuple[int, ...]) -> None:
@@ -430,17 +302,17 @@ class ExternalControl:
         else:
             r.say(f"program {self.name} has no script command {row[0]}; the box ignores it")
 
-    def _look_for_contact(self, r: UrRobot) -> _Flow:
+    def _look_for_contact(self, r: UrRobot) -> Flow:
         steps = r.past.contact(r.sensing.twist[:3])
         if steps <= 0:
             return
-        self._trajectory = None
+        self._trajectory.kill()
         if isinstance(r.motion, Freedrive):
             r.begin(None)
         T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
         self.mode = "TOOL_IN_CONTACT"
-        yield from self._halt(r, CONTACT_A, of_tool=True)
-        yield from self._clear(r)
+        yield from halting(r, CONTACT_A, of_tool=True)
+        yield from self._trajectory.clear(r)
         motion = line_move(r, T, 0.25, 1.2)
         r.begin(motion)
         while r.motion is motion:
