@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from rbdyn_ros.control_box.franka.limits import FR3, PANDA, InterfaceLimits
 from rbdyn_ros.control_box.franka.packets import ENTRIES, ERRORS
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
+from rbdyn_ros.control_box.ur.points import KINDS
+from rbdyn_ros.control_box.ur.script_commands import COMMANDS as SETTINGS
 from rbdyn_ros.control_box.ur.statements import CALLS
 from rbdyn_ros.control_box.ur.variables import LISTED, LISTED_INPUTS
 
@@ -70,14 +72,13 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 |---|---|
 | arms | joints `...shoulder_pan_joint`, `...shoulder_lift_joint`, `...elbow_joint`, `...wrist_1_joint` to `...wrist_3_joint` in one chain on a fixed base; `base` and `tool0` beside them are the frames of the controller |
 | RTDE | TCP 30004, versions 1 and 2, at most 500 Hz, 8 clients; each input has one client |
-| dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; programs of the controller are not played |
-| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE. A program has at most 1 MiB and 10,000 calls; of calls without a motion 20 act in a cycle |
+| dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; `play` of a program file asks a client at 127.0.0.1 port 50002 for its program, as the URCap External Control does; other files of the controller are not played |
+| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, `external_control.urscript`, and rows of the calls below. Another program is refused: its first line is in the log and in a text message of RTDE. A program has at most 1 MiB and 10,000 calls; of calls without a motion 20 act in a cycle |
 | limits of numbers | speeds and accelerations of moves 1e-6 to 1000; turns of a pose 1000 rad; gravity 30 m/s^2 an axis; tools 2 m, payloads 50 kg; a packet 65535 bytes |
 | pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
-| states at 30001 and 30002 | the version, then ten a second: robot mode, joints, tool, configuration without the parameters of Denavit and Hartenberg; the other parts, and states at 30003, are absent. Faults of the wire, but for `link_loss`, do not act on them |
+| states at 30001 and 30002 | the version, then ten a second: robot mode, joints, tool, kinematics and configuration, whose checksums and parameters of Denavit and Hartenberg are zero; the other parts, and states at 30003, are absent. Faults of the wire, but for `link_loss`, do not act on them |
 | words at 30001 to 30003 | `power on`, `power off`, `set robotmode run`, `set unlock protective stop`, `stop program` |
-| ur_client_library 2.14 | its RTDE client, dashboard and primary pipeline run, but for programs that are files of the controller; its driver connects, and its program is refused |
-| `external_control.urscript` of ur_client_library, ur_robot_driver | absent |
+| `external_control.urscript` of ur_client_library, ur_robot_driver | of 1.3.4 (2023) to 2.14; see [below](#external_controlurscript) |
 | movej, movel | trapezoids of the speed of the leading joint or the tool; blends end in a stop; a joint moves at most as fast as the slowest limit |
 | servoj | the desired joints follow q'' = gain (command - (q + lookahead_time q')), the vendor's words as a law |
 | speedj, speedl, stopj, stopl | the speed changes by the acceleration |
@@ -94,6 +95,40 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 
 xArm is not simulated.
 """
+
+
+EXTERNAL = """\
+## external_control.urscript
+
+The program of `ur_client_library` and `ur_robot_driver`. The box knows it by its sockets and names, and reads ports, numbers, message lengths and the gains of servoj from its text, so versions may differ in them. From a loopback address it calls only loopback addresses back.
+
+| part | |
+|---|---|
+| connections | to the trajectory, script command and reverse interface, in this order; refused ones are tried for 2 s, then the program ends |
+| trust | modes that the program has and the box does not act out end the program by name; numbers that no mode has let the arm rest |
+| timeout of a message | ends the program, and the arm brakes at 4 rad/s^2; so does a closed reverse interface |
+| change of the mode | the arm brakes at 4 rad/s^2 first |
+| SERVOJ, POSE | simulated: servoj with the gain and lookahead of the program; in a step without a command the goal goes on with the desired speed; a command that needs more than 20 rad/s is ignored |
+| SPEEDJ, SPEEDL | simulated, 40 rad/s^2 and m/s^2 |
+| TORQUE | simulated, clipped at the efforts of the robot file; friction is not compensated |
+| FREEDRIVE | approximated: the law is not public |
+| FORWARD | simulated: trajectories with a number of points, endless ones, cancel, results; a point must come within 0.5 s at rest, and 4 ms in a motion |
+| splines of third and fifth degree | simulated on the polynomial; a fast end slows down at 15 rad/s^2 |
+| times of points | a third of the time for each ramp; the vendor's share is not public |
+| tool contact | approximated: 10 N against the motion; the tool stops, goes back to where the contact began, and the client gets the result |
+| a program of the dashboard's `play` | simulated: `request_program` at port 50002 |
+| tool communication | absent |
+"""
+
+
+def _external() -> list[str]:
+    points = [(f"`{name}`", how) for name, (how, _) in KINDS.items()]
+    settings = [(f"`{name}`", how) for name, (how, _) in SETTINGS.items()]
+    return [
+        EXTERNAL,
+        _table("| point of a trajectory | |", points),
+        _table("| script command | |", settings),
+    ]
 
 
 def _table(head: str, rows: Iterable[Sequence[str]]) -> str:
@@ -118,6 +153,7 @@ def _ur() -> list[str]:
         _table("| variable | type | meaning |", inputs),
         "## Commands of ur_rtde",
         _table("| number | command | the client waits |", numbers),
+        *_external(),
         "## Calls of URScript",
         "In a program of one line, or in a row of lines between `def name():` and `end`, with numbers as arguments: "
         + ", ".join(f"`{name}`" for name in CALLS)

@@ -226,7 +226,8 @@ class ControlBox(ABC):
 
     def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
-            realtime.obtain("off" if self._lockstep else self._loop.settings.realtime)
+            mode = "off" if self._lockstep else self._loop.settings.realtime
+            realtime.obtain(mode, bind=False)  # the loop has its processor for itself
         while not self._ended.is_set():
             found = self._loop.readout.newer(self.seen, AGAIN)
             if found is None:

@@ -24,6 +24,7 @@ from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.realtime import MODES, Mode
 from rbdyn_ros.runtime.settings import FAST, FLOATS, LOCKSTEP, MODES_OF_TIME, LoopSettings
 from rbdyn_ros.runtime.types import Faults
 
@@ -292,7 +293,7 @@ class BoxedLoop:
         patience: float,
         log: Callable[[str], object],
     ) -> None:
-        self.loop = Loop(m, boxed(settings, m, description, boxes), start)
+        self.loop, self._log = Loop(m, boxed(settings, m, description, boxes), start), log
         self.loop.compile()
         try:
             self.boxes = Boxes(boxes, self.loop, description, patience, log, log)
@@ -302,7 +303,13 @@ class BoxedLoop:
 
     def __enter__(self) -> Self:
         self.boxes.start()
-        self.loop.start()
+        try:
+            self.loop.start()
+        except Exception:
+            self.close()
+            raise
+        if advice := self.loop.grant.advice:
+            self._log(advice)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -334,6 +341,9 @@ class BoxedArm(BoxedLoop):
         seed: of all random numbers.
         log: takes sentences; in the thread of a box.
         contact: as for `rb.load`.
+        realtime: in mode realtime, the privileges that the threads of simulation and boxes request
+            from the system: `try` and `enforce` SCHED_FIFO and locked memory, so that they are on
+            time on a busy machine; or `off`.
 
     Attributes:
         loop: the simulation.
@@ -354,8 +364,10 @@ class BoxedArm(BoxedLoop):
         seed: int = 0,
         log: Callable[[str], object] = print,
         contact: bool = False,
+        realtime: Mode = "try",
     ) -> None:
         one_of("time_mode", time_mode, MODES_OF_TIME[:FAST])
+        one_of("realtime", realtime, MODES)
         count("seed", seed, high=2**63 - 1)
         if not as_number(patience) > 0.0:
             raise refusal(f"patience is {shown(patience)}; allowed is a number above 0 [s]")
@@ -371,5 +383,7 @@ class BoxedArm(BoxedLoop):
         for name, position in (start or {}).items():
             at = m.jnt_qposadr[m.jnt_names.index(name)]
             qpos[at] = finite(f"start: {name}", position)
-        settings = LoopSettings(time_mode=time_mode, realtime="off", seed=seed)
+        settings = LoopSettings(
+            time_mode=time_mode, realtime="off" if time_mode == "lockstep" else realtime, seed=seed
+        )
         super().__init__(m, description, boxes, settings, qpos, patience, log)

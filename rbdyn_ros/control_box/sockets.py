@@ -6,7 +6,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import os
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
@@ -20,6 +22,8 @@ DATAGRAM = 65536
 PIECE, LARGE_PIECE = 512, 65536
 #: Clients of a hub at a time.
 MOST_CLIENTS = 8
+#: How long a box tries to connect to a client, and how long it waits between two attempts [s].
+DIAL, DIAL_AGAIN = 2.0, 0.2
 #: A client that leaves more than this unread is disconnected [bytes].
 MOST_UNSENT = 2**20
 #: Datagrams that are read in one cycle; a flood waits.
@@ -27,13 +31,11 @@ MOST = 32
 
 
 class Session(Protocol):
-    """A state machine behind a connection.
+    """A state machine behind a connection."""
 
-    Attributes:
-        is_full: whether it takes no bytes for now.
-    """
-
-    is_full: bool
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no bytes for now."""
 
     def close(self) -> None:
         """Let the client go."""
@@ -300,46 +302,35 @@ class Endpoint(End):
             self.server.close()
 
 
-class Hub(End, Generic[S]):
-    """Listens for several clients, each with a session of its own; for one thread.
+class Peers(End, Generic[S]):
+    """Several connections, each with a session of its own; for one thread.
 
     Args:
-        make: a session for a new client.
         name: of the server in messages.
-        address, port: where it listens.
         log: takes a sentence.
         piece: bytes of a client that are read in one cycle.
 
     Attributes:
         peers: the clients.
-
-    Raises:
-        RbdynError: the system refuses the port.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], S],
-        name: str,
-        address: str,
-        port: int,
-        log: Callable[[str], object],
-        piece: int = PIECE,
-    ) -> None:
-        self._make, self._name, self._log, self._piece = make, name, log, piece
+    def __init__(self, name: str, log: Callable[[str], object], piece: int = PIECE) -> None:
+        self._name, self._log, self._piece = name, log, piece
         self.peers: list[ClientLink[S]] = []
-        self._listener = opened(name, socket.SOCK_STREAM, address, port)
-        self._listener.listen(MOST_CLIENTS)
 
     @property
     def sockets(self) -> list[socket.socket]:
         """The sockets to wait at."""
-        return [self._listener, *(peer.socket for peer in self.peers)]
+        return [peer.socket for peer in self.peers]
 
     @property
     def connected(self) -> bool:
         """Whether there is a client."""
         return bool(self.peers)
+
+    @abstractmethod
+    def _accept(self) -> None:
+        """Add a client that has connected since the last call."""
 
     def receive(self) -> list[tuple[ClientLink[S], bytes]]:
         """Accept clients, and return what came from each; never wait."""
@@ -386,22 +377,6 @@ class Hub(End, Generic[S]):
         except Gone as gone:
             self._leave(peer, str(gone))
 
-    def _accept(self) -> None:
-        try:
-            client, where = self._listener.accept()
-        except OSError:
-            return
-        if len(self.peers) >= MOST_CLIENTS:
-            self._log(
-                f"{self._name}: {where[0]} tried to connect; this box serves {MOST_CLIENTS} "
-                "clients at a time"
-            )
-            client.close()
-            return
-        self.clients += 1
-        self.peers.append(ClientLink(client, where, self._make()))
-        self._log(f"{self._name}: a client connects from {where[0]}")
-
     def hang_up(self, why: str) -> None:
         """End the connections; `why` goes to the log."""
         for peer in [*self.peers]:
@@ -420,6 +395,113 @@ class Hub(End, Generic[S]):
         for peer in self.peers:
             peer.session.close()
         self.peers = []
+
+
+class Hub(Peers[S]):
+    """Listens for several clients.
+
+    Args:
+        make: a session for a new client.
+        name, log, piece: see Peers.
+        address, port: where it listens.
+
+    Raises:
+        RbdynError: the system refuses the port.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], S],
+        name: str,
+        address: str,
+        port: int,
+        log: Callable[[str], object],
+        piece: int = PIECE,
+    ) -> None:
+        super().__init__(name, log, piece)
+        self._make = make
+        self._listener = opened(name, socket.SOCK_STREAM, address, port)
+        self._listener.listen(MOST_CLIENTS)
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """The sockets to wait at."""
+        return [self._listener, *super().sockets]
+
+    def _accept(self) -> None:
+        try:
+            client, where = self._listener.accept()
+        except OSError:
+            return
+        if len(self.peers) >= MOST_CLIENTS:
+            self._log(
+                f"{self._name}: {where[0]} tried to connect; this box serves {MOST_CLIENTS} "
+                "clients at a time"
+            )
+            client.close()
+            return
+        self.clients += 1
+        self.peers.append(ClientLink(client, where, self._make()))
+        self._log(f"{self._name}: a client connects from {where[0]}")
+
+
+class Dialled(Peers[S]):
+    """Connects to a server of a client, and tries again for a while if it is refused.
+
+    Args:
+        session: behind the connection.
+        name, log, piece: see Peers.
+        address, port: of the client's server.
+
+    Attributes:
+        session: as given.
+        failure: the reason why it has given up, or nothing.
+    """
+
+    def __init__(
+        self,
+        session: S,
+        name: str,
+        address: str,
+        port: int,
+        log: Callable[[str], object],
+        piece: int = LARGE_PIECE,
+    ) -> None:
+        super().__init__(name, log, piece)
+        self.session, self.failure = session, ""
+        self._where = address, port
+        self._socket: socket.socket | None = None
+        self._next = time.monotonic()  # when it tries again, and when it gives up
+        self._last = self._next + DIAL
+        self._refusal = errno.ETIMEDOUT
+
+    def _accept(self) -> None:
+        if self.clients or self.failure or time.monotonic() < self._next:
+            return
+        if self._socket is None:
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            self._socket.setblocking(False)
+        status = self._socket.connect_ex(self._where)
+        there = status in (0, errno.EISCONN)
+        if there and self._socket.getsockname() == self._where:
+            there, status = False, errno.ECONNREFUSED  # Linux connects a free port with itself
+        if there:
+            self.clients = 1
+            self.peers.append(ClientLink(self._socket, self._where, self.session))
+            self._socket = None
+            return
+        if status not in (errno.EINPROGRESS, errno.EALREADY):
+            self._socket.close()
+            self._socket, self._next = None, self._next + DIAL_AGAIN
+            self._refusal = status
+        if time.monotonic() >= self._last:
+            self.failure = os.strerror(self._refusal)
+
+    def close(self) -> None:
+        """Close all sockets."""
+        if self._socket is not None:
+            self._socket.close()
+        super().close()
 
 
 def check_address(address: str, anywhere: bool) -> str:

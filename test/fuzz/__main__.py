@@ -43,7 +43,7 @@ NAMES = (
         "table",
     ),
     *("model", "recording", "sensors", "actuators", "trial", "state", "parameters", "box", "data"),
-    *("ur_box", "policy"),
+    *("ur_box", "ur_reverse", "policy"),
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

@@ -549,6 +549,7 @@ TARGETS = {
     ),
     "box": Target(boxes.seeds, boxes.fuzz_box),
     "ur_box": Target(ur_box.seeds, ur_box.fuzz_ur_box),
+    "ur_reverse": Target(ur_box.calls_back, ur_box.fuzz_ur_box),
     "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
     "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
     "laws": Target(laws.seeds, laws.fuzz_laws),

@@ -11,13 +11,16 @@ import functools
 import struct
 
 import numpy as np
+from support import reverse_client
 
 from fuzz.boxes import GUIDES, LEAVES, MOVES, STOP, act_outside, moved, piece, pieces, refuses
 from rbdyn_ros.control_box.ur import primary
 from rbdyn_ros.control_box.ur.arm import NAMES, READY, UrArm
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STREAMED
 from rbdyn_ros.control_box.ur.dashboard import DashboardSession
+from rbdyn_ros.control_box.ur.external_control import ExternalControl
 from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.reverse import IntegerSession
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.rtde import Owners, RtdeSession, packet
 from rbdyn_ros.control_box.ur.scripts import ScriptSession
@@ -26,6 +29,8 @@ from rbdyn_ros.loading.load import load_urdf
 
 #: What a piece is; any other number is a cycle.
 RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
+#: What a client of external_control.urscript sends: points, script commands, messages.
+LINES = range(10, 13)
 LINK = (
     '<link name="{}"><inertial><origin xyz="0 0.02 0.1"/><mass value="2"/><inertia ixx="0.02" '
     'iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -107,6 +112,36 @@ def seeds() -> list[bytes]:
     return [*found, greet + piece(RTDE, command(11)) + piece(MOVES, bytes(range(1, 13)))]
 
 
+def calls_back() -> list[bytes]:
+    """Return good conversations with a program that calls its client back; and wild numbers."""
+    here, later = piece(SCRIPT, reverse_client.program().encode()) + piece(9), piece(9) * 4
+    q, wild = [*READY], [2147.0, -2147.0, 0.0, -1e-6, 3.0, 2000.0]
+    points, commands, messages = LINES
+    found = [
+        here + piece(messages, reverse_client.message(mode, numbers)) + later
+        for mode in (*reverse_client.MODES, 99)
+        for numbers in (q, wild, [0.1] * 6)
+    ]
+    found += [
+        here + piece(commands, reverse_client.command(name, numbers * 4)) + later
+        for name in (*reverse_client.COMMANDS, 77)
+        for numbers in ([0.0] * 6, [0.1] * 6, wild)
+    ]
+    begin = {
+        name: piece(messages, reverse_client.action(name, 2)) for name in reverse_client.ACTIONS
+    }
+    for kind in (*reverse_client.KINDS, 33):
+        for target, time, form in ((q, 0.01, 1), (wild, 1.0, 2), (q, 0.0, 7)):
+            third = (0.5, 0.5, 1.0, *wild[:3])
+            data = reverse_client.point(kind, target, wild, third, time, form)
+            begun = here + begin["TRAJECTORY_MODE_RECEIVE"] + piece(points, data * 2)
+            found += [begun + later, begun + begin["TRAJECTORY_MODE_CANCEL"] + later]
+    stream = begin["TRAJECTORY_MODE_STREAM_START"] + later + begin["TRAJECTORY_MODE_STREAM_END"]
+    half = piece(messages, reverse_client.message("SPEEDJ", [0.1] * 6)[:17])
+    flood = piece(messages, reverse_client.message("SERVOJ", q) * 300)
+    return [*found, here + stream + later, here + half * 2 + later, here + flood + later]
+
+
 #: Recipes whose answer, or whose package, is larger than a packet may be.
 LARGE = (
     packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
@@ -142,13 +177,18 @@ def fuzz_ur_box(data: bytes) -> None:
             if refuses(open_ones[kind], body):
                 open_ones[kind] = sessions()[kind]
         elif kind == LEAVES:
-            for one in open_ones.values():
+            for one in (*open_ones.values(), *called_back(robot)):
                 one.close()
             open_ones = sessions()
+        elif kind in LINES and (lines := called_back(robot)):
+            lines[kind - LINES[0]].request(body)
         elif kind == MOVES:
             now = moved(READY, body)
         act_outside(robot, kind, body)
         robot.observe(now)
+        robot.in_turn, robot.told = bool(len(data) % 2), not robot.told
+        assert robot.awaits in (True, False)
+        assert robot.runs_free in (True, False)
         torques = robot.act()
         assert np.isfinite(torques.at(now.q, now.dq)).all(), "a torque is not finite"
         primary.state(robot)
@@ -156,3 +196,11 @@ def fuzz_ur_box(data: bytes) -> None:
             if isinstance(one, RtdeSession):
                 one.report()
             one.answers()
+        for line in called_back(robot):
+            assert len(line.said()) % 4 == 0
+
+
+def called_back(robot: UrRobot) -> list[IntegerSession]:
+    """Return the connections of the program to its client, if it is such a program."""
+    program = robot.program
+    return [line[2] for line in program.lines] if isinstance(program, ExternalControl) else []

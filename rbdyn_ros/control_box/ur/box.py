@@ -15,12 +15,13 @@ import numpy as np
 from rbdyn_ros.control_box.box import AGAIN, ControlBox
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.sensing import MeasuredArm
-from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub
+from rbdyn_ros.control_box.sockets import LARGE_PIECE, ClientLink, Hub, Peers
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.dashboard import DASHBOARD_PORT, DashboardSession
 from rbdyn_ros.control_box.ur.primary import STATES_EVERY, version
 from rbdyn_ros.control_box.ur.primary import state as state_package
 from rbdyn_ros.control_box.ur.programs import start_program
+from rbdyn_ros.control_box.ur.reverse import ReverseLinks
 from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.rtde import RTDE_PORT, Owners, RtdeSession
 from rbdyn_ros.control_box.ur.scripts import ScriptSession
@@ -35,17 +36,20 @@ SCRIPT_PORTS = (30001, 30002, 30003)
 STATE_PORTS = SCRIPT_PORTS[:2]
 #: What a TCP connection loses comes again after this time [s].
 RETRANSMIT = 0.2
+#: In lock-step a box that is later than this [s] beside a client's clock does not catch up.
+LATE = 5e-3
 #: Largest piece of a client's inputs that is read in one cycle [bytes].
 RTDE_PIECE = 4096
-_State = tuple[ClientLink[RtdeSession], bytes]
-_Bytes = tuple[Hub[Any], ClientLink[Any], bytes]
+_State = tuple[ClientLink[Any], bytes]
+_Bytes = tuple[Peers[Any], ClientLink[Any], bytes]
 
 
 class UrBox(ControlBox):
     """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
 
     It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
-    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time stands.
+    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time stands. A
+    program may connect to servers of its client.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
@@ -74,7 +78,8 @@ class UrBox(ControlBox):
         self.fastest = arm.velocity
         _rehearse(arm, self._period)
         self.robot = UrRobot(arm, self._period, log)
-        self._owners = Owners()
+        self.robot.in_turn = self._lockstep
+        self._owners, self._reverse = Owners(), ReverseLinks(address, log)
         self._hubs: list[Hub[Any]] = []
         self._state_hubs: list[Hub[Any]] = []
         try:
@@ -105,18 +110,23 @@ class UrBox(ControlBox):
                 self._state_hubs.append(self._hubs[-1])
 
     @property
-    def ends(self) -> Sequence[Hub[Any]]:
+    def ends(self) -> Sequence[Peers[Any]]:
         """The servers behind their sockets."""
-        return self._hubs
+        return [*self._hubs, *self._reverse.ends]
 
     def _report(self, state: LoopState, ticks: int) -> bool:
         self.robot.observe(MeasuredArm.of(self._arm, state), ticks)
         if state.tick % self._every == 0:
             for item in self._packets():
                 self._states.send(state.tick, item)
-        for peer, data in self._states.arrived(state.tick):
+        self._reverse.pass_on(partial(self._states.send, state.tick))
+        came = self._states.arrived(state.tick)
+        for peer, data in came:
             peer.session.push(data)
+        self.robot.told = any(peer in self._rtde.peers for peer, _ in came)
         self._rtde.flush()
+        for line in self._reverse.lines:
+            line.flush()
         self._show()
         return True
 
@@ -191,29 +201,40 @@ class UrBox(ControlBox):
         if not self._lockstep:
             return False
         program = self.robot.program
-        left = self.robot.awaits and program is not None and not self._owners.has(program.command)
+        command = "" if program is None else program.command
+        left = bool(command) and self.robot.awaits and not self._owners.has(command)
         return left or bool(self._asked) or self._is_outdated()
 
     def _serve_all(self, tick: int | None) -> bool:
-        """Serve all clients; return whether RTDE brought something.
+        """Serve all clients; return whether the one that commands the program sent something.
 
         A program must see the registers that its client wrote before it: RTDE is read last, and
         comes first.
         """
-        others = [(hub, *found) for hub in self._hubs[1:] for found in hub.receive()]
+        self._call_back()
+        others = [(end, *found) for end in self.ends[1:] for found in end.receive()]
         before = int(self.robot.signals.written.sum())
         for peer in [peer for peer in self._rtde.peers if peer.session.is_full]:
             self._rtde.pass_on(peer, b"")
         came = [(self._rtde, *found) for found in self._rtde.receive()]
-        for hub, peer, data in (*came, *others):
+        for end, peer, data in (*came, *others):
             if tick is None and not self._commands.faults.dead:
-                hub.pass_on(peer, data)
+                end.pass_on(peer, data)
             else:
-                self._commands.send(self._tick if tick is None else tick, (hub, peer, data))
-        for hub in self._hubs[1:]:
-            hub.flush()
+                self._commands.send(self._tick if tick is None else tick, (end, peer, data))
+        for end in self.ends[1:]:
+            end.flush()
         self.served += 1
+        if self._reverse.lines:
+            return any(end in self._reverse.lines for end, _, _ in others)
         return bool(came) or int(self.robot.signals.written.sum()) != before
+
+    def _call_back(self) -> None:
+        """Open the connections that the program wants; ask a client for the one to play."""
+        self._reverse.follow(self.robot.program)
+        if self.robot.plays:
+            self.robot.plays = False
+            self._reverse.ask(partial(start_program, self.robot))
 
     def _keep_pace(self, tick: int) -> None:
         """In lock-step go no faster than the clock while a client looks at its own clock."""
@@ -223,8 +244,10 @@ class UrBox(ControlBox):
         elif not began:
             self._free_since = time.monotonic(), tick
         else:
-            due = began + (tick - first) * self._period
-            time.sleep(max(0.0, min(due - time.monotonic(), STEP)))
+            early = began + (tick - first) * self._period - time.monotonic()
+            time.sleep(max(0.0, min(early, STEP)))
+            if early < -LATE:  # it does not catch up: the client would see time run
+                self._free_since = time.monotonic(), tick
 
     def _act(self, tick: int) -> list[Torques]:
         for hub, peer, data in self._commands.arrived(tick):

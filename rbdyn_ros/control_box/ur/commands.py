@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.control_box.ur.arm import pose_from, pose_of
 from rbdyn_ros.control_box.ur.command_queue import CommandQueue, Step
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive
@@ -31,6 +31,8 @@ from rbdyn_ros.control_box.ur.statements import (
 STEP_TIME = 2e-3
 #: Gains of servoj and its lookahead [s], as the vendor allows.
 GAINS, LOOKAHEADS = (100.0, 2000.0), (0.03, 0.2)
+#: Damping and gain of force mode, as the vendor allows.
+DAMPINGS, FORCE_GAINS = (0.0, 1.0), (0.0, 2.0)
 #: Speeds below this are at rest for is_steady [rad/s].
 STEADY = 1e-2
 
@@ -160,21 +162,39 @@ def _torque(s: CommandQueue, r: UrRobot) -> None:
 # forces
 
 
-def _force_mode(s: CommandQueue, r: UrRobot) -> None:
-    kind, T = s.number(r, 1), pose_from(s.six(r))
+def start_force(
+    r: UrRobot, T: Array, kind: int, selected: Bools, wrench: Array, limits: Array,
+    damping: float, gain: float,
+) -> None:  # fmt: skip
+    """Begin force mode, or change it.
+
+    Args:
+        r: the robot.
+        T: pose (4, 4) of the task frame.
+        kind: 1: y points from the tool to the origin of the frame; 3: x is the tool's velocity in
+            the plane of the frame; else the frame as it is.
+        selected: (6,) which axes give way.
+        wrench: (6,) of the robot on its surroundings.
+        limits: (6,) largest speeds of the selected axes.
+        damping: see ForceMode.
+        gain: see ForceMode.
+    """
     R = T[:3, :3]
-    if kind == 1:  # y points from the tool to the origin of the frame
-        y = T[:3, 3] - r.sensing.at.T[:3, 3]
-        R = _with_axis(R, 1, y)
-    elif kind == 3:  # x is the tool's velocity in the plane of the frame
+    if kind == 1:
+        R = _with_axis(R, 1, T[:3, 3] - r.sensing.at.T[:3, 3])
+    elif kind == 3:
         v = R.T @ r.sensing.twist[:3]
         R = _with_axis(R, 0, R @ np.array([v[0], v[1], 0.0]))
-    selected = s.ints(r, 2) == 1
-    wanted, most = s.six(r, 6), np.abs(s.six(r, 12))
     if r.force is None:
-        r.force = ForceMode(R, selected, wanted, most)
-    r.force.frame, r.force.selected, r.force.wanted = R, selected, wanted
-    r.force.most, r.force.damping, r.force.gain = most, s.damping, s.gain
+        r.force = ForceMode(R, selected, wrench, np.abs(limits))
+    r.force.frame, r.force.selected, r.force.wanted = R, selected, wrench
+    r.force.most, r.force.damping, r.force.gain = np.abs(limits), damping, gain
+
+
+def _force_mode(s: CommandQueue, r: UrRobot) -> None:
+    T, selected = pose_from(s.six(r)), s.ints(r, 2) == 1
+    kind, wrench, limits = s.number(r, 1), s.six(r, 6), s.six(r, 12)
+    start_force(r, T, kind, selected, wrench, limits, s.damping, s.gain)
 
 
 def _force_stop(s: CommandQueue, r: UrRobot) -> None:
@@ -183,11 +203,11 @@ def _force_stop(s: CommandQueue, r: UrRobot) -> None:
 
 
 def _set_damping(s: CommandQueue, r: UrRobot) -> None:
-    s.damping = float(np.clip(s.register(r, 0), 0.0, 1.0))
+    s.damping = float(np.clip(s.register(r, 0), *DAMPINGS))
 
 
 def _set_gain(s: CommandQueue, r: UrRobot) -> None:
-    s.gain = float(np.clip(s.register(r, 0), 0.0, 2.0))
+    s.gain = float(np.clip(s.register(r, 0), *FORCE_GAINS))
 
 
 def _teach(s: CommandQueue, r: UrRobot) -> None:

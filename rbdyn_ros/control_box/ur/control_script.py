@@ -71,6 +71,10 @@ class ControlScript(CommandQueue):
         """Whether it does something before the client asks."""
         return self.is_busy or not self._begun or self.is_asked(r)
 
+    def awaits(self, _: UrRobot) -> bool:
+        """Whether the client has to send something now, beside the end of a stream's command."""
+        return False
+
     def is_asked(self, r: UrRobot) -> bool:
         """Whether the client commands something that it has not begun."""
         return int(r.signals.written[self._offset]) != self._seen

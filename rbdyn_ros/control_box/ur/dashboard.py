@@ -133,12 +133,15 @@ class DashboardSession:
         if self._robot.runtime == RuntimeState.PAUSED:
             self._robot.paused = False
             return "Starting program"
-        if self._loaded:
-            self._log(
-                f"program {quote(self._loaded)} is a file of the controller; this box acts out "
-                "programs that a client uploads, and does not play it"
-            )
-        return "Failed to execute: play"
+        ready = self._robot.mode == RobotMode.RUNNING and self._robot.safety == SafetyMode.NORMAL
+        if not (ready and self._loaded and self._robot.program is None):
+            return "Failed to execute: play"
+        self._log(
+            f"program {quote(self._loaded)} is a file of the controller; this box takes it for "
+            "External Control, and asks a client for its program"
+        )
+        self._robot.plays = True
+        return "Starting program"
 
     def _stop(self, _: str) -> str:
         if self._robot.program is None:

@@ -93,12 +93,15 @@ class Profile:
     Args:
         length: of the path.
         v, a: largest speed and acceleration.
+        t: duration [s], in place of speed and acceleration: a third of it for each ramp; or 0.
 
     Attributes:
         duration: [s].
     """
 
-    def __init__(self, length: float, v: float, a: float) -> None:
+    def __init__(self, length: float, v: float, a: float, t: float = 0.0) -> None:
+        if t > 0.0:
+            v, a = 1.5 * length / t, 4.5 * length / t**2
         self._length, self._a = length, a
         self._ramp = min(v / a, math.sqrt(length / a))  # [s]
         self._v = a * self._ramp
@@ -122,18 +125,18 @@ class JointMove(Move):
 
     Args:
         start, goal: (6,).
-        v, a: of the leading joint.
+        v, a, t: of the leading joint, see Profile.
     """
 
-    def __init__(self, start: Array, goal: Array, v: float, a: float) -> None:
+    def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
         self._start = np.array(start)
         self._way = np.array(goal) - self._start
-        self._length = float(np.abs(self._way).max())
-        self._profile, self._t = Profile(self._length, v, a), 0.0
+        self._length = max(float(np.abs(self._way).max()), STILL)
+        self._profile, self._t = Profile(self._length, v, a, t), 0.0
 
     def step(self, c: Course) -> bool:
         self._t += c.dt * c.scale
-        share = self._profile.at(self._t) / self._length if self._length > 0.0 else 1.0
+        share = self._profile.at(self._t) / self._length
         c.joints.to(self._start + share * self._way)
         if self._t >= self._profile.duration:
             c.joints.begin(self._start + self._way)
@@ -146,28 +149,75 @@ class LineMove(Move):
 
     Args:
         start, goal: poses of the tool (4, 4).
-        v, a: of the tool; [rad] for [m] on a path that turns more than it moves.
+        v, a, t: of the tool, see Profile; [rad] for [m] on a path that turns more than it moves.
     """
 
-    def __init__(self, start: Array, goal: Array, v: float, a: float) -> None:
+    def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
         self._start, self._end = start, goal
         self._turn = turn_between(start[:3, :3], goal[:3, :3])
-        away = float(np.linalg.norm(goal[:3, 3] - start[:3, 3]))
-        self._length = max(away, float(np.linalg.norm(self._turn)))
-        self._profile, self._t = Profile(self._length, v, a), 0.0
+        self._length = max(self._way(), float(np.linalg.norm(self._turn)), STILL)
+        self._profile, self._t = Profile(self._length, v, a, t), 0.0
+
+    def _way(self) -> float:
+        """Return the length of the path of the tool's origin [m]."""
+        return float(np.linalg.norm(self._end[:3, 3] - self._start[:3, 3]))
+
+    def _pose(self, share: float) -> Array:
+        """Return the pose (4, 4) after a share of the path."""
+        T: Array = self._start.copy()
+        T[:3, 3] += share * (self._end[:3, 3] - self._start[:3, 3])
+        T[:3, :3] = turned(self._start[:3, :3], share * self._turn)
+        return T
 
     def step(self, c: Course) -> bool:
         self._t += c.dt * c.scale
-        share = self._profile.at(self._t) / self._length if self._length > STILL else 1.0
-        T = self._start.copy()
-        T[:3, 3] += share * (self._end[:3, 3] - self._start[:3, 3])
-        T[:3, :3] = turned(self._start[:3, :3], share * self._turn)
+        T = self._pose(self._profile.at(self._t) / self._length)
         c.go(T)
         if self._t < self._profile.duration:
             return False
         c.go(T)
         c.joints.begin(c.joints.x)
         return True
+
+
+class ArcMove(LineMove):
+    """movec: the tool moves on an arc through a point; it turns as on a line, or with the arc.
+
+    Args:
+        start, via, goal: poses of the tool (4, 4); the rotation of via does not count.
+        v, a: of the tool.
+        fixed: whether it keeps its rotation relative to the path: the rotation of goal does not
+            count.
+
+    Raises:
+        ValueError: the three points are on a line.
+    """
+
+    def __init__(
+        self, start: Array, via: Array, goal: Array, v: float, a: float, fixed: bool
+    ) -> None:
+        first, second = via[:3, 3] - start[:3, 3], goal[:3, 3] - start[:3, 3]
+        n = np.cross(first, second)
+        if np.linalg.norm(n) < STILL:
+            raise ValueError("the three points of movec are on a line")
+        # the centre is as far from the start as from the two others
+        rows = np.stack([first, second, n])
+        middle = 0.5 * np.array([first @ first, second @ second, 0.0])
+        self._arm = -np.linalg.solve(rows, middle)  # from the centre to the start
+        self._n, end = n / np.linalg.norm(n), self._arm + second
+        angle = np.arctan2(self._n @ np.cross(self._arm, end), self._arm @ end)
+        self._angle, self._fixed = float(angle % (2.0 * np.pi)), fixed
+        super().__init__(start, start if fixed else goal, v, a)
+
+    def _way(self) -> float:
+        return float(np.linalg.norm(self._arm)) * self._angle
+
+    def _pose(self, share: float) -> Array:
+        T = super()._pose(share)
+        R = turned(np.eye(3), share * self._angle * self._n)
+        T[:3, 3] = self._start[:3, 3] + R @ self._arm - self._arm
+        T[:3, :3] = R @ T[:3, :3] if self._fixed else T[:3, :3]
+        return T
 
 
 class StopMove(Move):

@@ -19,11 +19,12 @@ from rbdyn_ros.control_box.ur.variables import OUTPUTS
 STATES_EVERY = 0.1
 #: Kinds of packages, and of the parts of a state.
 STATE, MESSAGE = 16, 20
-MODE, JOINTS, TOOL, CONFIGURATION = 0, 1, 4, 6
+MODE, JOINTS, TOOL, KINEMATICS, CONFIGURATION = 0, 1, 4, 5, 6
 #: Numbers of the models in robotType; the box is of the e-Series, subtype 1.
 ROBOT_TYPES = {"UR5": 1, "UR10": 2, "UR3": 3, "UR16": 4, "UR20": 7, "UR30": 8}
 #: Largest acceleration of a joint that the configuration names [rad/s^2].
 MOST_ACCELERATION = 40.0
+UNCALIBRATED = 1
 _SOURCE, _VERSION, _NAME = 254, 3, b"URControl"
 
 
@@ -41,7 +42,10 @@ def version() -> bytes:
 
 def state(r: UrRobot) -> bytes:
     """Return the state as clients get it."""
-    parts = ((MODE, _mode), (JOINTS, _joints), (TOOL, _tool), (CONFIGURATION, _configuration))
+    parts = (
+        (MODE, _mode), (JOINTS, _joints), (TOOL, _tool), (KINEMATICS, _kinematics),
+        (CONFIGURATION, _configuration),
+    )  # fmt: skip
     return _package(STATE, b"".join(_package(kind, make(r)) for kind, make in parts))
 
 
@@ -69,6 +73,11 @@ def _joints(r: UrRobot) -> bytes:
 def _tool(r: UrRobot) -> bytes:
     both = [np.asarray(OUTPUTS[name].read(r)) for name in ("actual_TCP_pose", "tcp_offset")]
     return struct.pack(">12d", *np.concatenate(both))
+
+
+def _kinematics(_: UrRobot) -> bytes:
+    """Checksums and parameters of Denavit and Hartenberg, all zero: the arm is not calibrated."""
+    return struct.pack(">6I24dI", *[0] * 6, *np.zeros(24), UNCALIBRATED)
 
 
 def _configuration(r: UrRobot) -> bytes:

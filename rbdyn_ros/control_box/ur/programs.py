@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rbdyn_ros.control_box.ur.control_script import ControlScript
 from rbdyn_ros.control_box.ur.dashboard import LOCKED, DashboardSession
+from rbdyn_ros.control_box.ur.external_control import ExternalControl
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.statements import StatementRow
 from rbdyn_ros.errors import quote
@@ -22,12 +23,14 @@ WORDS = {
 def start_program(robot: UrRobot, text: str) -> None:
     """Start a program that a client uploaded, or refuse it."""
     if word := WORDS.get(text.strip()):
+        if word == "stop" and robot.program is None:
+            return
         answer = DashboardSession(robot, robot.say).answer(word)
         if answer == LOCKED or answer.startswith("Failed"):
             robot.say(f"{quote(text.strip())} is refused: {answer}")
         return
     try:
-        program = ControlScript.read(text) or StatementRow.read(text)
+        program = ControlScript.read(text) or ExternalControl.read(text) or StatementRow.read(text)
     except ValueError as error:
         first = next((line.strip() for line in text.splitlines() if line.strip()), "")
         robot.say(f"the program that begins with {quote(first)} is not acted out: {error}")

@@ -20,6 +20,7 @@ class Signals:
         analog_in, analog_out: (2,) [V or A].
         analog_types: bits of analog outputs: 1 for voltage.
         slider: of the speed, 0 to 1.
+        tool_voltage: 0, 12 or 24 [V].
         wrench: external_force_torque of a client (6,).
         written: how often a client wrote each in_int.
     """
@@ -31,6 +32,6 @@ class Signals:
         self.digital_in = self.digital_out = 0
         self.analog_in, self.analog_out = np.zeros(2), np.zeros(2)
         self.analog_types = 0
-        self.slider = 1.0
+        self.slider, self.tool_voltage = 1.0, 0
         self.wrench = np.zeros(6)
         self.written = np.zeros(NUMBER, np.int64)

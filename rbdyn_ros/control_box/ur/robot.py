@@ -67,6 +67,9 @@ class ArmProgram(Protocol):
     def is_asked(self, robot: UrRobot) -> bool:
         """Whether a client commands something that it has not begun."""
 
+    def awaits(self, robot: UrRobot) -> bool:
+        """Whether the client has to send something now, beside the end of a stream's command."""
+
     @property
     def is_blocked(self) -> bool:
         """Whether it waits for the end of a motion, and its client with it."""
@@ -92,6 +95,9 @@ class UrRobot(BoxedRobot):
         joints: the desired ones.
         teaches: whether somebody guides the arm by its button.
         messages: for clients, until they are sent.
+        in_turn: whether each command of a stream lasts its time; else the newest one counts.
+        told: whether a client of RTDE has got the state of this tick.
+        plays: whether somebody wants to play the program of a client that serves one.
     """
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
@@ -110,6 +116,7 @@ class UrRobot(BoxedRobot):
         self._stopped_at = 0.0
         self.past = ToolPast(max(1, round(STEP / dt)))
         self.messages: list[str] = []
+        self.in_turn = self.told = self.plays = False
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
@@ -263,8 +270,9 @@ class UrRobot(BoxedRobot):
     @property
     def awaits(self) -> bool:
         """Whether the newest command of a stream has run out, and the next may come."""
-        runs = self.runtime == RuntimeState.PLAYING
-        return runs and self.motion is not None and self.motion.waits
+        if self.program is None or self.paused:
+            return False
+        return self.program.awaits(self) or (self.motion is not None and self.motion.waits)
 
     @property
     def _holds(self) -> bool:

@@ -9,7 +9,14 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
-from rbdyn_ros.control_box.ur.moves import Course, JointMove, LineMove, Move, StopMove
+from rbdyn_ros.control_box.ur.moves import (
+    ArcMove,
+    Course,
+    JointMove,
+    LineMove,
+    Move,
+    StopMove,
+)
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
 from rbdyn_ros.errors import ParameterError, quote
@@ -24,30 +31,44 @@ INT32 = range(-(2**31), 2**31)
 HEAVIEST, FARTHEST = 50.0, 2.0
 
 
-def joint_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
-    """Return movej to joints (6,).
+def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+    """Return movej to joints (6,), with speed and acceleration or in a time [s].
 
     Raises:
         ValueError: speed or acceleration makes no sense, or a joint is beyond its limit.
     """
-    _check_speed(v, a)
+    if not t > 0.0:
+        _check_speed(v, a)
     arm = robot.arm
     outside = ~((goal >= arm.lower) & (goal <= arm.upper))
     if outside.any():
         joint = int(np.argmax(outside))
         raise ValueError(f"movej: joint {joint} would be at {goal[joint]:g} rad, beyond its limit")
-    return JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a)
+    return JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a, t)
 
 
-def line_move(robot: UrRobot, goal: Array, v: float, a: float) -> Move:
-    """Return movel to a pose (4, 4).
+def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+    """Return movel to a pose (4, 4), with speed and acceleration or in a time [s].
 
     Raises:
         ValueError: speed or acceleration makes no sense, or no joints have this pose.
     """
-    _check_speed(v, a)
+    if not t > 0.0:
+        _check_speed(v, a)
     joints(robot, goal)
-    return LineMove(robot.course.tool(), goal, v, a)
+    return LineMove(robot.course.tool(), goal, v, a, t)
+
+
+def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool) -> Move:
+    """Return movec through a pose (4, 4) to another one.
+
+    Raises:
+        ValueError: as line_move, or the points are on a line.
+    """
+    _check_speed(v, a)
+    joints(robot, via)
+    joints(robot, goal)
+    return ArcMove(robot.course.tool(), via, goal, v, a, fixed)
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
@@ -225,6 +246,10 @@ class StatementRow:
 
     def is_asked(self, _: UrRobot) -> bool:
         """Whether a client commands something: never."""
+        return False
+
+    def awaits(self, _: UrRobot) -> bool:
+        """Whether the client has to send something now: never."""
         return False
 
     def has_work(self, _: UrRobot) -> bool:

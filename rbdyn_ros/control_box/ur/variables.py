@@ -218,7 +218,7 @@ _STATES = (
     _constant("io_current", _D, 0.0),
     _constant("tool_mode", "UINT32", 253.0, "253"),
     *(_constant(f"tool_analog_input{k}", _D, 0.0) for k in range(2)),
-    _constant("tool_output_voltage", "INT32", 0.0),
+    _out("tool_output_voltage", "INT32", "set by programs [V]", lambda r: r.signals.tool_voltage),
     _constant("tool_output_current", _D, 0.0),
     _constant("tool_temperature", _D, 30.0),
     _constant("tool_analog_input_types", "UINT32", 0.0),

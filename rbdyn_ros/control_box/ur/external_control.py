@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program external_control.urscript of ur_client_library and ur_robot_driver.
+
+It opens three connections to its client, and follows modes, points and settings that come from
+there. Its threads are generators here; each `yield` is a tick.
+
+Source: ur_client_library, resources/external_control.urscript.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur.arm import pose_from
+from rbdyn_ros.control_box.ur.commands import GAINS, LOOKAHEADS
+from rbdyn_ros.control_box.ur.compliance import ClientTorque, Freedrive
+from rbdyn_ros.control_box.ur.external_script import SOCKETS, ExternalScript
+from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine
+from rbdyn_ros.control_box.ur.points import too_fast
+from rbdyn_ros.control_box.ur.reverse import IntegerSession
+from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
+from rbdyn_ros.control_box.ur.script_commands import COMMANDS
+from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE
+from rbdyn_ros.control_box.ur.statements import joints, line_move, reason
+from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, halting
+
+#: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
+CONTACT_A, SPEED_A = 3.0, 40.0
+#: In lock-step each command lasts a step, if at most so many wait.
+EARLY = 8
+#: Results of the search for a contact.
+CONTACT, NO_CONTACT = range(2)
+#: Modes in which the client commands each step.
+STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
+RESTING = ("UNINITIALIZED", "IDLE")
+#: Sentences about a flood of the same mistake are this far apart [s].
+SELDOM = 5.0
+
+
+class ReverseMessage(NamedTuple):
+    """A message of the reverse interface.
+
+    Attributes:
+        timeout: in which the next one must come [s]; 0: never.
+        numbers: (6,) integers.
+        mode: its name, or nothing.
+        number: of the mode.
+    """
+
+    timeout: float
+    numbers: tuple[int, ...]
+    mode: str
+    number: int
+
+
+class ExternalControl:
+    """The program on the controller.
+
+    Args:
+        script: its version.
+
+    Attributes:
+        host, lines, unreachable: see CallingProgram.
+        mode: its mode by name.
+    """
+
+    name, command, is_blocked = "externalControl", "", False
+
+    def __init__(self, script: ExternalScript) -> None:
+        self._script, self.host, self.unreachable = script, script.host, ""
+        self._points = IntegerSession(script.point)
+        self._commands = IntegerSession(script.command)
+        self._reverse = IntegerSession(script.message)
+        sessions = (self._points, self._commands, self._reverse)
+        self.lines = [
+            (called, script.ports[name], session)
+            for (name, called), session in zip(SOCKETS.items(), sessions, strict=True)
+        ]
+        self.mode = "UNINITIALIZED"
+        self._main: Flow | None = None
+        self._trajectory = TrajectoryThread(script, self._points, self.name)
+        self._until = math.inf  # when it waits no longer for a message
+        self._listens = False  # whether it waits for one
+        self._streams = False  # whether the client commands each step
+        self._goal = np.zeros(6)  # of servoj
+        self._age = 0  # ticks since its last command
+        self._watches = False  # for a contact
+        self._complained = -math.inf
+
+    @staticmethod
+    def read(text: str) -> ExternalControl | None:
+        """Return the program of a text, or None if it is none.
+
+        Raises:
+            ValueError: it is of a version that the box does not know.
+        """
+        script = ExternalScript.read(text)
+        return None if script is None else ExternalControl(script)
+
+    # what the robot asks
+
+    def is_asked(self, _: UrRobot) -> bool:
+        """Whether an input commands something: never."""
+        return False
+
+    def has_work(self, r: UrRobot) -> bool:
+        """Whether it does something before the client asks."""
+        waits = self._listens or self._trajectory.waits
+        if self._main is None or self.unreachable or self._commands.rows or not waits:
+            return True
+        came = bool(self._reverse.rows) or not self._reverse.open or r.clock >= self._until
+        return (self._listens and came) or self._trajectory.has_work(r)
+
+    def awaits(self, r: UrRobot) -> bool:
+        """Whether the client has to send a command or a point now."""
+        if not self._reverse.open or self._reverse.rows:
+            return False
+        return self._trajectory.awaits(r) or (self._streams and r.told)
+
+    # a tick
+
+    def step(self, r: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over."""
+        try:
+            return self._step(r)
+        except Exception as error:  # noqa: BLE001 - no program ends the box
+            r.say(f"program {self.name} ends: {reason(error)}")
+            r.brake()
+            return True
+
+    def _step(self, r: UrRobot) -> bool:
+        if self.unreachable:
+            raise ValueError(self.unreachable)
+        for _ in range(min(len(self._commands.rows), CALLS_PER_CYCLE)):
+            self._obey(r, self._commands.rows.popleft())
+        if self._main is None:
+            self._main = self._listen(r)
+        try:
+            next(self._main)
+        except StopIteration:
+            r.brake()
+            return True
+        self._trajectory.step()
+        self._extrapolate(r)
+        return False
+
+    def _extrapolate(self, r: UrRobot) -> None:
+        """Move the goal of servoj on in a step without a command."""
+        again = self._age > 0 and self._age % max(1, round(STEP / r.dt)) == 0
+        self._age += 1
+        if again and isinstance(r.motion, ServoJoints):
+            self._goal = self._goal + r.joints.v * STEP
+            r.motion.target = self._goal
+
+    def _say(self, r: UrRobot, text: str) -> None:
+        """Say what is wrong with a stream of commands, not too often."""
+        if r.clock >= self._complained + SELDOM:
+            self._complained = r.clock
+            r.say(text)
+
+    # the main thread
+
+    def _listen(self, r: UrRobot) -> Flow:
+        timeout = 0.0  # the first message may take its time
+        while True:
+            yield from self._until_message(r, timeout)
+            if not self._reverse.rows:
+                r.say(f"program {self.name} ends: {self._silence(timeout)}")
+                break
+            message = self._take(EARLY if r.in_turn else 0)
+            if message.mode != self.mode and not (
+                self.mode == "TOOL_IN_CONTACT" and self._watches
+            ):
+                message = yield from self._change(r, message)
+            timeout = message.timeout
+            if self.mode == "STOPPED":
+                break
+            if message.mode == self.mode:
+                yield from self._act_out(r, message)
+                if r.in_turn and message.mode in STREAMED:
+                    yield from repeat(None, round(STEP / r.dt))
+            if self._watches and self.mode != "TOOL_IN_CONTACT":
+                yield from self._look_for_contact(r)
+        self._trajectory.kill()
+        yield from halting(r)
+
+    def _until_message(self, r: UrRobot, timeout: float) -> Flow:
+        self._until = r.clock + timeout if timeout > 0.0 else math.inf
+        self._listens = True
+        while not self._reverse.rows and self._reverse.open and r.clock < self._until:
+            yield
+        self._listens = False
+
+    def _silence(self, timeout: float) -> str:
+        if not self._reverse.open:
+            return "the client has closed the reverse interface"
+        return f"no message has come by the reverse interface for {timeout:g} s"
+
+    def _take(self, early: int = 0) -> ReverseMessage:
+        """Take the next message; of a stream the newest one counts, if more than `early` wait."""
+        rows = self._reverse.rows
+        row = rows.popleft()
+        name = self._script.name("MODE_", row[-1])
+        while name in STREAMED and len(rows) > early and rows[0][-1] == row[-1]:
+            row = rows.popleft()
+        self._streams = name in STREAMED
+        return ReverseMessage(max(row[0], 0) * 1e-3, row[1:7], name, row[-1])
+
+    def _change(
+        self, r: UrRobot, message: ReverseMessage
+    ) -> Generator[None, None, ReverseMessage]:
+        """Leave the mode as the program does, and enter another one; return the newest message."""
+        self._check(r, message)
+        if self.mode == "FORWARD":
+            yield from self._trajectory.leave(r)
+        elif isinstance(r.motion, Freedrive):
+            r.begin(None)
+        elif self.mode in STREAMED:
+            for _ in halting(r):
+                yield
+                if self._reverse.rows and self._reverse.rows[0][-1] == message.number:
+                    message = self._take()
+        self.mode = message.mode
+        self._goal = r.joints.x.copy()
+        return message
+
+    def _check(self, r: UrRobot, message: ReverseMessage) -> None:
+        """Refuse modes that the box, or even the program, does not know."""
+        known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
+        if message.mode and message.mode not in known:
+            raise ValueError(f"the box does not act out MODE_{message.mode}")
+        if not message.mode:
+            self._say(r, f"program {self.name} has no mode {message.number}; the arm rests")
+
+    def _act_out(self, r: UrRobot, message: ReverseMessage) -> Flow:
+        """Act out a message of the present mode."""
+        numbers = np.array(message.numbers) / self._script.scale
+        if message.mode in STREAMED:
+            self._stream(r, message.mode, numbers)
+        elif message.mode == "FORWARD":
+            yield from self._trajectory.forward(r, *message.numbers[:2])
+        elif message.mode == "FREEDRIVE":
+            action = self._script.name("FREEDRIVE_MODE_", message.numbers[0])
+            if action == "START" and not isinstance(r.motion, Freedrive):
+                r.begin(Freedrive())
+            elif action == "STOP" and isinstance(r.motion, Freedrive):
+                r.begin(None)
+
+    # streams of commands
+
+    def _stream(self, r: UrRobot, mode: str, numbers: Array) -> None:
+        if mode in ("SERVOJ", "POSE"):
+            q = numbers if mode == "SERVOJ" else joints(r, pose_from(numbers), self._goal)
+            self._servo(r, q)
+        elif mode == "TORQUE":
+            torque = r.motion if isinstance(r.motion, ClientTorque) else ClientTorque()
+            torque.take(np.clip(numbers, -r.arm.effort, r.arm.effort), 0.0)
+            self._begin(r, torque)
+        else:
+            kind = SpeedJoints if mode == "SPEEDJ" else SpeedLine
+            speed = r.motion if type(r.motion) is kind else kind()
+            assert isinstance(speed, SpeedJoints)
+            speed.take(numbers, SPEED_A, 0.0)
+            self._begin(r, speed)
+
+    def _servo(self, r: UrRobot, q: Array) -> None:
+        self._age = 0
+        why = too_fast(self._goal, q, STEP)
+        if why and too_fast(r.sensing.at.q, q, STEP):
+            self._say(r, f"a command of program {self.name} is ignored: {why}")
+        else:
+            self._goal = q
+        servo = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()
+        lookahead = float(np.clip(self._script.lookahead, *LOOKAHEADS))
+        servo.take(self._goal, 0.0, lookahead, float(np.clip(self._script.gain, *GAINS)))
+        self._begin(r, servo)
+
+    def _begin(self, r: UrRobot, motion: Move) -> None:
+        if r.motion is not motion:
+            r.begin(motion)
+
+    # settings and contacts
+
+    def _obey(self, r: UrRobot, row: tuple[int, ...]) -> None:
+        """Act out a script command."""
+        known = (*COMMANDS, "START_TOOL_CONTACT", "END_TOOL_CONTACT")
+        name = next((name for name in known if self._script.numbers.get(name) == row[0]), "")
+        if name == "START_TOOL_CONTACT":
+            self._watches = True
+        elif name == "END_TOOL_CONTACT":
+            if self.mode != "TOOL_IN_CONTACT":
+                self._commands.tell(NO_CONTACT)
+            self._watches = False
+        elif name in COMMANDS:
+            COMMANDS[name][1](r, np.array(row[1:]) / self._script.scale)
+        else:
+            r.say(f"program {self.name} has no script command {row[0]}; the box ignores it")
+
+    def _look_for_contact(self, r: UrRobot) -> Flow:
+        steps = r.past.contact(r.sensing.twist[:3])
+        if steps <= 0:
+            return
+        self._trajectory.kill()
+        if isinstance(r.motion, Freedrive):
+            r.begin(None)
+        T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
+        self.mode = "TOOL_IN_CONTACT"
+        yield from halting(r, CONTACT_A, of_tool=True)
+        yield from self._trajectory.clear(r)
+        motion = line_move(r, T, 0.25, 1.2)
+        r.begin(motion)
+        while r.motion is motion:
+            yield
+        self._commands.tell(CONTACT)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a version of external_control.urscript says about itself: its ports, names and numbers.
+
+ur_client_library, and so ur_robot_driver, sends this program. Its versions differ in numbers of
+modes, kinds of points and commands, in the length of messages, and in their order; the box reads
+these from the text of the program.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from rbdyn_ros.errors import quote
+
+_NUMBER = re.compile(
+    r"^\s*([A-Z][A-Z_]+)\s*=\s*(-?\d+(?:\s*[*+]\s*\d+)*)\s*(?:#.*)?$", re.MULTILINE
+)
+_SOCKET = re.compile(
+    r"(?:socket_open|connect_socket_with_retry)\(\s*\"([^\"]*)\"\s*,\s*(\d+)\s*,\s*\"(\w+)\""
+)
+_SERVO = re.compile(r"lookahead_time\s*=\s*([\d.eE+-]+)\s*,\s*gain\s*=\s*([\d.eE+-]+)")
+_PLACE = r"\b{} = raw_point\[(\d+)\]"
+_SCALE = re.compile(r"^\s*MULT_(jointstate|time)\s*=\s*(\d+)\s*$", re.MULTILINE)
+#: Names of sockets, as messages call them, in the order in which the box opens them.
+SOCKETS = {
+    "trajectory_socket": "trajectory interface",
+    "script_command_socket": "script command interface",
+    "reverse_socket": "reverse interface",
+}
+#: Kinds of points had other names before version 2 of ur_client_library.
+FORMER = {
+    "TRAJECTORY_POINT_JOINT": "MOTION_TYPE_MOVEJ",
+    "TRAJECTORY_POINT_CARTESIAN": "MOTION_TYPE_MOVEL",
+    "TRAJECTORY_POINT_JOINT_SPLINE": "MOTION_TYPE_SPLINE",
+}
+#: Longest message [integers].
+LONGEST = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalScript:
+    """A version of the program.
+
+    Attributes:
+        host: of the client.
+        ports: by SOCKETS.
+        numbers: by name, as MODE_SERVOJ.
+        scale, time_scale: of numbers and times in messages.
+        lookahead, gain: of servoj.
+        velocity, acceleration: their places in a point, from 0; None: it has none.
+    """
+
+    host: str
+    ports: dict[str, int]
+    numbers: dict[str, int]
+    scale: float
+    time_scale: float
+    lookahead: float
+    gain: float
+    velocity: int | None
+    acceleration: int | None
+
+    @staticmethod
+    def read(text: str) -> ExternalScript | None:
+        """Read the text of a program; return None if it is another one.
+
+        Raises:
+            ValueError: it is of a version that the box does not know.
+        """
+        marks = (*SOCKETS, "socket_read_binary_integer", "MODE_SERVOJ", "script_commands()")
+        if not all(mark in text for mark in marks):
+            return None
+        numbers = {name: _computed(value) for name, value in _NUMBER.findall(text)}
+        numbers |= {FORMER[name]: numbers[name] for name in FORMER if name in numbers}
+        sockets = {name: (host, int(port)) for host, port, name in _SOCKET.findall(text)}
+        scales = {name: int(value) for name, value in _SCALE.findall(text)}
+        lengths = [numbers.get(f"{name}_DATA_DIMENSION") for name in _LENGTHS]
+        if "read_timeout" not in text or None in lengths:
+            raise ValueError(
+                "it is external_control.urscript of a ur_client_library before 1.3.4 (2023)"
+            )
+        missing = [name for name in SOCKETS if name not in sockets]
+        right = len(scales) == 2 and all(scales.values()) and not missing
+        if not right or not all(1 < (length or 0) <= LONGEST for length in lengths):
+            raise ValueError("it is external_control.urscript without its ports and numbers")
+        hosts = {host for host, _ in sockets.values()}
+        if len(hosts) > 1:
+            raise ValueError(f"it calls several hosts: {', '.join(map(quote, sorted(hosts)))}")
+        servo = _SERVO.search(text)
+        lookahead, gain = (float(one) for one in servo.groups()) if servo else (0.03, 2000.0)
+        places = [re.search(_PLACE.format(name), text) for name in ("velocity", "acceleration")]
+        velocity, acceleration = (int(place[1]) - 1 if place else None for place in places)
+        ports = {name: sockets[name][1] for name in SOCKETS}
+        return ExternalScript(
+            hosts.pop(), ports, numbers, scales["jointstate"], scales["time"],
+            lookahead, gain, velocity, acceleration,
+        )  # fmt: skip
+
+    def name(self, prefix: str, number: int) -> str:
+        """Return the name of a number without its prefix, or nothing."""
+        names = (n for n, k in self.numbers.items() if n.startswith(prefix) and k == number)
+        return next(names, "").removeprefix(prefix)
+
+    @property
+    def message(self) -> int:
+        """Integers of a message of the reverse interface."""
+        return self.numbers["REVERSE_INTERFACE_DATA_DIMENSION"]
+
+    @property
+    def point(self) -> int:
+        """Integers of a point of a trajectory; the last two are its blend or spline, and kind."""
+        return self.numbers["TRAJECTORY_DATA_DIMENSION"] + 2
+
+    @property
+    def command(self) -> int:
+        """Integers of a script command."""
+        return self.numbers["SCRIPT_COMMAND_DATA_DIMENSION"]
+
+
+_LENGTHS = ("REVERSE_INTERFACE", "TRAJECTORY", "SCRIPT_COMMAND")
+
+
+def _computed(text: str) -> int:
+    """Return the value of a sum of products."""
+    return sum(math.prod(int(one) for one in part.split("*")) for part in text.split("+"))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splines of the joints, as the program of ur_client_library follows them point by point."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur.moves import STILL, Course, Move
+
+#: A spline that has to end at rest slows down with this deceleration [rad/s^2] from this speed
+#: [rad/s], and ends this close to its end [s].
+BRAKES, FAST, NEARLY = 15.0, 6.283185, 1e-5
+
+
+def _monomial(i: int, derivative: int, s: float) -> float:
+    """Return a derivative of s^i."""
+    return math.perm(i, derivative) * s ** (i - derivative) if i >= derivative else 0.0
+
+
+def _inverse(order: int) -> Array:
+    """Return what turns conditions at 0 and 1, each with derivatives below order, into powers."""
+    rows = [
+        [_monomial(i, k, s) for i in range(2 * order)] for s in (0.0, 1.0) for k in range(order)
+    ]
+    return np.linalg.inv(np.array(rows))
+
+
+_INVERSES = {order: _inverse(order) for order in (2, 3)}
+
+
+class SplineMove(Move):
+    """A polynomial of third or fifth degree of all joints.
+
+    Args:
+        start, end: (2, 6) positions and velocities of the joints: third degree; or (3, 6) with
+            accelerations: fifth degree.
+        duration: [s].
+        rests: whether the arm has to come to rest: it slows down on the path if it is fast.
+        before: how much of the time has passed already [s].
+
+    Attributes:
+        end: as given.
+        over: how much of the time of its last cycle was left [s].
+    """
+
+    def __init__(
+        self, start: Array, end: Array, duration: float, rests: bool, before: float = 0.0
+    ) -> None:
+        self._T, self._t, self._rests = duration, before, rests
+        self.end, self.over, self._slowing = end, 0.0, 0.0
+        order = len(start)
+        scale = duration ** np.arange(order)[:, None]
+        self._powers = _INVERSES[order] @ np.concatenate([start * scale, end * scale])
+
+    def at(self, t: float, derivative: int = 0) -> Array:
+        """Return the joints (6,), or a derivative of them, at a time [s]."""
+        s = [_monomial(i, derivative, t / self._T) for i in range(len(self._powers))]
+        return np.array(s @ self._powers / self._T**derivative)
+
+    def step(self, c: Course) -> bool:
+        self._t += c.dt * c.scale * self._share(c.dt)
+        left = self._T - self._t
+        if left > (NEARLY if self._slowing else STILL):
+            c.joints.to(self.at(self._t))
+            return False
+        if self._rests:
+            c.joints.begin(c.joints.x if self._slowing else self.end[0])
+        else:
+            self.over = max(-left, 0.0)
+            c.joints.to(self.end[0] + self.over * self.end[1])
+        return True
+
+    def _share(self, dt: float) -> float:
+        """Return how much slower than planned the arm goes: it slows down before a fast end."""
+        left, time = self._T - self._t, FAST / BRAKES
+        if self._rests and not self._slowing and dt < left <= time:
+            speed = np.abs(self.at(self._t + dt, 1)).max()
+            if speed > FAST - (time - left + dt) * BRAKES:
+                self._slowing = left + dt
+        return left / self._slowing if self._slowing else 1.0

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A box of Universal Robots calls a client's servers back: over sockets, in lock-step."""
+
+import contextlib
+import socket
+import struct
+import time
+
+import numpy as np
+import pytest
+from support.raw_client import PATIENT, address
+from support.refusals import refused
+from support.reverse_client import (
+    CANCELED,
+    CUBIC,
+    SUCCESS,
+    Driver,
+    action,
+    command,
+    message,
+    point,
+    program,
+)
+from support.robots import find
+from test_ur_abandoned import until
+from test_ur_servers import packet
+
+import rbdyn_ros as rb
+from rbdyn_ros.control_box.box import WireFaults
+from rbdyn_ros.control_box.sockets import Dialled
+from rbdyn_ros.control_box.ur import reverse
+from rbdyn_ros.control_box.ur.arm import READY
+from rbdyn_ros.control_box.ur.external_control import ExternalControl
+from rbdyn_ros.control_box.ur.reverse import IntegerSession, ReverseLinks, SenderSession
+from rbdyn_ros.control_box.ur.rtde import RTDE_PORT
+from rbdyn_ros.control_box.wire import LineFaults
+from rbdyn_ros.errors import ParameterError
+
+HOME = np.array(READY)
+
+
+class Rtde:
+    """A client that reads joints at 500 Hz."""
+
+    def __init__(self):
+        self.socket = socket.create_connection((address(), RTDE_PORT), PATIENT)
+        self._file = self.socket.makefile("rb")
+        recipe = struct.pack(">d", 500.0) + b"timestamp,actual_q,runtime_state"
+        self.socket.sendall(packet("V", b"\0\2") + packet("O", recipe) + packet("S"))
+        for _ in range(3):
+            self._packet()
+
+    def _packet(self):
+        size, kind = struct.unpack(">HB", self._file.read(3))
+        return kind, self._file.read(size - 3)
+
+    def state(self):
+        """Return the next state: time, joints, what the program does."""
+        kind, body = self._packet()
+        while kind != ord("U"):
+            kind, body = self._packet()
+        t, *q, runtime = struct.unpack(">7dI", body[1:])
+        return t, np.array(q), runtime
+
+    def close(self):
+        self._file.close()
+        self.socket.close()
+
+
+@contextlib.contextmanager
+def boxed(said, **more):
+    more = {"patience": 30.0, "log": said.append} | more
+    with rb.BoxedArm(find("ur5_robot.urdf"), [f"ur@{address()}"], **more) as arm:
+        yield arm.boxes.all[0]
+
+
+def upload(text):
+    with socket.create_connection((address(), 30001), PATIENT) as link:
+        link.sendall(b"stop program\n" + text.encode())
+
+
+@contextlib.contextmanager
+def driven(said, **more):
+    """A box, and a client whose program it runs."""
+    with boxed(said, **more) as box, Driver(address()) as driver:
+        upload(driver.program)
+        driver.accept()
+        yield box, driver
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def swung(driver, rtde, steps=300):
+    """Swing a joint by servoj in answer to states."""
+    start = rtde.state()[1]
+    for k in range(steps):
+        goal = start.copy()
+        goal[5] += 0.2 * np.sin(np.pi * k / steps) ** 2
+        driver.reverse.sendall(message("SERVOJ", goal, timeout=0.02))
+        rtde.state()
+
+
+def test_a_stream_of_commands_gives_the_same_motion_twice(said):
+    found = []
+    for _ in range(2):
+        with driven(said) as (box, driver):
+            driver.reverse.sendall(message("IDLE", timeout=0.0))
+            rtde = Rtde()
+            path = []
+            box.watch = lambda state, path=path: path.append(state.qpos[:6].copy())
+            swung(driver, rtde)
+            found.append(np.array(path))
+            driver.reverse.sendall(message("STOPPED"))
+            until(lambda box=box: box.robot.program is None)
+            assert driver.reverse.recv(1) == b""  # the client sees that its program is over
+            rtde.close()
+    first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
+    same = min(len(first), len(second), 590)  # of 600 ticks
+    assert same > 500
+    assert first[:same, 5].max() > 0.15
+    np.testing.assert_array_equal(first[:same], second[:same])
+
+
+def test_a_trajectory_reports_its_result(said):
+    with driven(said) as (box, driver):
+        goal = HOME + 0.1
+        driver.reverse.sendall(action("TRAJECTORY_MODE_RECEIVE", 2, timeout=0.0))
+        driver.points.sendall(
+            point("MOVEJ", HOME + 0.05, third=(1.0, 2.0))
+            + point("SPLINE", goal, time=0.4, form=CUBIC)
+        )
+        assert driver.result() == SUCCESS
+        assert box.robot.joints.x == pytest.approx(goal, abs=1e-6)
+        driver.commands.sendall(command("SET_PAYLOAD", [1.2, 0.0, 0.0, 0.05]))
+        until(lambda: box.robot.arm.load.mass == pytest.approx(1.2))
+        driver.commands.sendall(command("START_TOOL_CONTACT") + command("END_TOOL_CONTACT"))
+        assert driver.result(driver.commands) == CANCELED  # there was no contact
+
+
+def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
+    with boxed(said) as box:
+        with Driver(address()) as first:
+            upload(first.program)
+            first.accept()
+            first.reverse.sendall(message("SPEEDJ", [0.2] * 6, timeout=0.0))
+            until(lambda: box.robot.joints.v[0] > 0.19)
+        until(lambda: box.robot.program is None)
+        assert any("the client has closed the reverse interface" in text for text in said)
+        until(lambda: not box.robot.joints.v.any())
+        with Driver(address()) as second:
+            upload(second.program)
+            second.accept()
+            second.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.0))
+            until(lambda: box.robot.joints.v[0] > 0.09)
+    assert box.failure is None
+
+
+def test_a_client_that_dies_while_time_stands_ends_its_program(said):
+    with driven(said) as (box, driver):
+        driver.reverse.sendall(message("IDLE", timeout=0.0))
+        until(lambda: box.robot.program.mode == "IDLE" and box.robot.rests)
+        driver.hang_up()
+        until(lambda: box.robot.program is None)
+
+
+def test_a_second_program_takes_the_place_of_the_first(said):
+    with driven(said) as (box, first), Driver(address()) as second:
+        one = box.robot.program
+        upload(second.program)
+        second.accept()
+        assert box.robot.program is not one
+        assert first.reverse.recv(1) == b""
+        second.reverse.sendall(message("IDLE", timeout=0.0))
+
+
+def test_a_reboot_drops_the_client(said):
+    with driven(said) as (box, driver):
+        driver.reverse.sendall(message("SPEEDJ", [0.2] * 6, timeout=0.0))
+        until(lambda: box.robot.joints.v[0] > 0.19)
+        box.do(box.reboot).result(PATIENT)
+        assert driver.reverse.recv(1) == b""
+        until(lambda: box.robot.program is None and not box.robot.joints.v.any())
+        with Driver(address()) as second:
+            upload(second.program)
+            second.accept()
+
+
+def test_a_client_that_is_not_there_is_named(said, monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
+    with boxed(said) as box, socket.create_server((address(), 0)) as server:
+        port = server.getsockname()[1]
+        server.close()
+        upload(program(address(), (port, port, port)))
+        until(lambda: any("nobody serves" in text for text in said))
+        assert f"nobody serves the trajectory interface at {address()} port {port}" in said[-1]
+        until(lambda: box.robot.program is None)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "example.org", "", "1.2.3"])
+def test_a_box_on_the_loopback_calls_no_other_machine(host):
+    links, called = ReverseLinks("127.0.0.1", print), ExternalControl.read(program(host))
+    links.follow(called)
+    assert "is not an address that this box may call" in called.unreachable
+    assert not links.ends
+
+
+def test_a_box_that_listens_elsewhere_calls_other_machines():
+    links, called = ReverseLinks("192.0.2.7", print), ExternalControl.read(program("192.0.2.1"))
+    links.follow(called)
+    assert not called.unreachable
+    assert len(links.ends) == 1
+
+
+def test_delays_of_the_wire_act_on_commands_and_results(said):
+    with driven(said) as (box, driver):
+        driver.reverse.sendall(message("IDLE", timeout=0.0))
+        until(lambda: box.robot.program.mode == "IDLE")
+        ticks, moving, box.runs_on = [0], [], True
+
+        def watch(state):
+            ticks.append(state.tick)
+            if box.robot.motion is not None:
+                moving.append(state.tick)
+
+        box.do(lambda: setattr(box, "wire", WireFaults(LineFaults(400), LineFaults(300))))
+        box.watch = watch
+        until(lambda: len(ticks) > 10)
+        sent = ticks[-1]
+        driver.reverse.sendall(action("TRAJECTORY_MODE_RECEIVE", 1, timeout=0.0))
+        driver.points.sendall(point("MOVEJ", HOME, time=0.2))
+        assert driver.result() == SUCCESS
+        assert moving[0] - sent >= 300
+        assert moving[-1] - moving[0] == pytest.approx(200, abs=5)
+        assert ticks[-1] - moving[-1] >= 395
+
+
+def test_a_dead_link_ends_the_program_by_its_timeout(said):
+    with driven(said) as (box, driver):
+        driver.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.1))
+        until(lambda: box.robot.joints.v[0] > 0.09 or box.robot.program is None)
+        box.do(lambda: setattr(box, "wire", WireFaults(commands=LineFaults(dead=True))))
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                driver.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.1))
+            time.sleep(1e-3)
+        until(lambda: box.robot.program is None)
+        assert any("no message has come by the reverse interface for 0.1 s" in one for one in said)
+
+
+def test_a_client_serves_its_program_when_somebody_plays(said, monkeypatch):
+    sender = socket.create_server((address(), 0))
+    with boxed(said) as box, Driver(address()) as driver, sender:
+        sender.settimeout(PATIENT)
+        monkeypatch.setattr(reverse, "SENDER", sender.getsockname())
+        with socket.create_connection((address(), 29999), PATIENT) as dashboard:
+            dashboard.sendall(b"load external_control.urp\nplay\n")
+            link, _ = sender.accept()
+            assert link.recv(100) == b"request_program\n"
+            body = "\n".join(driver.program.splitlines()[1:-1])
+            link.sendall(f"{body}\n# NODE_CONTROL_LOOP_ENDS\n".encode())
+            driver.accept()
+            assert link.recv(1) == b""
+            link.close()
+            until(lambda: isinstance(box.robot.program, ExternalControl))
+            dashboard.sendall(b"programState\n")
+            answers = b""
+            while b"PLAYING" not in answers:
+                answers += dashboard.recv(1000)
+            assert b"Starting program\n" in answers
+
+
+def test_a_program_that_nobody_serves_is_reported(said, monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
+    with socket.create_server((address(), 0)) as closed:
+        monkeypatch.setattr(reverse, "SENDER", closed.getsockname())
+    with boxed(said) as box:
+        box.do(lambda: setattr(box.robot, "plays", True)).result(PATIENT)
+        until(lambda: any("nobody serves a program at" in text for text in said))
+        assert box.robot.program is None
+
+
+def test_an_endless_program_is_refused():
+    session = SenderSession(print)
+    with pytest.raises(ValueError, match="a program has more than"):
+        session.request(b"x" * (2**20 + 1))
+
+
+def test_a_refused_connection_is_tried_again(monkeypatch):
+    with socket.create_server((address(), 0)) as server:
+        where = server.getsockname()
+    session = IntegerSession(2)
+    end = Dialled(session, "a server", *where, print)
+    monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
+    assert not end.receive()
+    assert not end.connected
+    with socket.create_server(where) as server:
+        until(lambda: not end.receive() and end.connected)
+        link, _ = server.accept()
+        link.sendall(struct.pack(">3i", 1, -2, 3))
+        until(lambda: [end.pass_on(*found) for found in end.receive()])
+        assert list(session.rows) == [(1, -2)]
+        link.close()
+        until(lambda: not end.receive() and not end.connected)
+        assert not session.open
+    end.close()
+
+
+def test_privileges_have_a_name():
+    with refused(ParameterError, "bad-argument"):
+        rb.BoxedArm(find("ur5_robot.urdf"), ["ur"], realtime="perhaps")
