@@ -167,8 +167,8 @@ def trot() -> Shot:
     example = runpy.run_path(str(ROOT / "examples" / "trot.py"))
     m, instants = example["go2"](), list[Instant]()
     policy, command = rb.load_policy(example["POLICY"]), np.array([0.6, 0.0, 0.0])
-    for k, d in enumerate(example["trot"](policy, m, command, 4.0)):
-        command[2] = 0.8 * (k > 100)
+    for k, d in enumerate(example["trot"](policy, m, command, 3.0)):
+        command[2] = 1.0 * (k > 50)
         if k % round(policy.spec.rate / FPS) == 0:
             instants.append(Instant.of(m, d))
     looks = read_appearance(robots() / "go2_description/urdf/go2.urdf")
