@@ -338,6 +338,9 @@ def learn(iterations, robots, seed, folder):
     Returns:
         The parameters of the networks, and the mean reward of each iteration, per second.
     """
+    if jax is None:
+        raise SystemExit("learning needs JAX: pip install 'rbdyn_ros[learn]'")
+    folder.mkdir(parents=True, exist_ok=True)
     envs, rng = Trot(robots), np.random.default_rng(seed)
     seen, _ = envs.reset(seed=seed)
     params = {
