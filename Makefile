@@ -71,8 +71,8 @@ check:
 	@$(MAKE) --no-print-directory affected
 
 test-extras: setup
-	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu
-	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials test/test_gym.py test/test_gym_nodes.py -n0 $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,learn,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu
+	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials test/test_gym.py test/test_gym_nodes.py test/policies/test_trot.py -n0 $(ARGS)
 
 test-nightly: setup
 	@$(PYTEST) --nightly --uses all --stops 200 $(ARGS)

@@ -69,6 +69,7 @@ DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
 POLICY = ["onnxruntime>=1.17"]  # networks of learned policies
+LEARN = [*GYM, *JAX, *POLICY, "onnx>=1.15", "example-robot-data>=4.3"]  # examples/trot.py
 # unmodified clients of the control boxes
 BOX_TEST = [
     f"{name}; platform_machine == 'x86_64'"
@@ -147,7 +148,7 @@ setup(
         share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
         share("rbdyn_interfaces/msg", "*.msg"),
         share("rbdyn_interfaces/srv", "*.srv"),
-        share("examples", "*.py", "*.yaml"),
+        share("examples", "*.py", "*.yaml", "*.onnx"),
         *(share(folder, "*.md", "*.png", "*.gif", "*.webp") for folder in PAGES),
     ],
     install_requires=[
@@ -185,6 +186,7 @@ setup(
         "decompose": DECOMPOSE,
         "ik": IK,
         "policy": POLICY,
+        "learn": LEARN,
         "docs": DOCS,
         "box-test": BOX_TEST,
         "test": TEST,

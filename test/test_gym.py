@@ -153,6 +153,27 @@ def test_a_robot_that_diverges_ends_its_episode(m, mode):
     assert seen in envs.observation_space
 
 
+def test_a_task_drives_its_robots_by_a_law_of_its_own(m):
+    """Springs of its own in each timestep, to the last bit as in a Batch."""
+
+    class Sprung(Fall):
+        def drive(self, actions):
+            for _ in range(self.nstep):
+                self.batch.qfrc_applied[:] = 20.0 * (actions - self.batch.qpos)
+                self.batch.step()
+
+    envs, batch = Sprung(m, 3, nstep=NSTEP, horizon=100), rb.Batch(m, 3)
+    envs.reset(seed=0)
+    batch.qvel[:, 0] = 3.0
+    for row in actions(3, 4):
+        seen, *_ = envs.step(row)
+        for _ in range(NSTEP):
+            batch.qfrc_applied[:] = 20.0 * (np.clip(row, -1.0, 1.0) - batch.qpos)
+            batch.step()
+    np.testing.assert_array_equal(envs.batch.qpos, batch.qpos)
+    np.testing.assert_array_equal(seen[:, :7], batch.qpos.astype(np.float32))
+
+
 def test_what_an_environment_refuses(m):
     with refused(rb.ParameterError, "bad-argument", "effort"):
         Fall(rb.load_urdf(bundled_robot("pendulum")), 1)

@@ -163,15 +163,14 @@ def _picking(panda: rb.Model, start: Array, timestep: float) -> Iterator[tuple[A
 
 
 def trot() -> Shot:
-    """A Go2 trots by the policy of the example."""
-    example = runpy.run_path(str(ROOT / "examples" / "trot_policy.py"))
-    m, d = example["go2"]()
-    instants = list[Instant]()
-    with tempfile.TemporaryDirectory() as folder:
-        policy = rb.load_policy(example["write"](Path(folder)))
-        for k, _ in enumerate(example["trot"](policy, m, d, 2.0)):
-            if k % round(policy.spec.rate / FPS) == 0:
-                instants.append(Instant.of(m, d))
+    """A Go2 trots by the learned policy of the example, forwards and around a bend."""
+    example = runpy.run_path(str(ROOT / "examples" / "trot.py"))
+    m, instants = example["go2"](), list[Instant]()
+    policy, command = rb.load_policy(example["POLICY"]), np.array([0.6, 0.0, 0.0])
+    for k, d in enumerate(example["trot"](policy, m, command, 3.0)):
+        command[2] = 1.0 * (k > 50)
+        if k % round(policy.spec.rate / FPS) == 0:
+            instants.append(Instant.of(m, d))
     looks = read_appearance(robots() / "go2_description/urdf/go2.urdf")
     return Shot(m, looks, instants, (0.6, -1.0, 0.35))
 

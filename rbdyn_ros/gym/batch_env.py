@@ -30,8 +30,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
     An action is one number from -1 to 1 for each actuated degree of freedom, times `effort`; it
     acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and what
-    else the task needs: `observe` with `limits`, `ended`, `start`. They work on the arrays of all
-    robots at once.
+    else the task needs: `observe` with `limits`, `ended`, `start`, `drive`. They work on the
+    arrays of all robots at once.
 
     An episode ends by `ended`, or if its robot diverges (terminated), or after `horizon` actions
     (truncated). Then gymnasium's autoreset modes say what happens: the next step resets the robot
@@ -121,6 +121,15 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             low[m.nq + m.jnt_dofadr[j]] = -m.jnt_velocity[j]
         return low, high
 
+    def drive(self, actions: Array) -> None:
+        """Advance the robots by nstep timesteps under actions, (num_envs, na) from -1 to 1.
+
+        By default an action is a constant force. Override it for another law, such as joints that
+        follow position targets.
+        """
+        self.batch.qfrc_applied[:, self.actuated] = actions * self.effort
+        self.batch.step(nstep=self.nstep)
+
     def reward(self, actions: Array) -> Array:
         """Return the reward of every robot for its action and its new state, (num_envs,)."""
         raise NotImplementedError(f"{type(self).__name__} needs a method reward(actions)")
@@ -177,8 +186,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             text = f"robot {int(ending.argmax())} has ended its episode"
             remedy = "reset it by reset(options={'reset_mask': mask}) before the next step"
             raise bad_argument("actions", f"{text}; {remedy}")
-        self.batch.qfrc_applied[:, self.actuated] = wanted * self.effort
-        self.batch.step(nstep=self.nstep)
+        self.drive(wanted)
         self.actions_taken += 1
         diverged = self.batch.diverged.copy()
         self._look()

@@ -57,6 +57,7 @@ NOT_RUN = {
     ("docs/guides/servoing.md", "ros2 launch rbdyn_ros"): WORKSPACE,
     ("docs/guides/grippers.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,
     ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
+    ("docs/guides/policies.md", "python examples/trot.py"): "takes an hour; test_trot.py learns",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
     ("docs/guides/unitree.md", "rbdyn sim go2.urdf"): WORKSPACE,

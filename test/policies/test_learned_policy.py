@@ -2,8 +2,6 @@
 """Policies: what the network gets, what its numbers do, and robots that walk by it."""
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from rbdyn_ros.policies.pacer import JointsState, Pacer
 from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
 from rbdyn_ros.policies.reader import read_policy_text
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
 SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
 #: An action of a: the sine of the phase, and the first velocity command.
@@ -221,23 +218,6 @@ def test_a_velocity_command_expires(tmp_path):
 
 
 # robots
-
-
-@robots.needs_robots
-def test_a_go2_trots_and_stays_upright(tmp_path):
-    example = runpy.run_path(str(EXAMPLES / "trot_policy.py"))
-    policy = rb.load_policy(networks.trot(tmp_path))
-    m, d = example["go2"]()
-    lifted, heights = np.zeros(4, bool), []
-    calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in example["LEGS"]]
-    for _ in example["trot"](policy, m, d, 2.0):
-        heights.append(d.qpos[2])
-        lifted |= d.qpos[calves] < -1.7  # [rad]; it stands with -1.5
-    assert min(heights) > 0.28
-    assert max(heights) < 0.40
-    assert d.xmat[1, 8] > 0.95
-    assert lifted.all()
-    assert abs(d.qpos[0]) > 0.2
 
 
 @robots.needs_robots

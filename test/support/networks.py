@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small ONNX files, and the policy that lets a Go2 trot."""
 
-import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rbdyn_ros.policies.reader import read_policy
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-_example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "trot_policy.py"))
-GO2, STANDING = _example["JOINTS"], _example["STANDING"]
-#: Write the network and the policy file of a trotting Go2 into a folder; return its path.
-trot = _example["write"]
+TROT = Path(__file__).parents[2] / "examples" / "trot.yaml"
+_spec = read_policy(TROT)
+GO2, STANDING = _spec.joints, _spec.default_position.tolist()
+
+
+def trot(folder):
+    """Copy the policy by which a Go2 trots, and its network, into a folder; return its path."""
+    for suffix in (".onnx", ".yaml"):
+        path = shutil.copy(TROT.with_suffix(suffix), folder)
+    return Path(path)
 
 
 def _saved(path, nodes, inputs, outputs, weights, metadata):

@@ -13,8 +13,10 @@ from rbdyn_ros.nanoseconds import nanoseconds
 
 pytestmark = robots.needs_robots
 
-#: Time that the robot walks [s], and its timestep [s].
-WALK, STEP = 0.4, 0.001
+#: Time that the robot walks, and its timestep [s]: the one that it has learned with.
+WALK, STEP = 10.0, 0.005
+#: Commands, and how far the mean velocity from 2 s on may be off [m/s, m/s, rad/s].
+COMMANDS = [([0.5, 0.0, 0.0], 0.06), ([0.0, 0.0, 0.0], 0.06), ([0.3, 0.0, 0.8], 0.08)]
 LOCKSTEP = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "start_paused:=true")
 
 
@@ -31,48 +33,60 @@ def walk(simulate, tmp_path):
     return start
 
 
-def in_python(policy, first):
+def in_python(policy, first, command):
     """Return the motion from a first state without ROS, by time in timesteps."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
+    m.opt.timestep = STEP
     d, legs = rb.make_data(m), rb.PolicyJoints(m, policy)
     place = first.pose.pose.position
     d.qpos[:3] = place.x, place.y, place.z
     d.qpos[7:] = networks.STANDING
     found = [d.qpos.copy()]
     for tick in range(round(WALK / STEP)):
-        if tick % 20 == 0:
-            legs.act(d, [0.0, 0.0, 0.0])
+        if tick % round(0.02 / STEP) == 0:
+            legs.act(d, command if tick else [0.0, 0.0, 0.0])  # it comes after the first action
         legs.apply(d)
         rb.step(m, d)
         found.append(d.qpos.copy())
     return np.array(found)
 
 
-def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, peer):
+@pytest.mark.parametrize(("command", "off"), COMMANDS)
+def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, peer, command, off):
+    from geometry_msgs.msg import Twist
     from nav_msgs.msg import Odometry
     from rclpy.qos import QoSProfile
 
     from rbdyn_interfaces.msg import JointCommand
 
     path = networks.trot(tmp_path)
-    walk(*(w for name in LOCKSTEP for w in ("-p", name)))
+    walk(*(w for name in (*LOCKSTEP, f"timestep:={STEP}") for w in ("-p", name)))
+    policy_node(path, "-p", "command_timeout:=1000.0")
     seen = peer.hear(Odometry, "odom", QoSProfile(depth=5000))
-    policy_node(path)
     peer.hear(JointCommand, "joint_commands_by_mode")  # it answers the first state
+    twist = Twist()
+    twist.linear.x, twist.linear.y, twist.angular.z = command
+    peer.send(Twist, "cmd_vel", twist)
     peer.pause(False)
     begun = nanoseconds(seen[0].header.stamp)  # of the wall: nobody publishes /clock
     time_of = lambda message: (nanoseconds(message.header.stamp) - begun) * 1e-9  # noqa: E731
     peer.until(lambda: time_of(seen[-1]) >= WALK)
-    motion = in_python(rb.load_policy(path), seen[0])
+    motion = in_python(rb.load_policy(path), seen[0], command)
+    velocities, apart = [], []
     for message in seen:
-        tick = round(time_of(message) / STEP)
-        if tick < len(motion):
-            place = message.pose.pose.position
-            # the sums of an effort are in another order, and contact lets differences grow
-            np.testing.assert_allclose(
-                [place.x, place.y, place.z], motion[tick, :3], atol=1e-12, err_msg=str(tick)
-            )
-    assert len(seen) > 200
+        now, place = time_of(message), message.pose.pose.position
+        if now <= WALK:
+            assert now < 1.0 or 0.26 < place.z < 0.38
+            ours = motion[round(now / STEP), :3]
+            apart.append(np.abs(np.array([place.x, place.y, place.z]) - ours).max())
+        if 2.0 < now <= WALK:
+            twist = message.twist.twist
+            velocities.append([twist.linear.x, twist.linear.y, twist.angular.z])
+    np.testing.assert_allclose(np.mean(velocities, axis=0), command, atol=off)
+    # the sums of an effort are in another order; the network and the contacts let that grow
+    assert max(apart[: round(1.0 / STEP)]) < 1e-6
+    assert max(apart) < 1e-3
+    assert len(velocities) > 1000
 
 
 def test_a_policy_that_does_not_fit_ends_with_a_sentence(policy_node, tmp_path):
@@ -80,7 +94,7 @@ def test_a_policy_that_does_not_fit_ends_with_a_sentence(policy_node, tmp_path):
     networks.linear(tmp_path / "trot.onnx", np.zeros((12, 7)), np.zeros(12))
     node = policy_node(path)
     assert node.process.wait(300) == 2
-    assert "takes 7 numbers in 'obs', but the observation has 5" in node.text()
+    assert "takes 7 numbers in 'obs', but the observation has 47" in node.text()
     assert "Traceback" not in node.text()
 
 
