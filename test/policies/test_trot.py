@@ -8,7 +8,7 @@ import pytest
 from support import networks, robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 pytest.importorskip("gymnasium", reason="gymnasium is not installed")
 pytestmark = robots.needs_robots
