@@ -148,7 +148,8 @@ class Batch:
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
-        self._calls, self._watched = 0, device == "cpu" and bool(m.jnt_limited.any() or m.nlimit)
+        limited = bool(m.jnt_limited.any() or m.nlimit) and m.ncontact == 0
+        self._calls, self._watched = 0, device == "cpu" and limited
         self._unsaid = {"springs", "turns"} if device == "cpu" else set()
         self._ready()
 

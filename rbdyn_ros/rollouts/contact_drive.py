@@ -6,7 +6,7 @@ points, takes the engine's own step from the same state, before the others move 
 depends on the lane alone, so a robot has the same bits beside any others.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
-contact points and stops, and 1 if the engine's form is the newer one. The engine's form is a row of
+contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
 `Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of what
 else a thread needs.
 """

@@ -4,9 +4,11 @@
     u = u_free + h G f(u),  G = J M^-1 J^T
 
 f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A robot has few
-contacts, so this takes a small matrix instead of passes over its bodies. And Newton's method takes
-the whole slope of f, how friction depends on the normal force included: the lagged normal forces of
-the engine's solver are those of the solution at once.
+contacts, so this takes a small matrix instead of passes over its bodies.
+
+As in the engine's solver, friction is bounded by lagged normal forces at first, which decides what
+sticks and what presses. Then Newton's method takes the whole slope of f: how friction depends on
+the normal force, too.
 
 A normal force is linear where a contact presses, so the one of the last linearisation bounds
 friction in the next one. Of a contact that begins to press, the force that stops a free mass does.
@@ -30,6 +32,7 @@ TOLERANCE = 1e-9
 
 #: The lagged forces of a step give way where the law misses less than this part of what they miss.
 SETTLED = 0.3
+#: They give way after the inverse of this number of passes in any case.
 PATIENCE = 0.2
 
 #: Rounding errors of a velocity, as a part of it.
@@ -62,7 +65,8 @@ def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, 
     number = len(points)
     state = {name: [0.0] for name in ("done", "final", "settled", "late", "refused", "joined")}
     return {
-        **state, "lagged": guesses, "listed_now": [point["listed"] for point in points], "floor": [floor],
+        **state, "lagged": guesses, "floor": [floor],
+        "listed_now": [point["listed"] for point in points],
         "lines": np.array(rows, object), "f": np.full(3 * number, 0.0, object),
         "velocity_now": np.array([point["u"] for point in points], object),
     }  # fmt: skip
@@ -77,10 +81,13 @@ def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
     lagged, joined = shelf.state(graph, "lagged"), shelf.state(graph, "joined")[0]
     G = shelf.get(graph, "G")
     lines = np.array(
-        [_without_jam(*each) for each in zip(points, kept, lagged, _blocks(G), strict=True)], object
+        [_without_jam(*each) for each in zip(points, kept, lagged, _blocks(G), strict=True)],
+        object,
     )
     step = _newton_step(G, shelf.get(graph, "free"), lines, u0)
-    u, f, found, most = [], [], [graph.constant(0.0)] * 3, graph.constant(0.0)
+    u: list[Any] = []
+    f: list[Any] = []
+    found, most = [graph.constant(0.0)] * 3, graph.constant(0.0)
     for n, point in enumerate(points):
         way = step[3 * n : 3 * n + 3]
         velocity, force = u0[3 * n : 3 * n + 3] + way, _linear_force(lines[n], way)
@@ -93,13 +100,13 @@ def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
     joins = where(apart <= SETTLED * disc, 1.0, joined + PATIENCE)
     rows, after = [], []
     for n, point in enumerate(points):
-        velocity, force = u[3 * n : 3 * n + 3], f[3 * n : 3 * n + 3]
-        presses = where(normal_force(point, velocity) > 0.0, listed[n], 0.0)
+        here, load = u[3 * n : 3 * n + 3], f[3 * n : 3 * n + 3]
+        presses = where(normal_force(point, here) > 0.0, listed[n], 0.0)
         pressed = lines[n, ALONG] > 0.0
-        now = largest(where(pressed, force[2], normal_force(point, velocity)), 0.0)
+        now = largest(where(pressed, load[2], normal_force(point, here)), 0.0)
         after.append(where(joins >= 1.0, now, lagged[n]))
         follows, slip = where(joins >= 1.0, 1.0, 0.0), lines[n, SLIP : SLIP + 2]
-        rows += linearised(point, velocity, after[n], presses, follows, slip)
+        rows += linearised(point, here, after[n], presses, follows, slip)
     held = done > 0.0
     return {
         "velocity_now": _kept(held, u0, u), "f": _kept(held, before, f),
@@ -122,7 +129,7 @@ def stopping_force(point: dict[str, Any], u: Any) -> Any:
 
 def linearised(
     point: dict[str, Any], u: Any, lagged: Any, presses: Any, joined: Any,
-    before: tuple[Any, Any] = (0.0, 0.0),
+    before: Any = (0.0, 0.0),
 ) -> list[Any]:  # fmt: skip
     """Return a linearisation of the law at a velocity.
 
@@ -174,7 +181,7 @@ def _linear_force(line: Any, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return what the law misses of a force, the same for the lagged force, and what that misses."""
+    """Return what the law misses of a force, also with the lagged force, and what that misses."""
     raw, (x, y) = normal_force(point, u), _wanted(point, u)[0]
     presses = where(raw > 0.0, listed, 0.0)
     normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]

@@ -80,7 +80,9 @@ def _of_joints(m: Model) -> str:
     if m.opt.integrator_id not in (EULER, IMPLICIT_DAMPING):
         allowed = f"{INTEGRATORS[EULER]} and {INTEGRATORS[IMPLICIT_DAMPING]}"
         name = INTEGRATORS[m.opt.integrator_id]
-        return f"with contact the integrator '{name}' runs only in the engine; allowed are {allowed}"
+        return (
+            f"with contact the integrator '{name}' runs only in the engine; allowed are {allowed}"
+        )
     found = {
         "a single free body": m.nflight,
         "a joint that follows another one or a given motion": m.nqall - m.nq + m.nvall - m.nv,

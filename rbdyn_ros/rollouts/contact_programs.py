@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations of a step with contact, W robots side by side.
 
-    start    state and forces -> M, J, the constants of contacts and stops, a linearisation
-    factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
-    solve    velocities and forces of the contacts (contact_newton.py)
-    check    accelerations, and what is wrong with them (contact_check.py)
-    finish   the next state, and what friction remembers
+start    state and forces -> M, J, the constants of contacts and stops, a linearisation
+factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
+solve    velocities and forces of the contacts (contact_newton.py)
+check    accelerations, and what is wrong with them (contact_check.py)
+finish   the next state, and what friction remembers
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.options import IMPLICIT_DAMPING
 from rbdyn_ros.rollouts.contact_check import check
+from rbdyn_ros.rollouts.contact_factor import accelerations, factor, path_of
 from rbdyn_ros.rollouts.contact_newton import first_forces, solve
 from rbdyn_ros.rollouts.contact_points import Pair, Touching, frame_of
 from rbdyn_ros.rollouts.contact_stops import Stops
@@ -69,20 +70,11 @@ def contact_programs(
     tracing = Tracing(m, tuple(own.items()), contact=True)
     shelf, stops = Shelf(), Stops(m, tracing)
     found = {"start": _start(m, tracing, shelf, stops, law, given, places)}
-    found["factor"] = shelf.program(lambda graph: _factor(m, shelf, stops, graph))
+    found["factor"] = shelf.program(lambda graph: factor(m, shelf, stops, graph))
     found["solve"] = shelf.program(lambda graph: solve(shelf, graph))
     found["check"] = shelf.program(lambda graph: _check(m, shelf, stops, graph, places))
     found["finish"] = shelf.program(lambda graph: _finish(m, tracing, shelf, stops, graph))
     return found, stops.dofs
-
-
-def path_of(m: Model, body: int) -> list[int]:
-    """Return the dofs that move a body, in ascending order."""
-    last = int(m.body_lastdof[body])
-    if last < 0:
-        return []
-    row = int(m.M_rowadr[last])
-    return [int(k) for k in m.M_colind[row : row + int(m.M_rownnz[last])]]
 
 
 def _start(
@@ -103,7 +95,7 @@ def _start(
         columns.append(_point(m, tracing, d, pair, memory))
     for name in columns[0]:
         shelf.put(name, np.array([each[name] for each in columns], object))
-    shelf.put("geometries", _geometries(m, tracing, d, places))
+    shelf.put("geometries", _geometries(m, d, places))
     state = first_forces(graph, columns) | stops.start(d, shelf, remembered[number:])
     outputs = shelf.written(state)
     if law is not None:
@@ -130,7 +122,7 @@ def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) 
 
 def _mass_matrix(m: Model, tracing: Tracing, d: Any) -> Objects:
     """Return the entries of M, with the damping of a step that is implicit."""
-    M = d.M.copy()
+    M: Objects = d.M.copy()
     if m.opt.integrator_id == IMPLICIT_DAMPING:
         for k in range(m.nv):
             M[m.M_rowadr[k] + m.M_rownnz[k] - 1] += tracing.m.opt.timestep * d.dof_viscosity[k]
@@ -141,14 +133,14 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
     """Return the forces on the dofs without contact and stops, bias forces included."""
     loads = [np.zeros(6, object)]
     loads += [
-        np.array(uncompiled(applied_bias)(tracing.m, d, i, 0.0), object)
-        for i in range(1, m.nbody)
+        np.array(uncompiled(applied_bias)(tracing.m, d, i, 0.0), object) for i in range(1, m.nbody)
     ]
     for i in range(m.nbody - 1, 0, -1):
         if m.body_parentid[i] > 0:
             loads[m.body_parentid[i]] = loads[m.body_parentid[i]] + loads[i]
     bias = [d.cdof[k] @ loads[m.dof_bodyid[k]] for k in range(m.nv)]
-    return d.qfrc_applied + d.qfrc_passive - np.array(bias, object)
+    found: Objects = d.qfrc_applied + d.qfrc_passive - np.array(bias, object)
+    return found
 
 
 def _point(m: Model, tracing: Tracing, d: Any, pair: Pair, memory: list[Any]) -> dict[str, Any]:
@@ -208,7 +200,7 @@ def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
     return found
 
 
-def _geometries(m: Model, tracing: Tracing, d: Any, places: Touching) -> Objects:
+def _geometries(m: Model, d: Any, places: Touching) -> Objects:
     """Return what the check needs of the geometries that may touch: rows as GEOMETRY."""
     rows = []
     for pair in (*places.points, *places.guarded):
@@ -225,93 +217,9 @@ def _geometries(m: Model, tracing: Tracing, d: Any, places: Touching) -> Objects
     return np.array(rows, object)
 
 
-def _factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
-    """Write the factors of M with the slopes of stops, G, and velocities without contact."""
-    h, M = m.opt.timestep, shelf.get(graph, "M")
-    L = [[0.0] * m.nv for _ in range(m.nv)]
-    for k in range(m.nv):
-        row = int(m.M_rowadr[k])
-        for e in range(row, row + int(m.M_rownnz[k])):
-            L[k][int(m.M_colind[e])] = M[e]
-    loads, slopes = stops.acting(shelf, graph)
-    tau = shelf.get(graph, "tau")
-    for k in stops.dofs:
-        L[k][k] = L[k][k] + h * slopes[k]
-    D, inverse = _eliminate(m, L)
-    y = _half_solved(m, L, [tau[k] + loads.get(k, 0.0) for k in range(m.nv)])
-    J = shelf.get(graph, "J")
-    rows = [_half_solved(m, L, list(row)) for point in J for row in point]
-    u = shelf.get(graph, "u").reshape(-1)
-    G = np.full((len(rows), len(rows)), 0.0, object)
-    free = np.full(len(rows), 0.0, object)
-    for a, row in enumerate(rows):
-        scaled = [x * inverse[k] for k, x in enumerate(row)]
-        free[a] = u[a] + h * _dot(scaled, y)
-        for b in range(a + 1):
-            G[a, b] = G[b, a] = h * _dot(scaled, rows[b])
-    bad = sum((where(D[k] > 0.0, 0.0, 1.0) for k in range(m.nv)), 0.0)
-    lower = [L[k][int(i)] for k in range(m.nv) for i in _above(m, k)]
-    shelf.put("L", np.array(lower, object))
-    shelf.put("inverse", np.array(inverse, object))
-    shelf.put("Y", np.array(rows, object))
-    shelf.put("y", np.array(y, object))
-    shelf.put("G", G)
-    shelf.put("free", free)
-    return shelf.written({"bad": np.array([bad], object)})
-
-
-def _above(m: Model, k: int) -> list[int]:
-    row = int(m.M_rowadr[k])
-    return [int(i) for i in m.M_colind[row : row + int(m.M_rownnz[k]) - 1]]
-
-
-def _eliminate(m: Model, L: list[list[Any]]) -> tuple[list[Any], list[Any]]:
-    """Replace M by L with M = L^T D L; return D and 1 / D. As crb.factor."""
-    D, inverse = [0.0] * m.nv, [0.0] * m.nv
-    for k in range(m.nv - 1, -1, -1):
-        D[k], inverse[k] = L[k][k], 1.0 / L[k][k]
-        above = _above(m, k)
-        for i in reversed(above):
-            ratio = L[k][i] * inverse[k]
-            for n in (*_above(m, i), i):
-                L[i][n] = L[i][n] - ratio * L[k][n]
-            L[k][i] = ratio
-    return D, inverse
-
-
-def _half_solved(m: Model, L: list[list[Any]], x: list[Any]) -> list[Any]:
-    """Return L^-T x."""
-    for k in range(m.nv - 1, -1, -1):
-        for i in _above(m, k):
-            x[i] = x[i] - L[k][i] * x[k]
-    return x
-
-
-def _dot(a: list[Any], b: list[Any]) -> Any:
-    total: Any = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
-
-
-def _check(
-    m: Model, shelf: Shelf, stops: Stops, graph: Any, places: Touching
-) -> dict[str, Any]:
-    qacc = _accelerations(m, shelf, graph)
+def _check(m: Model, shelf: Shelf, stops: Stops, graph: Any, places: Touching) -> dict[str, Any]:
+    qacc = accelerations(m, shelf, graph)
     return shelf.written(check(m, shelf, stops, graph, places, np.array(qacc, object)))
-
-
-def _accelerations(m: Model, shelf: Shelf, graph: Any) -> list[Any]:
-    """Return qacc of the present contact forces."""
-    Y, y, inverse = (shelf.get(graph, name) for name in ("Y", "y", "inverse"))
-    L, f = shelf.get(graph, "L"), shelf.state(graph, "f")
-    qacc = [(y[k] + _dot(list(Y[:, k]), list(f))) * inverse[k] for k in range(m.nv)]
-    at = 0
-    for k in range(m.nv):
-        for i in _above(m, k):
-            qacc[k] = qacc[k] - L[at] * qacc[i]
-            at += 1
-    return qacc
 
 
 def _finish(m: Model, tracing: Tracing, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:

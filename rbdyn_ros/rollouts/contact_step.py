@@ -99,7 +99,11 @@ class ContactStep(LaneStep):
         entries = {name: range(size) for name, size in fields.items()}
         forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
         acting = {*given, *([APPLIED] if law else [])}
-        read = entries | {name: range(forces[name]) for name in FORCES if name in acting} | own
+        read = {
+            **entries,
+            **{name: range(forces[name]) for name in FORCES if name in acting},
+            **own,
+        }
         tables = [_pairs(slots, engine.slots, part) for part in (read, entries)]
         plan, places = np.zeros(1, PLAN), self._engine.places
         for name in PROGRAMS:

@@ -164,7 +164,13 @@ class Stops:
         return replace(found, wrong=wrong, settles=settles)
 
     def after(
-        self, shelf: Shelf, graph: SymbolGraph, found: Judgement, switch: Any, settle: Any, live: Any
+        self,
+        shelf: Shelf,
+        graph: SymbolGraph,
+        found: Judgement,
+        switch: Any,
+        settle: Any,
+        live: Any,
     ) -> dict[str, Any]:
         """Return the state after a check: `switch` and `settle` are 1 where the lane goes on."""
         if not self.dofs:
@@ -183,9 +189,7 @@ class Stops:
                 for row in rows
                 for a, b, c in zip(*row, strict=True)
             ],
-            "still": [
-                where(live > 0.0, b, a) for a, b in zip(still, found.still, strict=True)
-            ],
+            "still": [where(live > 0.0, b, a) for a, b in zip(still, found.still, strict=True)],
         }
 
     def end(self, shelf: Shelf, graph: SymbolGraph, qvel: Objects) -> tuple[Objects, list[Any]]:
@@ -276,9 +280,7 @@ def _missed(
     if known_number(row[LOSS]) != 0.0:
         steepest = largest(steepest, row[STIFF])
     pushes = where(largest(piece[LOW], there[LOW]) > 0.0, abs(row[LOWER]), 0.0)
-    pushes = largest(
-        pushes, where(largest(piece[HIGH], there[HIGH]) > 0.0, abs(row[UPPER]), 0.0)
-    )
+    pushes = largest(pushes, where(largest(piece[HIGH], there[HIGH]) > 0.0, abs(row[UPPER]), 0.0))
     rounding = ROUNDING_ERROR * (pushes + steepest * fastest)
     differ = abs(force - used) > largest(FORCE_TOLERANCE * scale, rounding)
     return where(differ, other, 0.0)

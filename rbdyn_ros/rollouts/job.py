@@ -12,6 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.contact_step import ContactStep
 from rbdyn_ros.rollouts.driver import (
     SLOT,
     Health,
@@ -22,7 +23,6 @@ from rbdyn_ros.rollouts.driver import (
     Work,
     compiled_drive,
 )
-from rbdyn_ros.rollouts.contact_step import ContactStep
 from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import RolloutLaw
