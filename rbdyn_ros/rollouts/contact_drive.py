@@ -213,15 +213,18 @@ def _pack(plan, header, row, lane):
 def _take_engine(plan, header, row, lane):
     """Do the engine's step of a lane; its results wait until the other lanes have moved on."""
     pairs, segments, _points, _axes, _stops = _tables(plan, header)
-    width, engine = plan.width, header[ENGINE_AT]
+    width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)
     results = floats_at(header[RESULTS_AT], plan.writes * width)
+    if lane > 0 and at == _kept_row(plan, header, row, lane - 1):  # a block repeats its last robot
+        for k in range(plan.writes):
+            results[k * width + lane] = results[k * width + lane - 1]
+        return
     if lanes[_mode_of(plan) + lane] == 0.0:
         _pack(plan, header, row, lane)
     for k in range(plan.reads):
         theirs[pairs[k, 1]] = lanes[pairs[k, 0] * width + lane]
-    bits, at = ints_at(engine, plan.engine_slots), _kept_row(plan, header, row, lane)
-    kept = ints_at(at, plan.kept_size)
+    bits, kept = ints_at(engine, plan.engine_slots), ints_at(at, plan.kept_size)
     _copy(segments, bits, kept, kept[plan.nstick], True)
     call_memory(plan.engine_begin, engine)
     call_memory(plan.engine_step, engine)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.kinds import PLANE, SPHERE
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.engine.collision.kinds import MESH, PLANE, SPHERE
 from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.contact_arrays import FEATURES
@@ -23,6 +24,10 @@ from rbdyn_ros.specialization.symbols import not_traceable
 
 #: Most contact points of a robot: the matrix of a pass has three rows for each.
 MOST_POINTS = 12
+
+#: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
+#: mesh, and corners that need none.
+BALL, FEW_CORNERS = 0.04, 8
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,25 @@ def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
 def _is_rigid(m: Model, g: int) -> bool:
     own = m.geom_solref[g, 0] > DEFAULT_SOLREF[0] or m.geom_solref[g, 1] != DEFAULT_SOLREF[1]
     return m.geom_stiffness[g] == 0.0 and m.geom_damping[g] < 0.0 and not own
+
+
+def covered(m: Model, g: int) -> tuple[Array, Array]:
+    """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
+
+    Few corners, as those of a box, need none.
+    """
+    first, number = m.geom_vertadr[g], m.geom_vertnum[g]
+    if number <= FEW_CORNERS or m.geom_type[g] != MESH:
+        return np.empty((0, 3)), np.empty(0)
+    corners = m.vert_pos[first : first + number]
+    chosen, away = [0], np.linalg.norm(corners - corners[0], axis=1)
+    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from those before
+        chosen.append(int(np.argmax(away)))
+        away = np.minimum(away, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
+    distances = np.linalg.norm(corners[:, None] - corners[chosen], axis=2)
+    nearest = distances.argmin(axis=1)
+    radii = [distances[nearest == k, k].max() for k in range(len(chosen))]
+    return corners[chosen], np.array(radii)
 
 
 def frame_of(m: Model, plane: int) -> Objects:

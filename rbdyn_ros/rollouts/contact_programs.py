@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.kinds import CYLINDER
 from rbdyn_ros.engine.contact.points.contact_list import near
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
@@ -32,7 +33,7 @@ from rbdyn_ros.model.options import IMPLICIT_DAMPING
 from rbdyn_ros.rollouts.contact_check import check
 from rbdyn_ros.rollouts.contact_factor import accelerations, factor, path_of
 from rbdyn_ros.rollouts.contact_newton import first_forces, solve
-from rbdyn_ros.rollouts.contact_points import Pair, Touching, frame_of
+from rbdyn_ros.rollouts.contact_points import Pair, Touching, covered, frame_of
 from rbdyn_ros.rollouts.contact_stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
 from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
@@ -209,12 +210,29 @@ def _geometries(m: Model, d: Any, places: Touching) -> Objects:
         arm = centre - d.subtree_com[m.body_rootid[body]]
         R = d.xmat[body].reshape(3, 3) @ m.geom_mat[g].reshape(3, 3).astype(object)
         up = axes[2] @ R
-        deep = sum(abs(up[k]) * float(m.geom_half[g, k]) for k in range(3))
-        low = axes[2] @ (centre - m.geom_pos[pair.plane].astype(object)) - deep
+        low = axes[2] @ (centre - m.geom_pos[pair.plane].astype(object)) - _deep(m, g, up)
         w = d.cvel[body, :3]
         v = d.cvel[body, 3:] + cross(w, arm)
         rows.append([*arm, low, *v, *w])
     return np.array(rows, object)
+
+
+def _deep(m: Model, g: int, up: Objects) -> Any:
+    """Return how far a geometry reaches below its centre, or a little more.
+
+    `up` is the normal of the plane in the axes of the geometry.
+    """
+    if m.geom_type[g] == CYLINDER:
+        radius, half = m.geom_size[g, 0], m.geom_size[g, 1]
+        return abs(up[2]) * float(half) + np.sqrt(up[0] * up[0] + up[1] * up[1]) * float(radius)
+    deep: Any = sum(abs(up[k]) * float(m.geom_half[g, k]) for k in range(3))
+    centres, radii = covered(m, g)
+    if not len(radii):
+        return deep
+    below = largest(
+        *(float(r) - up @ c.astype(object) for c, r in zip(centres, radii, strict=True))
+    )
+    return where(below < deep, below, deep)
 
 
 def _check(m: Model, shelf: Shelf, stops: Stops, graph: Any, places: Touching) -> dict[str, Any]:

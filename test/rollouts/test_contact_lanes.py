@@ -13,9 +13,9 @@ from support.robots import find, needs_robots
 import rbdyn_ros as rb
 from rbdyn_ros.rollouts import contact_check, contact_newton, contact_programs
 
-#: The engine's solver ends where forces miss 5e-7 of the largest, here some 500 N, which a shank of
-#: some 0.1 kg integrates in 1 ms [m/s, rad/s].
-SAME = 1e-5
+#: The engine's solver ends where forces miss 5e-7 of the largest: the error of the forces of a step
+#: as a part of it, arms being some 0.5 m.
+SAME = 2e-6
 
 #: Passes after which the engine takes softer contacts: its step then has another law.
 SOFTER = 60
@@ -65,7 +65,7 @@ def trotting(m, qpos, t, phase):
 def finger(mass=1.0, plane=None, **joints):
     """A sphere at the end of two links that a plane and gravity hold."""
     system = rb.SystemBuilder("finger", base="world")
-    system.obstacle("plane", rb.Plane(), plane) if plane is not None else system.floor()
+    system.obstacle("plane", rb.Plane(), origin=plane) if plane is not None else system.floor()
     system.body("link", rb.shapes.capsule(0.02, 0.4, mass=mass))
     system.body("tip", rb.shapes.sphere(0.05, mass=mass))
     axis = {"axis": (0.0, 1.0, 0.0)}
@@ -77,13 +77,22 @@ def finger(mass=1.0, plane=None, **joints):
 
 
 def one_step_errors(b):
-    """Step a Batch and each robot by rb.step; return errors of qvel where the law is the same."""
+    """Step a Batch and each robot by rb.step; return errors of forces, as a part of the largest.
+
+    Robots for which the engine took softer contacts are left out.
+    """
     datas = [b.get_data(k) for k in range(b.nsim)]
     for d in datas:
         rb.step(b.model, d)
+    start = [b.get_data(k) for k in range(b.nsim)]
     b.step()
-    found = [np.abs(d.qvel - b.qvel[k]).max() for k, d in enumerate(datas)]
-    return np.array([x for x, d in zip(found, datas, strict=True) if d.solver_niter < SOFTER])
+    found = []
+    for k, (d, before) in enumerate(zip(datas, start, strict=True)):
+        if d.solver_niter < SOFTER:
+            change = rb.mass_matrix(b.model, before) @ (b.qvel[k] - d.qvel)
+            largest = max(1.0, np.abs(d.contact_force).max(initial=0), np.abs(d.stick_qfrc).max())
+            found.append(np.abs(change).max() / b.model.opt.timestep / largest)
+    return np.array(found)
 
 
 def by_engine(b):
@@ -120,14 +129,15 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
         engine += by_engine(b).sum()
     found = np.concatenate(errors)
     assert found.max() < SAME
-    assert np.median(found) < 1e-10
-    assert engine < 0.03 * 1500 * 1024
-    assert not b.diverged.any() and b.nunsolved.sum() == 0 and b.ndropped.sum() == 0
+    assert np.median(found) < 1e-9
+    assert 0 < engine < 0.05 * 1500 * 1024
+    assert not b.diverged.any()
+    assert b.nunsolved.sum() == b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
 
 @needs_robots
-def test_a_standing_robot_comes_to_rest_where_the_engine_leaves_it():
+def test_a_standing_robot_sways_as_the_engine_lets_it():
     m = shared()
     b = rb.Batch(m, 3)
     b.qpos[:] = standing(m)
@@ -140,10 +150,10 @@ def test_a_standing_robot_comes_to_rest_where_the_engine_leaves_it():
             d.qfrc_applied[legs(m)] = 60.0 * (STAND - d.qpos[legs(m) + 1])
         b.step()
         rb.step(m, d)
-    assert np.abs(b.qvel).max() < 1e-9
-    np.testing.assert_allclose(b.qpos[0], d.qpos, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(b.qpos[0], d.qpos, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(b.qvel[0], d.qvel, rtol=0, atol=1e-7)
     weight = 9.81 * m.body_mass.sum()
-    assert abs(b.get_data(0).stick_normal[:4].sum() - weight) < 1e-6 * weight
+    assert abs(b.get_data(0).stick_normal[:4].sum() - weight) < 0.01 * weight
 
 
 @needs_robots
@@ -192,8 +202,7 @@ def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
 
 
 def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch):
-    monkeypatch.setattr(contact_newton, "TOLERANCE", -1.0)
-    monkeypatch.setattr(contact_newton, "ROUNDING", 0.0)
+    monkeypatch.setattr(contact_newton, "TOLERANCE", np.nan)
     m = finger()
     b = rb.Batch(m, 5)
     b.qpos[:, 0] = np.linspace(0.0, 0.06, 5)
@@ -226,21 +235,31 @@ def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make):
         assert one_step_errors(b).max() < SAME
         now = np.array([b.get_data(k).nstick for k in range(16)])
         touched += now > 0
-    assert (touched > 50).all() and (touched < 750).all()
+    assert (touched > 50).all()
+    assert (touched < 750).all()
     assert not by_engine(b).any()
 
 
-def test_a_resting_tip_carries_its_weight():
-    m = finger(mass=2.0)
+def hopper(mass):
+    """A ball on a vertical slide."""
+    system = rb.SystemBuilder("hopper", base="world").floor()
+    system.body("ball", rb.shapes.sphere(0.05, mass=mass))
+    system.joint("slide", "prismatic", "world", "ball", axis=(0.0, 0.0, 1.0))
+    system.geometry("skin", "ball", rb.Sphere(0.05))
+    return rb.build(system)
+
+
+@pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
+def test_a_ball_at_rest_carries_its_weight(mass):
+    """It rests 2 g h^2 / 3e4 deep: half of a penetration goes in a step, with slope 3e4 m / h."""
+    m = hopper(mass)
     b = rb.Batch(m, 2)
     b.qpos[:, 0] = 0.06
     b.step(nstep=2000)
-    assert (np.abs(b.qvel) < 1e-12).all()
-    d = b.get_data(1)
-    held = d.stick_normal[0]
-    limit = d.stick_qfrc[1]
-    assert abs(held - 4.0 * 9.81) < 1e-9 or limit != 0.0
-    assert d.nstick == 1
+    assert (np.abs(b.qvel) < 1e-14).all()
+    assert abs(b.get_data(1).stick_normal[0] - 9.81 * mass) < 1e-6 * mass
+    depth = 2.0 * 9.81e-6 / 3e4 * mass / m.geom_mass0[0]
+    assert abs(0.05 - b.qpos[1, 0] - depth) < 1e-14
 
 
 @pytest.mark.parametrize(
@@ -382,4 +401,5 @@ def test_a_batch_says_why_its_contacts_take_the_engine(make, reason):
     b = rb.Batch(m, 3)
     assert not b.specialized
     assert reason in repr(b)
-    refused(lambda: rb.Batch(m, 3, specialize=True), reason, kind=rb.ModelError)
+    with refused(rb.ModelError, "not-traceable"):
+        rb.Batch(m, 3, specialize=True)
