@@ -88,13 +88,17 @@ def _of_joints(m: Model) -> str:
         return (
             f"with contact the integrator '{name}' runs only in the engine; allowed are {allowed}"
         )
+    exact = bool(m.opt.exact_stops and m.opt.passive)
+    limited = {*np.flatnonzero(m.jnt_limited), *m.dof_jntid[m.limit_dofid]}
+    soft = [j for j in limited if m.jnt_solref[j, 0] > m.opt.timestep / np.pi]
     found = {
         "a single free body": m.nflight,
         "a joint that follows another one or a given motion": m.nqall - m.nq + m.nvall - m.nv,
         "a closed loop or another constraint": m.nefc,
         "an actuator": m.nu,
         "a joint of yaw, pitch and roll": m.nypr,
-        "a limited ball joint": m.ncone if m.opt.exact_stops and m.opt.passive else 0,
+        "a limited ball joint": m.ncone if exact else 0,
+        "a joint with a soft limit": len(soft) if exact else 0,
     }
     for what, number in found.items():
         if number:

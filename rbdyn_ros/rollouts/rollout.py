@@ -101,7 +101,8 @@ def rollout(
         threads: number of threads; None: one per core.
         specialize: compile code for this Model that advances several robots side by side, and
             cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
-            rb.specialize. False: use the engine's own code, which also takes Models that cannot be
+            rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
+            rb.Batch. False: use the engine's own code, which also takes Models that cannot be
             specialised and obeys m.opt.exact_stops; without a policy it gives the bits of rb.step.
             With m.opt.exact_stops off both give the same results up to rounding.
         progress: show a progress bar, if there is a terminal.
