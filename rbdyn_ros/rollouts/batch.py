@@ -63,8 +63,8 @@ class Batch:
     Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
     A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
     the threads: dry friction and limits of joints follow the smooth law. What cannot be
-    specialised, such as closed loops and most contact, runs in the engine's own code, with the bits
-    of `rb.step(m, d)`, which obeys m.opt.exact_stops.
+    specialised, such as closed loops and most contact, runs in the engine's own code, with the
+    bits of `rb.step(m, d)`, which obeys m.opt.exact_stops.
 
     Spheres that touch planes only are specialised, too: with the law of `rb.step`, exact stops
     included, up to what its solver may miss. The engine's own step takes a robot whose forces do
