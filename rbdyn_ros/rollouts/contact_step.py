@@ -150,7 +150,7 @@ def _pairs(
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
-class Friction:
+class ContactMemory:
     """What friction remembers of the robots of a Batch whose Step is a ContactStep.
 
     Args:

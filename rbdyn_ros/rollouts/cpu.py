@@ -14,7 +14,7 @@ from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
-from rbdyn_ros.rollouts.contact_step import ContactStep, Friction
+from rbdyn_ros.rollouts.contact_step import ContactMemory, ContactStep
 from rbdyn_ros.rollouts.job import COMMANDS, STATE, Job, Robots, Step, remembered, step_code
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
 from rbdyn_ros.rollouts.params import Columns, check_built_in, open_places
@@ -40,7 +40,7 @@ class Cpu:
         self._pool = Pool(threads, "batch")
         self._job: Job
         self._step: Step
-        self._friction: Friction | None = None
+        self._friction: ContactMemory | None = None
         self.why = ""
 
     @property
@@ -95,7 +95,7 @@ class Cpu:
         self._friction = None
         if isinstance(self._step, ContactStep):
             grip = self.zeros("friction", (self._step.memory_size,))
-            self._friction = Friction(self._step, grip, self._robots.kept)
+            self._friction = ContactMemory(self._step, grip, self._robots.kept)
             remembered_now = self._friction.columns()
             read, write = [*read, *remembered_now], [*write, remembered_now[0]]
         if commands is not None:
