@@ -38,7 +38,7 @@ from rbdyn_ros.rollouts.contact_stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
 from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
 from rbdyn_ros.specialization.functions import FORCES, STATE
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
@@ -101,7 +101,7 @@ def _start(
     outputs = shelf.written(state)
     if law is not None:
         outputs[APPLIED] = np.array(d.qfrc_applied, object)
-    return shelf.made(graph, outputs)
+    return program(graph, outputs)
 
 
 def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) -> Any:

@@ -69,10 +69,6 @@ class Shelf:
         put, self._new = self._new, {}
         return {**flat, **{name: x for name, x in put.items() if x}}
 
-    def made(self, graph: SymbolGraph, outputs: dict[str, Any]) -> Program:
-        """Return the program of outputs."""
-        return program(graph, outputs)
-
     def program(self, run: Callable[[SymbolGraph], dict[str, Any]]) -> Program:
         """Return the program of a function of a graph that returns outputs."""
         graph = SymbolGraph()
