@@ -92,9 +92,11 @@ class Cpu:
         for name in expanded:
             read += self._pieces(name, open_places(m, name), memory[name])
         write = [each for name, each in whole.items() if name not in FORCES]
-        self._friction = None
+        before, self._friction = self._friction, None
         if isinstance(self._step, ContactStep):
-            grip = self.zeros("friction", (self._step.memory_size,))
+            size = self._step.memory_size
+            same = before is not None and len(before.grip) == size
+            grip = before.grip if before and same else self.zeros("friction", (size,))
             self._friction = ContactMemory(self._step, grip, self._robots.kept)
             remembered_now = self._friction.columns()
             read, write = [*read, *remembered_now], [*write, remembered_now[0]]
