@@ -6,7 +6,7 @@
 A step of one robot or scene in a batch, on two threads. Every copy starts where our engine has
 brought it to rest on the floor: without velocities, or with velocities of its own. Both engines
 return positions and velocities of all steps. rb.rollout runs the engine's general code,
-because specialised code has no contact.
+because specialised code has no such contacts.
 """
 
 from __future__ import annotations

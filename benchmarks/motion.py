@@ -136,11 +136,17 @@ def _theirs(scene: Scene, cone: int) -> Callable[[], Iterator[float]]:
     return run
 
 
-def _trot(file: str, gains: tuple[float, float], legs: tuple[str, ...]) -> Scene:
-    """A robot with four legs of three joints, whose diagonal legs swing in turns."""
+def _trot(
+    file: str, gains: tuple[float, float], legs: tuple[str, ...], text: str | None = None
+) -> Scene:
+    """A robot with four legs of three joints, whose diagonal legs swing in turns.
+
+    `text` stands for the text of the file.
+    """
     stiffness, damping = gains
-    contact = rb.Contact(self_collision=False)
-    m = rb.load_urdf(folder() / file, floating_base=True, strict=False, contact=contact)
+    contact, dirs = rb.Contact(self_collision=False), [folder()]
+    robot = folder() / file if text is None else text
+    m = rb.load_urdf(robot, floating_base=True, strict=False, contact=contact, package_dirs=dirs)
     m = m.replaced(dof_damping=np.where(np.arange(m.nv) < 6, 0.0, damping))
     joints = [[m.jnt_id(name.format(leg)) for name in legs[4:]] for leg in legs[:4]]
     stand, stride, lift = STANCES[file]
@@ -175,12 +181,18 @@ SIGNS = {
 }
 
 
-def _go2() -> Scene:
+def _go2(text: str | None = None) -> Scene:
     legs = ("FL", "FR", "RL", "RR", "{}_hip_joint", "{}_thigh_joint", "{}_calf_joint")
-    return _trot(GO2, (60.0, 1.5), legs)
+    return _trot(GO2, (60.0, 1.5), legs, text)
 
 
-def _anymal() -> Scene:
+def round_go2() -> Scene:
+    """The same robot with spheres as feet, as its maker describes it, instead of their meshes."""
+    foot = r'<mesh filename="[^"]*foot_convex.stl" */>'
+    return _go2(re.sub(foot, '<sphere radius="0.022"/>', (folder() / GO2).read_text()))
+
+
+def anymal() -> Scene:
     return _trot(ANYMAL, (300.0, 6.0), ("LF", "RF", "LH", "RH", "{}_HAA", "{}_HFE", "{}_KFE"))
 
 
@@ -367,7 +379,7 @@ def _regrasp() -> Scene:
 
 SCENES: dict[str, Callable[[], Scene]] = {
     "Go2 trots": _go2,
-    "ANYmal trots": _anymal,
+    "ANYmal trots": anymal,
     "Talos walks in a harness": _talos,
     "six cubes tumble": _cubes(6),
     "fourteen cubes tumble": _cubes(14),

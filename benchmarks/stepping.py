@@ -6,8 +6,8 @@
 
 One call is one timestep of all robots, as with a policy in Python. The time is for one robot.
 Without contact every robot starts at qpos0 with its own joint velocities and falls. With contact
-every copy starts where our engine has brought it to rest on the floor, and rests there: the same
-geometries in both. mujoco.batch is new in MuJoCo 3.17.
+every copy starts where our engine has brought it to rest on the floor, and rests there, or trots:
+the same geometries in both. mujoco.batch is new in MuJoCo 3.17.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.batch import NBATCH, SKIPPED, has_mujoco_batch, velocities
 from benchmarks.contact_batch import CONES, SCENES, settled
+from benchmarks.mirror import mirror
+from benchmarks.motion import CONTROL, Scene, anymal, round_go2
 from benchmarks.six_robots import Robot, chosen
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.machine import machine
@@ -33,6 +35,9 @@ from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 NTOUCH, THREADS, ROUNDS = 64, 2, 15
 CALLS = 3  # in a round of --cpu
 HUNDRED = 100
+STEPS = 300  # of a trot; the second half is timed
+
+TROTTING = {"Go2 with round feet": round_go2, "ANYmal": anymal}
 
 HEAD = (
     f"| a step of one of {NBATCH} | rb.Batch, us | 100 steps a call, us "
@@ -75,6 +80,44 @@ def touching_row(name: str, make: Callable[[], tuple[rb.Model, Any]], threads: i
     return f"| {name} | {_us(ours, NTOUCH)} | {' | '.join(cells)} |"
 
 
+def trotting_row(name: str, scene: Scene, threads: int) -> str:
+    """Return the table row of robots that trot out of step with each other.
+
+    Springs move them, each engine's by its own states, every CONTROL steps; only steps are timed.
+    """
+    from mujoco.batch import Batch
+
+    m, rng = scene.m, np.random.default_rng(0)
+    qpos = np.tile(scene.qpos, (NBATCH, 1))
+    qpos[:, 2] += rng.uniform(0.0, 0.01, NBATCH)
+    phase = rng.uniform(0.0, 0.5, NBATCH)
+    batches = [rb.Batch(m, NBATCH, nthread=threads)]
+    for cone in CONES.values():
+        model = mirror(m)
+        model.opt.cone = cone
+        batches.append(Batch(model, NBATCH, nthread=threads))
+    clock = time.perf_counter if threads > 1 else time.process_time
+    spent = np.zeros((len(batches), STEPS))
+    for b in batches:
+        b.qpos[:] = qpos
+    for n in range(STEPS):
+        for k, b in enumerate(batches):
+            if n % CONTROL == 0:
+                b.qfrc_applied[:] = _forces(scene, b, 0.001 * n + phase)
+            start = clock()
+            b.step()
+            spent[k, n] = 1e6 * (clock() - start)
+    ours, *others = spent[:, STEPS // 2 :].mean(axis=1) / NBATCH
+    cells = [f"{each:.2f}, {each / ours:.1f}" for each in others]
+    return f"| {name} | {ours:.2f} | {' | '.join(cells)} |"
+
+
+def _forces(scene: Scene, b: Any, times: Array) -> Array:
+    assert scene.law is not None
+    states = zip(np.array(b.qpos), np.array(b.qvel), times, strict=True)
+    return np.array([scene.law(q, v, t) for q, v, t in states])
+
+
 def _timed(jobs: list[Job], threads: int) -> list[list[float]]:
     """Return the times of a call in turns [us]; on one thread the smallest CPU time."""
     if threads > 1:
@@ -115,6 +158,9 @@ def main(words: list[str] | None = None, threads: int = THREADS) -> None:
         print(f"\n{TOUCHING}")
         for name, make in SCENES.items():
             print(touching_row(name, make, threads), flush=True)
+        print(f"\n{TOUCHING.replace(str(NTOUCH), str(NBATCH))}")
+        for name, scene in TROTTING.items():
+            print(trotting_row(name, scene(), threads), flush=True)
 
 
 if __name__ == "__main__":

@@ -63,8 +63,12 @@ class Batch:
     Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
     A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
     the threads: dry friction and limits of joints follow the smooth law. What cannot be
-    specialised, such as contact and closed loops, runs in the engine's own code, with the bits of
-    `rb.step(m, d)`, which obeys m.opt.exact_stops.
+    specialised, such as closed loops and most contact, runs in the engine's own code, with the
+    bits of `rb.step(m, d)`, which obeys m.opt.exact_stops.
+
+    Spheres that touch planes only are specialised, too: with the law of `rb.step`, exact stops
+    included, up to what its solver may miss. The engine's own step takes a robot whose forces do
+    not converge, or whose other geometries come near a plane.
 
     An array is live: a write counts at the next call, and a call leaves its results in it. The
     numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of
@@ -148,7 +152,8 @@ class Batch:
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
-        self._calls, self._watched = 0, device == "cpu" and bool(m.jnt_limited.any() or m.nlimit)
+        limited = bool(m.jnt_limited.any() or m.nlimit) and m.ncontact == 0
+        self._calls, self._watched = 0, device == "cpu" and limited
         self._unsaid = {"springs", "turns"} if device == "cpu" else set()
         self._ready()
 

@@ -14,6 +14,7 @@ from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
+from rbdyn_ros.rollouts.contact_step import ContactMemory, ContactStep
 from rbdyn_ros.rollouts.job import COMMANDS, STATE, Job, Robots, Step, remembered, step_code
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
 from rbdyn_ros.rollouts.params import Columns, check_built_in, open_places
@@ -39,6 +40,7 @@ class Cpu:
         self._pool = Pool(threads, "batch")
         self._job: Job
         self._step: Step
+        self._friction: ContactMemory | None = None
         self.why = ""
 
     @property
@@ -77,6 +79,7 @@ class Cpu:
         """Find the code for the options of the Model, and hand it the addresses of the arrays."""
         m = self.model
         held = {name: each for name, each in memory.items() if name not in expanded}
+        self._settle(np.arange(self.nsim))
         self._step, self.why = self._code(held, expanded)
         old, size = self._robots, remembered(self._step)
         if old.kept.shape[1] != size:
@@ -89,6 +92,14 @@ class Cpu:
         for name in expanded:
             read += self._pieces(name, open_places(m, name), memory[name])
         write = [each for name, each in whole.items() if name not in FORCES]
+        before, self._friction = self._friction, None
+        if isinstance(self._step, ContactStep):
+            size = self._step.memory_size
+            same = before is not None and len(before.grip) == size
+            grip = before.grip if before and same else self.zeros("friction", (size,))
+            self._friction = ContactMemory(self._step, grip, self._robots.kept)
+            remembered_now = self._friction.columns()
+            read, write = [*read, *remembered_now], [*write, remembered_now[0]]
         if commands is not None:
             dofs = m.actuator_dofid
             read.append(Columns("qfrc_applied", dofs, self._rows(commands)))
@@ -132,19 +143,28 @@ class Cpu:
         """Forget the counts and the friction of some robots."""
         counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is before it
         self._robots.kept[rows, :counts] = 0
+        if self._friction is not None:
+            self._friction.forget(rows)
         self._robots.nbad[rows] = 0
 
     def remember(self, d: Data, k: int) -> None:
         """Write what a robot remembers beside its state into a Data."""
+        self._settle(np.array([k]))
         kept = self._robots.kept[k]
-        for slot, place, length, by_contact in self._step.segments.tolist():
+        for slot, place, length, by_contact in self._step.remembered.tolist():
             used = by_contact * int(kept[0]) or length * (by_contact == 0)
             d.buffer[slot : slot + used].view(np.int64)[:] = kept[place : place + used]
 
     def counted(self, name: str) -> Ints:
         """Return a count of each robot."""
         place, size = self._step.places.get(name, (0, 0))
+        self._settle(np.arange(self.nsim))
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
+
+    def _settle(self, robots: Ints) -> None:
+        """Write what lanes remember of friction where `remember` and another Step find it."""
+        if self._friction is not None:
+            self._friction.settle(robots)
 
     def chosen(self, ids: ArrayLike) -> Ints:
         """Return numbers of robots, from numbers or from a mask."""

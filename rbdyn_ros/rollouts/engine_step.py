@@ -55,6 +55,7 @@ class EngineStep:
 
     Attributes:
         width: 1.
+        end: number of slots of a memory.
         addresses: by BEGIN, ADVANCE, OBSERVE.
         segments: memory of friction, of closed loops and of contacts between bodies; and what
             is counted.
@@ -71,7 +72,7 @@ class EngineStep:
     def __init__(
         self, m: Model, own: Collection[str], law: RolloutLaw | None, outputs: Collection[str]
     ) -> None:
-        self.m, self._end = m, -(-m.data_slots // LINE) * LINE
+        self.m, self.end = m, -(-m.data_slots // LINE) * LINE
         self.slots = {
             each.name: (m.data_offsets[each.name], int(np.prod(each.shape(vars(m)), dtype=int)))
             for each in DATA_FIELDS
@@ -87,15 +88,16 @@ class EngineStep:
         plan["step"] = call_plan.kernel_address(forward.substep)
         self._plan_law(plan, law)
         observing = observers(outputs)
-        plan["slots"], plan["observers"] = self._end, len(observing)
+        plan["slots"], plan["observers"] = self.end, len(observing)
         addresses = [*map(call_plan.kernel_address, observing)]
         self._plan = np.array([*plan.view(np.int64), *addresses])
-        self._fresh = np.zeros(self._end)
+        self._fresh = np.zeros(self.end)
         self._fresh[: m.data_slots] = make_data(m).buffer
         m.opt.find_stages("dof_frictionloss" in own)
         for name, slot in self._moved.items():
             self._fresh[slot : slot + values[name].size] = values[name].reshape(-1).view(float)
         self.segments, self.places = _segments(m)
+        self.remembered = self.segments
         self.addresses = np.array([
             call_plan.code_address(call_plan.begin) if "body_mass" in own else 0,
             call_plan.code_address(call_plan.advance),
@@ -104,9 +106,9 @@ class EngineStep:
 
     def _take(self, name: str, count: int) -> int:
         """Allocate slots for an array."""
-        slot: int = self._end
+        slot: int = self.end
         self.slots[name] = slot, count
-        self._end += -(-count // LINE) * LINE
+        self.end += -(-count // LINE) * LINE
         return slot
 
     def _plan_law(self, plan: NDArray[Any], law: RolloutLaw | None) -> None:
@@ -129,7 +131,7 @@ class EngineStep:
         The block described in call_plan.py starts at a cache line.
         """
         table = self.m.table.copy()
-        slots = HEADER + self._end
+        slots = HEADER + self.end
         raw = np.zeros(LINE + slots + len(table))
         first = -raw.ctypes.data % (8 * LINE) // 8
         row = raw[first + HEADER : first + slots]
@@ -144,7 +146,7 @@ class EngineStep:
         header = whole[first : first + HEADER]
         header[PLAN_AT] = self._plan.ctypes.data
         header[STAGES_AT : STAGES_AT + len(DATA_STAGES)] = self.m.data_stages
-        header[TABLE_AT] = address + 8 * self._end
+        header[TABLE_AT] = address + 8 * self.end
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:

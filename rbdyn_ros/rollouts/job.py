@@ -12,6 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.contact_step import ContactStep
 from rbdyn_ros.rollouts.driver import (
     SLOT,
     Health,
@@ -51,7 +52,9 @@ class Step(Protocol):
         width: robots that advance side by side.
         addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
         slots: by name of an array, its first slot and the number of entries that are read.
-        segments: what the code remembers from step to step beside the state, see driver.Kept.
+        segments: what the loop copies of what the code remembers from step to step beside the
+            state, see driver.Kept.
+        remembered: all of it.
         places: by name of a field, its first entry in that memory, and the number of entries.
     """
 
@@ -59,6 +62,9 @@ class Step(Protocol):
     addresses: Ints
     slots: dict[str, tuple[int, int]]
     segments: Ints
+
+    @property
+    def remembered(self) -> Ints: ...
 
     @property
     def places(self) -> dict[str, tuple[int, int]]: ...
@@ -252,7 +258,8 @@ def _lane_step(
     outputs: Collection[str],
 ) -> LaneStep:  # fmt: skip
     try:
-        return LaneStep(m, own, law, given, outputs)
+        made = ContactStep if m.ncontact > 0 else LaneStep
+        return made(m, own, law, given, outputs)
     except ModelError as error:
         if error.code != "not-traceable":
             raise

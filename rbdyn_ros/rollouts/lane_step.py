@@ -35,6 +35,7 @@ class LaneStep:
     """
 
     segments = np.empty((0, 4), np.int64)  # a tree without contact remembers nothing
+    remembered = segments
     places: ClassVar[dict[str, tuple[int, int]]] = {}
 
     def __init__(

@@ -62,7 +62,7 @@ class RolloutLaw:
     @functools.cached_property
     def known(self) -> Model:
         """The Model that the law uses: a plain tree without passive forces and actuators."""
-        known = _plain_tree(self.m)
+        known = plain_tree(self.m)
         known.opt.passive = False
         return known
 
@@ -186,7 +186,7 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
     return RolloutLaw(m, policy, width)
 
 
-def _plain_tree(m: Model) -> Model:
+def plain_tree(m: Model) -> Model:
     """Return the Model without contact, constraints and actuators, with options of its own."""
     if m.ncontact == m.nefc == m.nu == 0:
         return m.replaced()

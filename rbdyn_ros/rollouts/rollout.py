@@ -16,6 +16,7 @@ from rbdyn_ros.cluster import LostError, connected
 from rbdyn_ros.errors import Finding, RbdynError, bad_argument, did_you_mean
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
+from rbdyn_ros.rollouts.contact_step import MEMORY, ContactStep
 from rbdyn_ros.rollouts.driver import Rows
 from rbdyn_ros.rollouts.job import Job, Robots, remembered, slots_of, step_code, step_rows
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
@@ -100,7 +101,8 @@ def rollout(
         threads: number of threads; None: one per core.
         specialize: compile code for this Model that advances several robots side by side, and
             cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
-            rb.specialize. False: use the engine's own code, which also takes Models that cannot be
+            rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
+            rb.Batch. False: use the engine's own code, which also takes Models that cannot be
             specialised and obeys m.opt.exact_stops; without a policy it gives the bits of rb.step.
             With m.opt.exact_stops off both give the same results up to rounding.
         progress: show a progress bar, if there is a terminal.
@@ -140,6 +142,8 @@ def rollout(
     step = step_code(m, places, law, forces, outputs, specialize)
     robots = Robots.new(nbatch, np.zeros((1, remembered(step)), np.int64))
     given += [Columns.whole(name, np.zeros((1, n))) for name, n in (("time", 1), ("act", m.na))]
+    if isinstance(step, ContactStep):
+        given.append(Columns.whole(MEMORY, np.zeros((1, step.memory_size))))
     job = Job(step, robots, m.work, given, (), (m.nq, m.nv))
     ctrl_rows = step_rows(step, REFERENCE if law else APPLIED, rows, nbatch)
     out = np.empty((nbatch, nstep // every, sum(widths.values())))
@@ -152,7 +156,7 @@ def rollout(
         )
     result = _result(out, shapes, widths, robots)
     warn_of_timestep(m, result.qvel[:, -1] if "qvel" in shapes else None, stacklevel=2)
-    if specialize and "qpos" in shapes:
+    if specialize and m.ncontact == 0 and "qpos" in shapes:
         warn_of_limits(m, result.qpos[:, -1], "specialize=False", stacklevel=2, start=qpos)
     return result
 
@@ -180,7 +184,7 @@ def _on_ray(
                 shown(done * nstep)
     speeds = found["qvel"][:, -1] if "qvel" in shapes else None
     warn_of_timestep(given.m, speeds, stacklevel=3)
-    if given.common["specialize"] and "qpos" in shapes:
+    if given.common["specialize"] and given.m.ncontact == 0 and "qpos" in shapes:
         ends = found["qpos"][:, -1]
         warn_of_limits(given.m, ends, "specialize=False", stacklevel=3, start=given.qpos)
     return Rollout(found, robots.diverged, robots.nbad)

@@ -42,15 +42,19 @@ class Tracing:
         symbolic: names of options and arrays of the Model that are inputs; an item may also be a
             pair of a name and the flat indices of its inputs. All other numbers are built in.
         what: name of the traced function in errors; None: the name of the Model.
+        contact: whether contacts of the Model are allowed; the caller traces them itself.
 
     Raises:
         ModelError: the Model cannot become straight-line code, or a name in `symbolic` cannot be
             an input.
     """
 
-    def __init__(self, m: Model, symbolic: Collection[Any] = (), what: str | None = None) -> None:
+    def __init__(
+        self, m: Model, symbolic: Collection[Any] = (), what: str | None = None,
+        contact: bool = False,
+    ) -> None:  # fmt: skip
         self.model, self.what = m, what or f"'{m.name}'"
-        _check_traceable(m, self.what)
+        _check_traceable(m, self.what, contact)
         self.graph = SymbolGraph()
         self.m: Any = SymbolicModel(m, self.graph, symbolic_entries(m, symbolic))
 
@@ -120,10 +124,10 @@ def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
     return chosen
 
 
-def _check_traceable(m: Model, what: str) -> None:
+def _check_traceable(m: Model, what: str, contact: bool) -> None:
     """Raise ModelError if a Model cannot become straight-line code."""
     stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
-    if m.ncontact > 0:
+    if m.ncontact > 0 and not contact:
         raise not_traceable("its contacts change while it moves; load it without contact", what)
     if m.nefc > m.ngear:
         raise not_traceable("the rank of its constraints may change while it moves", what)

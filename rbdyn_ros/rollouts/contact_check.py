@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a solution of a step with contact leads to, and whether it is the one of the step.
+
+A lane goes on where a dof was in a wrong piece, where the step closes the gap of a contact that is
+not on its list (engine/contact/solve/late_contacts.py), and where dofs at rest have moved. It is
+refused where another geometry of the robot may touch a plane: the engine's own step takes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP
+from rbdyn_ros.engine.contact.solve.late_contacts import MIN_ACCELERATION
+from rbdyn_ros.engine.contact.solve.solve_step import LATE_LISTS
+from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.contact_newton import (
+    COLUMNS,
+    law_of_points,
+    linearised,
+    normal_force,
+)
+from rbdyn_ros.rollouts.contact_points import Touching, frame_of
+from rbdyn_ros.rollouts.contact_stops import Judgement, Stops
+from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
+from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.symbols import SymbolGraph
+
+#: Columns of a geometry: its centre from the com of its tree, its lowest height above the plane,
+#: velocity and angular velocity.
+ARM, LOWEST, VELOCITY, TURN = slice(0, 3), 3, slice(4, 7), slice(7, 10)
+
+
+def check(
+    m: Model, shelf: Shelf, stops: Stops, graph: SymbolGraph, places: Touching, qacc: Objects
+) -> dict[str, Any]:
+    """Return the state after a look at accelerations."""
+    done, final, settled, late = (
+        shelf.state(graph, name)[0] for name in ("done", "final", "settled", "late")
+    )
+    live = where(final > 0.0, 0.0, done)
+    first = where(settled > 0.0, 0.0, live)
+    moves_on, refused = _geometries(m, shelf, graph, places, qacc)
+    found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
+    switch = first * found.wrong
+    looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
+    looks = looks * largest(*shelf.state(graph, "listed_now"))  # as the engine, with contacts only
+    closing, state = _late_contacts(m, shelf, graph, looks)
+    settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
+    settle = where(settled < SETTLINGS, settle, 0.0)
+    again = largest(switch, closing, settle)
+    return {
+        **state, **stops.after(shelf, graph, found, switch, settle, live),
+        "qacc": qacc, "done": [where(again > 0.0, 0.0, done)],
+        "final": [where(again > 0.0, 0.0, largest(final, live))],
+        "settled": [settled + settle], "late": [late + closing], "refused": [refused],
+        "stale": [largest(switch, settle)],
+    }  # fmt: skip
+
+
+def _late_contacts(
+    m: Model, shelf: Shelf, graph: SymbolGraph, looks: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return 1 if there are late contacts, and the state with them on the list."""
+    points, dist = law_of_points(shelf, graph), shelf.get(graph, "dist")
+    u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
+    lines, found = shelf.state(graph, "lines").reshape(-1, COLUMNS), graph.constant(0.0)
+    lagged, joined = shelf.state(graph, "lagged"), shelf.state(graph, "joined")[0]
+    rows, marks, loads = [], [], []
+    for n, point in enumerate(points):
+        velocity = u[3 * n : 3 * n + 3]
+        closes = where(dist[n] + m.opt.timestep * velocity[2] < 0.0, looks, 0.0)
+        new = where(listed[n] > 0.0, 0.0, closes)
+        guess = largest(normal_force(point, velocity), 0.0)
+        presses = where(guess > 0.0, 1.0, 0.0)
+        row = linearised(point, velocity, guess, presses, 0.0)
+        loads.append(where(new > 0.0, guess, lagged[n]))
+        rows += [where(new > 0.0, b, a) for a, b in zip(lines[n], row, strict=True)]
+        marks.append(largest(listed[n], new))
+        found = largest(found, new)
+    joined = where(found > 0.0, 0.0, joined)
+    return found, {"lines": rows, "listed_now": marks, "lagged": loads, "joined": [joined]}
+
+
+def _geometries(
+    m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, qacc: Objects
+) -> tuple[Any, Any]:
+    """Return 1 if a geometry moves on, and 1 if one that is guarded may touch a plane.
+
+    Moves on: as in late_contacts.py, it is accelerated more than the list allows for.
+    """
+    rows, cdof = shelf.get(graph, "geometries"), shelf.get(graph, "cdof")
+    change = _body_accelerations(m, cdof, qacc)
+    h, moves, near_plane = m.opt.timestep, graph.constant(0.0), graph.constant(0.0)
+    gap = CLOSED_GAP * h * h
+    for row, pair in zip(rows, (*places.points, *places.guarded), strict=True):
+        a, radius = change[m.geom_bodyid[pair.geom]], float(m.geom_rbound[pair.geom])
+        there, turn = a[3:] + cross(a[:3], row[ARM]), a[:3]
+        moved = h * h * (_length(there) + radius * _length(turn))
+        still = a @ a < MIN_ACCELERATION * MIN_ACCELERATION
+        moves = where(still, moves, where(moved > 0.5 * gap, 1.0, moves))
+        if pair in places.guarded:
+            up, v, w = frame_of(m, pair.plane)[2], row[VELOCITY], row[TURN]
+            way = largest(
+                radius * _length(w) - up @ v,
+                radius * _length(w + h * turn) - up @ (v + h * there),
+                0.0,
+            )
+            near_plane = where(row[LOWEST] > gap + h * way, near_plane, 1.0)
+    return moves, near_plane
+
+
+def _body_accelerations(m: Model, cdof: Objects, qacc: Objects) -> list[Objects]:
+    found = [np.zeros(6, object)]
+    for i in range(1, m.nbody):
+        a = found[m.body_parentid[i]]
+        for k in range(m.body_dofadr[i], m.body_dofadr[i] + m.body_dofnum[i]):
+            a = a + cdof[k] * qacc[k]
+        found.append(a)
+    return found
+
+
+def _length(x: Objects) -> Any:
+    return np.sqrt(x @ x)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled loop of a step with contact: passes until all lanes have their solution.
+
+A lane without one, or whose robot may touch the world with another geometry than its contact
+points, takes the engine's own step from the same state, before the others move on. What decides
+depends on the lane alone, so a robot has the same bits beside any others.
+
+The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
+contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
+`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of what
+else a thread needs.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from rbdyn_ros.rollouts.driver import (
+    LENGTH,
+    PER_CONTACT,
+    PLACE,
+    SLOT,
+    array_at,
+    call_memory,
+    floats_at,
+    ints_at,
+    kernel,
+)
+
+#: Length of the header before the lanes, a cache line, and the indices of its addresses: the rows
+#: of a thread's robots that no call goes on with, results of the engine, its memory, the plan.
+HEADER = 8
+KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
+
+#: Newton steps of a lane after which the engine takes it, and rounds of them: between two a lane
+#: changes its stops or its list of contacts.
+PASSES, ROUNDS = 20, 12
+
+#: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
+#: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
+#: points, and dofs with stops.
+PLAN_FIELDS = {
+    "width": "robots side by side",
+    "slots": "slots of the lanes",
+    "start": "address of each program",
+    "factor": "",
+    "solve": "",
+    "check": "",
+    "finish": "",
+    "done": "slot of a flag: the forces are found",
+    "final": "the solution is that of the step",
+    "stale": "the factors are those of other stops",
+    "refused": "another geometry may touch",
+    "grip": "first slot of the memory of friction",
+    "kept": "slot of the address of a robot's row; 0: the thread has one",
+    "kept_size": "length of a row",
+    "engine_slots": "slots of the engine's memory",
+    "engine_begin": "address of what the engine does before a step, or 0",
+    "engine_step": "address of its step",
+    "reads": "rows of the tables",
+    "writes": "",
+    "segments": "",
+    "points": "",
+    "stops": "",
+    "nstick": "places in a row: number of contacts",
+    "ndropped": "",
+    "stick_key": "",
+    "stick_normal": "",
+    "stick_force": "",
+    "stick_torque": "",
+    "stick_qfrc": "",
+}
+PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
+PLAN_SIZE = PLAN.itemsize
+
+#: Numbers of a contact point in a plan: its key, and three axes.
+POINT = 10
+#: Numbers of a contact point in "grip".
+GRIP = 3
+
+_plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
+
+
+def advance(row):
+    """Advance all lanes by one step."""
+    header = ints_at(row - 8 * HEADER, HEADER)
+    plan = _plans(header[PLAN_AT], 1)[0]
+    memory = floats_at(row, plan.slots * plan.width)
+    mode = _mode_of(plan)
+    for lane in range(plan.width):
+        if memory[mode + lane] != 0.0:
+            _unpack(plan, header, row, lane)
+    call_memory(plan.start, row)
+    left = _solve(plan, row, memory)
+    for lane in range(plan.width):
+        if left >> lane & 1 != 0:
+            _take_engine(plan, header, row, lane)
+    call_memory(plan.finish, row)
+    for lane in range(plan.width):
+        if left >> lane & 1 != 0:
+            _take_results(plan, header, memory, lane)
+            memory[mode + lane] = 1.0
+
+
+@kernel
+def _solve(plan, row, memory):
+    """Solve the step; return a bit for each lane that the engine must take."""
+    width, left = plan.width, 0
+    done, final = plan.done * width, plan.final * width
+    call_memory(plan.factor, row)
+    for _ in range(ROUNDS):
+        for _ in range(PASSES):
+            call_memory(plan.solve, row)
+            if _number_of(memory, done, width) == width:
+                break
+        for lane in range(width):
+            if memory[done + lane] == 0.0:
+                left |= 1 << lane
+                memory[done + lane] = memory[final + lane] = 1.0
+        call_memory(plan.check, row)
+        if _number_of(memory, done, width) == width:
+            break
+        if _number_of(memory, plan.stale * width, width) > 0:
+            call_memory(plan.factor, row)
+    refused = plan.refused * width
+    for lane in range(width):
+        if memory[final + lane] == 0.0 or memory[refused + lane] != 0.0:
+            left |= 1 << lane
+    return left
+
+
+@kernel
+def _number_of(memory, first, width):
+    """Return the number of lanes whose flag is set."""
+    found = 0
+    for lane in range(width):
+        found += memory[first + lane] != 0.0
+    return found
+
+
+@kernel
+def _mode_of(plan):
+    """Return where the flags are that the engine's form of the memory is the newer one."""
+    return (plan.grip + GRIP * plan.points + plan.stops) * plan.width
+
+
+@kernel
+def _kept_row(plan, header, row, lane):
+    """Return the address of a robot's row of the engine's memory."""
+    own = ints_at(row + 8 * (plan.kept * plan.width + lane), 1)[0]
+    return own if own != 0 else header[KEPT_AT] + 8 * plan.kept_size * lane
+
+
+@kernel
+def _tables(plan, header):
+    """Return the tables that follow a plan."""
+    at = header[PLAN_AT] + PLAN_SIZE
+    pairs = ints_at(at, 2 * (plan.reads + plan.writes)).reshape(-1, 2)
+    at += 16 * (plan.reads + plan.writes)
+    segments = ints_at(at, 4 * plan.segments).reshape(-1, 4)
+    at += 32 * plan.segments
+    points = ints_at(at, POINT * plan.points).reshape(-1, POINT)
+    axes = floats_at(at, POINT * plan.points).reshape(-1, POINT)
+    at += 8 * POINT * plan.points
+    return pairs, segments, points, axes, ints_at(at, plan.stops)
+
+
+@kernel
+def _unpack(plan, header, row, lane):
+    """Write "grip" from a robot's row of the engine's memory."""
+    _pairs, _segments, points, axes, stops = _tables(plan, header)
+    at, width = _kept_row(plan, header, row, lane), plan.width
+    bits, kept = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size)
+    grip = floats_at(row + 8 * plan.grip * width, (GRIP * plan.points + plan.stops) * width)
+    for n in range(plan.points):
+        first = GRIP * n * width + lane
+        grip[first] = grip[first + width] = grip[first + 2 * width] = 0.0
+        for c in range(bits[plan.nstick]):
+            if bits[plan.stick_key + c] == points[n, 0]:
+                force = plan.stick_force + 3 * c
+                grip[first] = kept[plan.stick_normal + c]
+                for k in range(3):
+                    grip[first + width] += axes[n, 1 + k] * kept[force + k]
+                    grip[first + 2 * width] += axes[n, 4 + k] * kept[force + k]
+    for n in range(plan.stops):
+        grip[(GRIP * plan.points + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
+
+
+@kernel
+def _pack(plan, header, row, lane):
+    """Write a robot's row of the engine's memory from "grip"."""
+    _pairs, _segments, points, axes, stops = _tables(plan, header)
+    at, width = _kept_row(plan, header, row, lane), plan.width
+    bits, kept, number = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size), 0
+    grip = floats_at(row + 8 * plan.grip * width, (GRIP * plan.points + plan.stops) * width)
+    for n in range(plan.points):
+        first = GRIP * n * width + lane
+        if grip[first] > 0.0:
+            bits[plan.stick_key + number] = points[n, 0]
+            kept[plan.stick_normal + number] = grip[first]
+            x, y = grip[first + width], grip[first + 2 * width]
+            for k in range(3):
+                kept[plan.stick_force + 3 * number + k] = x * axes[n, 1 + k] + y * axes[n, 4 + k]
+                kept[plan.stick_torque + 3 * number + k] = 0.0
+            number += 1
+    bits[plan.nstick], bits[plan.ndropped] = number, 0
+    for n in range(plan.stops):
+        kept[plan.stick_qfrc + stops[n]] = grip[(GRIP * plan.points + n) * width + lane]
+
+
+@kernel
+def _take_engine(plan, header, row, lane):
+    """Do the engine's step of a lane; its results wait until the other lanes have moved on."""
+    pairs, segments, _points, _axes, _stops = _tables(plan, header)
+    width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
+    lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)
+    results = floats_at(header[RESULTS_AT], plan.writes * width)
+    if lane > 0 and at == _kept_row(plan, header, row, lane - 1):  # a block repeats its last robot
+        for k in range(plan.writes):
+            results[k * width + lane] = results[k * width + lane - 1]
+        return
+    if lanes[_mode_of(plan) + lane] == 0.0:
+        _pack(plan, header, row, lane)
+    for k in range(plan.reads):
+        theirs[pairs[k, 1]] = lanes[pairs[k, 0] * width + lane]
+    bits, kept = ints_at(engine, plan.engine_slots), ints_at(at, plan.kept_size)
+    _copy(segments, bits, kept, kept[plan.nstick], True)
+    call_memory(plan.engine_begin, engine)
+    call_memory(plan.engine_step, engine)
+    _copy(segments, bits, kept, bits[segments[0, SLOT]], False)
+    for k in range(plan.writes):
+        results[k * width + lane] = theirs[pairs[plan.reads + k, 1]]
+
+
+@kernel
+def _copy(segments, bits, kept, count, entering):
+    """Copy a row of the engine's memory into its Data, or out of it; as driver._exchange."""
+    for s in range(len(segments)):
+        slot, begin, per = segments[s, SLOT], segments[s, PLACE], segments[s, PER_CONTACT]
+        for k in range(per * count if per > 0 else segments[s, LENGTH]):
+            if entering:
+                bits[slot + k] = kept[begin + k]
+            else:
+                kept[begin + k] = bits[slot + k]
+
+
+@kernel
+def _take_results(plan, header, memory, lane):
+    pairs, _segments, _points, _axes, _stops = _tables(plan, header)
+    results = floats_at(header[RESULTS_AT], plan.writes * plan.width)
+    for k in range(plan.writes):
+        memory[pairs[plan.reads + k, 0] * plan.width + lane] = results[k * plan.width + lane]
+
+
+def settle(row):
+    """Write the engine's form of the memory of all lanes for which it is the older one."""
+    header = ints_at(row - 8 * HEADER, HEADER)
+    plan = _plans(header[PLAN_AT], 1)[0]
+    memory = floats_at(row, plan.slots * plan.width)
+    for lane in range(plan.width):
+        if memory[_mode_of(plan) + lane] == 0.0:
+            _pack(plan, header, row, lane)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a robot may touch the world in lanes, and what only the engine's own code has.
+
+Code for the Model has a fixed list of contact points: the spheres of the robot on the planes of
+the world. Its other geometries are guarded: while they are far from all planes they change
+nothing, and a robot with one that comes near takes the engine's own step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.engine.collision.kinds import MESH, PLANE, SPHERE
+from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
+from rbdyn_ros.errors import quote
+from rbdyn_ros.model.contact_arrays import FEATURES
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.options import EULER, IMPLICIT_DAMPING, INTEGRATORS
+from rbdyn_ros.specialization.symbolic import Objects
+from rbdyn_ros.specialization.symbols import not_traceable
+
+#: Most contact points of a robot: the matrix of a pass has three rows for each.
+MOST_POINTS = 12
+
+#: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
+#: mesh, and corners that need none.
+BALL, FEW_CORNERS = 0.04, 8
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A geometry of a moving body and a plane.
+
+    Attributes:
+        geom: the geometry.
+        plane: the plane.
+        key: of its contact, as d.contact_key.
+    """
+
+    geom: int
+    plane: int
+    key: int
+
+
+@dataclass(frozen=True)
+class Touching:
+    """Pairs of a Model.
+
+    Attributes:
+        points: those with a contact point in lanes, in the order of their keys.
+        guarded: the others.
+    """
+
+    points: tuple[Pair, ...]
+    guarded: tuple[Pair, ...]
+
+
+def touching(m: Model) -> Touching:
+    """Return the pairs of a Model.
+
+    Raises:
+        ModelError: only the engine's own code has its contacts.
+    """
+    for reason in (_of_joints(m), _of_world(m)):
+        if reason:
+            raise not_traceable(reason, f"'{m.name}'")
+    pairs = [
+        Pair(g, o, (g * m.nobstacle + o - m.ngeomlink) * FEATURES)
+        for g in range(m.ngeommoving)
+        for o in range(m.ngeomlink, m.ngeom)
+        if m.geom_touches[g, o - m.ngeomlink] == 1
+    ]
+    points = tuple(pair for pair in pairs if m.geom_type[pair.geom] == SPHERE)
+    reason = _of_points(m, points)
+    if reason:
+        raise not_traceable(reason, f"'{m.name}'")
+    return Touching(points, tuple(pair for pair in pairs if pair not in points))
+
+
+def _of_joints(m: Model) -> str:
+    """Return why the joints of a Model need the engine, or ""."""
+    if m.opt.integrator_id not in (EULER, IMPLICIT_DAMPING):
+        allowed = f"{INTEGRATORS[EULER]} and {INTEGRATORS[IMPLICIT_DAMPING]}"
+        name = INTEGRATORS[m.opt.integrator_id]
+        return (
+            f"with contact the integrator '{name}' runs only in the engine; allowed are {allowed}"
+        )
+    exact = bool(m.opt.exact_stops and m.opt.passive)
+    limited = {*np.flatnonzero(m.jnt_limited), *m.dof_jntid[m.limit_dofid]}
+    soft = [j for j in limited if m.jnt_solref[j, 0] > m.opt.timestep / np.pi]
+    found = {
+        "a single free body": m.nflight,
+        "a joint that follows another one or a given motion": m.nqall - m.nq + m.nvall - m.nv,
+        "a closed loop or another constraint": m.nefc,
+        "an actuator": m.nu,
+        "a joint of yaw, pitch and roll": m.nypr,
+        "a limited ball joint": m.ncone if exact else 0,
+        "a joint with a soft limit": len(soft) if exact else 0,
+    }
+    for what, number in found.items():
+        if number:
+            return f"with contact {what} runs only in the engine"
+    return ""
+
+
+def _of_world(m: Model) -> str:
+    """Return why the geometries around a Model need the engine, or ""."""
+    if m.npush:
+        first, second = (quote(m.geom_names[g]) for g in m.push_geom[0])
+        return f"the contact of {first} with {second}, both moving, runs only in the engine"
+    for o in range(m.ngeomlink, m.ngeom):
+        if m.geom_type[o] != PLANE and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
+            return f"contact with '{m.geom_names[o]}', which is no plane, runs only in the engine"
+    return ""
+
+
+def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
+    """Return why the surfaces of the contact points need the engine, or ""."""
+    if not points:
+        return "no sphere of it can touch a plane, and other contacts run only in the engine"
+    if len(points) > MOST_POINTS:
+        return f"it has {len(points)} spheres that can touch a plane; allowed are {MOST_POINTS}"
+    for g in sorted({g for pair in points for g in (pair.geom, pair.plane)}):
+        found = {
+            "restitution": m.geom_restitution[g] != 0.0,
+            "a spring": not _is_rigid(m, g),
+            "viscous friction": m.geom_viscosity[g] >= 0.0,
+            "torsional or rolling friction": m.geom_torsional[g] + m.geom_rolling[g] > 0.0,
+            "a moving surface": bool(np.any(m.geom_velocity[g])),
+        }
+        for what, has in found.items():
+            if has:
+                return f"the surface of '{m.geom_names[g]}' has {what}, only in the engine"
+    return ""
+
+
+def _is_rigid(m: Model, g: int) -> bool:
+    own = m.geom_solref[g, 0] > DEFAULT_SOLREF[0] or m.geom_solref[g, 1] != DEFAULT_SOLREF[1]
+    return m.geom_stiffness[g] == 0.0 and m.geom_damping[g] < 0.0 and not own
+
+
+def covered(m: Model, g: int) -> tuple[Array, Array]:
+    """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
+
+    Few corners, as those of a box, need none.
+    """
+    first, number = m.geom_vertadr[g], m.geom_vertnum[g]
+    if number <= FEW_CORNERS or m.geom_type[g] != MESH:
+        return np.empty((0, 3)), np.empty(0)
+    corners = m.vert_pos[first : first + number]
+    chosen, away = [0], np.linalg.norm(corners - corners[0], axis=1)
+    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from those before
+        chosen.append(int(np.argmax(away)))
+        away = np.minimum(away, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
+    distances = np.linalg.norm(corners[:, None] - corners[chosen], axis=2)
+    nearest = distances.argmin(axis=1)
+    radii = [distances[nearest == k, k].max() for k in range(len(chosen))]
+    return corners[chosen], np.array(radii)
+
+
+def frame_of(m: Model, plane: int) -> Objects:
+    """Return the axes of a plane as rows, the normal last."""
+    axes: Objects = m.geom_mat[plane].reshape(3, 3).T.astype(object)
+    return axes

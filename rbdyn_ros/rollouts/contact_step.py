@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step with contact in lanes, and the engine's own step for lanes that do not end."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts import call_plan, contact_drive
+from rbdyn_ros.rollouts.contact_drive import (
+    ENGINE_AT,
+    GRIP,
+    HEADER,
+    KEPT_AT,
+    PLAN,
+    PLAN_AT,
+    RESULTS_AT,
+)
+from rbdyn_ros.rollouts.contact_points import Touching, frame_of, touching
+from rbdyn_ros.rollouts.contact_programs import contact_programs
+from rbdyn_ros.rollouts.engine_step import LINE, EngineStep
+from rbdyn_ros.rollouts.lane_step import LaneStep
+from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw, plain_tree
+from rbdyn_ros.rollouts.params import Columns
+from rbdyn_ros.specialization.functions import FORCES
+from rbdyn_ros.specialization.lanes import compile_lanes
+
+PROGRAMS = ("start", "factor", "solve", "check", "finish")
+FLAGS = ("done", "final", "stale", "refused")
+#: What a row of the engine's memory is known by in a plan.
+IN_ROW = (
+    "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
+)  # fmt: skip
+
+#: Arrays of a robot beside its state: what friction remembers, see contact_drive.py, and the
+#: address of its row of `Robots.kept`.
+MEMORY, ROW = "grip", "kept"
+
+
+class ContactStep(LaneStep):
+    """A Step with contact, compiled for one Model; arguments as for LaneStep.
+
+    Attributes:
+        places: as those of an EngineStep; robots have such rows, but no segments: the step copies
+            a row only where the engine takes a lane.
+        memory_size: numbers that friction remembers of a robot.
+
+    Raises:
+        ModelError: the Model cannot be traced, or has contacts of which lanes have no code.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        own: Mapping[str, Collection[int]],
+        law: RolloutLaw | None,
+        given: Collection[str],
+        outputs: Collection[str],
+        width: int | None = None,
+    ) -> None:
+        found = touching(m)
+        programs, stops = contact_programs(m, own, law, given, found)
+        self._m, self._own = plain_tree(m), own
+        self._engine = EngineStep(m, tuple(own), None, ())
+        self._kept_size = max(sum(place) for place in self._engine.places.values())
+        self._stops = np.array(stops, np.int64)
+        self.memory_size = GRIP * len(found.points) + len(stops) + 1
+        room = {"qpos": m.nq, "qvel": m.nv, "time": 1, "nbad": 1, ROW: 1}
+        forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
+        room |= {name: size for name, size in forces.items() if name in (*given, APPLIED)}
+        room |= {name: 1 + max(places) for name, places in own.items() if places}
+        self._lanes = compile_lanes(programs, width, room)
+        self._addresses = 0, call_plan.code_address(contact_drive.advance)
+        self._plan_step(m, found, own, given, law)
+        self.observe(outputs)
+
+    @property
+    def remembered(self) -> Ints:  # type: ignore[override]
+        """The segments of a robot's row."""
+        return self._engine.segments
+
+    @property
+    def places(self) -> dict[str, tuple[int, int]]:  # type: ignore[override]
+        """By name of a field, its first entry in a robot's row, and the number of entries."""
+        return self._engine.places
+
+    def _plan_step(
+        self, m: Model, found: Touching, own: Mapping[str, Collection[int]],
+        given: Collection[str], law: RolloutLaw | None,
+    ) -> None:  # fmt: skip
+        slots, engine = self._lanes.slots, self._engine
+        fields = {"time": 1, "qpos": m.nq, "qvel": m.nv, "nbad": 1}
+        entries = {name: range(size) for name, size in fields.items()}
+        forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
+        acting = {*given, *([APPLIED] if law else [])}
+        read = {
+            **entries,
+            **{name: range(forces[name]) for name in FORCES if name in acting},
+            **own,
+        }
+        tables = [_pairs(slots, engine.slots, part) for part in (read, entries)]
+        plan, places = np.zeros(1, PLAN), self._engine.places
+        for name in PROGRAMS:
+            plan[name] = self._lanes.code.addresses[name]
+        for name in (*FLAGS, MEMORY, ROW):
+            plan[name] = slots[name][0]
+        for name in IN_ROW:
+            plan[name] = places[name][0]
+        plan["width"], plan["slots"] = self._lanes.width, self._lanes.size
+        plan["kept_size"], plan["engine_slots"] = self._kept_size, engine.end
+        plan["engine_begin"], plan["engine_step"] = engine.addresses[:2]
+        plan["reads"], plan["writes"] = map(len, tables)
+        plan["segments"], plan["points"] = len(engine.segments), len(found.points)
+        plan["stops"] = len(self._stops)
+        points = [[pair.key, *frame_of(m, pair.plane).reshape(-1).astype(float).view(np.int64)]
+                  for pair in found.points]  # fmt: skip
+        parts = [*tables, engine.segments, np.array(points, np.int64), self._stops]
+        self._plan = np.concatenate([plan.view(np.int64), *(each.reshape(-1) for each in parts)])
+
+    def memory(self) -> tuple[int, Array]:
+        """Return the address of a new memory, and the memory (slots, W)."""
+        width, lanes = self.width, self._whole.size * self.width
+        results, rows = int(self._plan_of("writes")) * width, self._kept_size * width
+        raw = np.zeros(LINE + HEADER + lanes + results + rows)
+        first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
+        address = int(raw.ctypes.data) + 8 * first
+        engine, held = self._engine.memory()
+        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as what knows its address
+        header = raw[first - HEADER : first].view(np.int64)
+        header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
+        header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data
+        return address, raw[first : first + lanes].reshape(-1, width)
+
+    def _plan_of(self, name: str) -> int:
+        return int(self._plan[: PLAN.itemsize // 8].view(PLAN)[name][0])
+
+
+def _pairs(
+    lanes: Mapping[str, tuple[int, int]], engine: Mapping[str, tuple[int, int]],
+    entries: Mapping[str, Collection[int]],
+) -> Ints:  # fmt: skip
+    """Return the slots of entries of arrays in lanes and in the engine's memory."""
+    rows = [(lanes[name][0] + k, engine[name][0] + k) for name, ks in entries.items() for k in ks]
+    return np.array(rows, np.int64).reshape(-1, 2)
+
+
+class ContactMemory:
+    """What friction remembers of the robots of a Batch whose Step is a ContactStep.
+
+    Args:
+        step: the Step.
+        grip: (size, nsim), zeros; robots begin with what their rows remember.
+        kept: (nsim, n), the engine's form, see contact_drive.py.
+    """
+
+    def __init__(self, step: ContactStep, grip: Array, kept: Ints) -> None:
+        self._step, self._kept, self.grip = step, kept, grip
+        self.rows = kept.ctypes.data + kept.strides[0] * np.arange(len(kept))
+        self.forget(slice(None))
+        self._address, self._lanes = step.memory()
+
+    def columns(self) -> list[Columns]:
+        """Return what a call reads and writes, and then what it reads only."""
+        rows = self.rows.view(float).reshape(-1, 1)
+        return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
+
+    def forget(self, robots: Any) -> None:
+        """Let robots go on with what their rows remember."""
+        self.grip[-1, robots] = 1.0
+
+    def settle(self, robots: Ints) -> None:
+        """Write what lanes remember of robots to their rows."""
+        first, count = self._step.slots[MEMORY]
+        row, width = self._step.slots[ROW][0], self._step.width
+        code = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(contact_drive.settle))
+        for begin in range(0, len(robots), width):
+            part = robots[begin : begin + width]
+            self._lanes[first + count - 1] = 1.0
+            self._lanes[first : first + count, : len(part)] = self.grip[:, part]
+            self._lanes[row, : len(part)] = self.rows[part].view(float)
+            code(self._address)

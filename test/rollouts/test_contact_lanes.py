@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contact in lanes: a Batch of robots with spheres as feet moves as rb.step moves each of them."""
+
+import functools
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+from support.refusals import refused
+from support.robots import find, needs_robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.rollouts import contact_check, contact_newton, contact_programs
+
+#: Error of the forces of a step, as a part of the largest. The engine's solver ends where a force
+#: misses 5e-7 of it; those of several contacts and stops add up in a joint.
+SAME = 2e-5
+
+#: Passes after which the engine takes softer contacts: its step then has another law.
+SOFTER = 60
+
+SIGNS = {"FL": 0.0, "FR": 0.5, "RL": 0.5, "RR": 0.0}
+STAND = np.array([0.0, 0.8, -1.5])
+
+
+def go2(**more):
+    """A Go2 with the spheres of its maker as feet."""
+    path = find("go2.urdf")
+    foot = r'<mesh filename="[^"]*foot_convex.stl" />'
+    text, number = re.subn(foot, '<sphere radius="0.022"/>', path.read_text())
+    assert number == 4
+    contact = rb.Contact(self_collision=False)
+    folders = [path.parents[3]]
+    m = rb.load_urdf(text, floating_base=True, strict=False, contact=contact, package_dirs=folders)
+    damping = np.where(np.arange(m.nv) < 6, 0.0, 1.5)
+    return m.replaced(dof_damping=damping, **more)
+
+
+def legs(m):
+    """Return the dofs of the legs (4, 3)."""
+    names = ("{}_hip_joint", "{}_thigh_joint", "{}_calf_joint")
+    return np.array([[m.jnt_dofadr[m.jnt_id(n.format(leg))] for n in names] for leg in SIGNS])
+
+
+def standing(m, height=0.0):
+    qpos = m.qpos0.copy()
+    qpos[legs(m) + 1] = STAND
+    qpos[2] = 0.33 + height
+    return qpos
+
+
+def trotting(m, qpos, t, phase):
+    """Return the forces of springs that let diagonal legs swing in turns, for rows of robots."""
+    found = np.zeros((len(qpos), m.nv))
+    for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
+        turn = 2.0 * np.pi * (2.0 * t + phase + shift)
+        swing = 0.6 * np.maximum(np.sin(turn), 0.0)
+        wanted = STAND + np.stack([0.0 * turn, 0.15 * np.cos(turn), 0.0 * turn], axis=1)
+        wanted += swing[:, None] * np.array([0.0, 0.5, -1.0])
+        found[:, dofs] = 60.0 * (wanted - qpos[:, dofs + 1])
+    return found
+
+
+def finger(mass=1.0, plane=None, friction=0.8, **joints):
+    """A sphere at the end of two links that a plane and gravity hold."""
+    system = rb.SystemBuilder("finger", base="world")
+    system.obstacle("plane", rb.Plane(), origin=plane or rb.pose(), friction=friction)
+    system.body("link", rb.shapes.capsule(0.02, 0.4, mass=mass))
+    system.body("tip", rb.shapes.sphere(0.05, mass=mass))
+    axis = {"axis": (0.0, 1.0, 0.0)}
+    system.joint("lift", "prismatic", "world", "link", axis=(0.0, 0.0, 1.0), limit=(-1.0, 1.0))
+    system.joint("swing", "revolute", "link", "tip", limit=(-1.0, 1.0), damping=0.01, **axis)
+    system.geometry("ball", "tip", rb.Sphere(0.05), origin=rb.pose((0.1, 0.0, 0.0)))
+    m = rb.build(system)
+    return m.replaced(**joints) if joints else m
+
+
+def one_step_errors(b):
+    """Step a Batch and each robot by rb.step; return errors of forces, as a part of the largest.
+
+    Robots for which the engine took softer contacts are left out.
+    """
+    datas = [b.get_data(k) for k in range(b.nsim)]
+    for d in datas:
+        rb.step(b.model, d)
+    start = [b.get_data(k) for k in range(b.nsim)]
+    b.step()
+    found = []
+    for k, (d, before) in enumerate(zip(datas, start, strict=True)):
+        if d.solver_niter < SOFTER:
+            change = rb.mass_matrix(b.model, before) @ (b.qvel[k] - d.qvel)
+            largest = max(1.0, np.abs(d.contact_force).max(initial=0), np.abs(d.stick_qfrc).max())
+            found.append(np.abs(change).max() / b.model.opt.timestep / largest)
+    return np.array(found)
+
+
+def by_engine(b):
+    """Return which robots the engine moved in the last step."""
+    return b._device._friction.grip[-1] != 0.0
+
+
+@functools.cache
+def shared():
+    return go2()
+
+
+def batch(m, nsim, seed=0, **more):
+    b, rng = rb.Batch(m, nsim, **more), np.random.default_rng(seed)
+    b.qpos[:] = standing(m)
+    b.qpos[:, 2] += rng.uniform(0.0, 0.03, nsim)
+    b.qvel[:] = rng.normal(0.0, 0.2, b.qvel.shape)
+    return b, rng.uniform(0.0, 1.0, nsim)
+
+
+@needs_robots
+def test_a_thousand_trotting_robots_step_as_the_engine():
+    m = shared()
+    b, phase = batch(m, 1024)
+    assert b.specialized
+    errors, engine = [], 0
+    for n in range(800):
+        if n % 4 == 0:
+            b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase)
+        if n % 80 == 50:
+            errors.append(one_step_errors(b))
+        else:
+            b.step()
+        engine += by_engine(b).sum()
+    found = np.concatenate(errors)
+    assert found.max() < SAME
+    assert np.median(found) < 1e-9
+    assert 0 < engine < 0.05 * 800 * 1024
+    assert not b.diverged.any()
+    assert b.nunsolved.sum() < 10  # the engine's, in 819,200 steps
+    assert b.ndropped.sum() == 0
+    assert (b.qpos[:, 2] > 0.2).all()
+
+
+@needs_robots
+def test_a_standing_robot_sways_as_the_engine_lets_it():
+    m = shared()
+    b = rb.Batch(m, 3)
+    b.qpos[:] = standing(m)
+    d = b.get_data(0)
+    for n in range(1500):
+        if n % 4 == 0:
+            hold = np.zeros((3, m.nv))
+            hold[:, legs(m)] = 60.0 * (STAND - b.qpos[:, legs(m) + 1])
+            b.qfrc_applied[:] = hold
+            d.qfrc_applied[legs(m)] = 60.0 * (STAND - d.qpos[legs(m) + 1])
+        b.step()
+        rb.step(m, d)
+    np.testing.assert_allclose(b.qpos[0], d.qpos, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(b.qvel[0], d.qvel, rtol=0, atol=1e-7)
+    weight = 9.81 * m.body_mass.sum()
+    assert abs(b.get_data(0).stick_normal[:4].sum() - weight) < 0.05 * weight
+
+
+@needs_robots
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
+def test_joints_that_stop_do_so_exactly(integrator):
+    m = go2(dof_frictionloss=np.where(np.arange(18) < 6, 0.0, 0.5))
+    m.opt.integrator = integrator
+    b, phase = batch(m, 32)
+    still = 0
+    for n in range(300):
+        if n % 4 == 0:
+            b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase)
+        if n % 3 == 0:
+            assert one_step_errors(b).max(initial=0.0) < SAME
+        else:
+            b.step()
+        still += (b.qvel[:, 6:] == 0.0).sum()
+    assert still > 100
+
+
+@needs_robots
+def test_a_falling_robot_takes_the_engine_where_its_body_touches():
+    m = shared()
+    b, _ = batch(m, 8)
+    taken = np.zeros(8, bool)
+    for n in range(600):
+        if n % 20 == 0:
+            assert one_step_errors(b).max(initial=0.0) < SAME
+        b.step()
+        taken |= by_engine(b)
+    assert taken.all()
+    assert all(b.get_data(k).nstick > 0 for k in range(8))
+
+
+@needs_robots
+def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
+    m, found = shared(), []
+    for nsim, nthread, first in ((24, 1, 0), (24, 3, 0), (11, 1, 5), (1, 2, 7)):
+        whole, phase = batch(m, 24)
+        b = rb.Batch(m, nsim, nthread)
+        part = slice(first, first + nsim)
+        b.qpos[:], b.qvel[:] = whole.qpos[part], whole.qvel[part]
+        for n in range(200):
+            b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase[part])
+            b.step()
+        k = 7 - first
+        found.append((b.qpos[k].tobytes(), b.qvel[k].tobytes(), bytes(b.get_data(k).stick_force)))
+    assert len(set(found)) == 1
+
+
+def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch):
+    monkeypatch.setattr(contact_newton, "TOLERANCE", np.nan)
+    m = finger()
+    b = rb.Batch(m, 5)
+    b.qpos[:, 0] = np.linspace(0.0, 0.06, 5)
+    assert b.specialized
+    datas = [b.get_data(k) for k in range(5)]
+    for _ in range(300):
+        b.step()
+        assert by_engine(b).all()
+        for d in datas:
+            rb.step(m, d)
+    for k, d in enumerate(datas):
+        assert d.ncon == 1
+        assert d.qpos.tobytes() == b.qpos[k].tobytes()
+        assert d.qvel.tobytes() == b.qvel[k].tobytes()
+
+
+def slanted():
+    """On a rougher slope the finger jams, and Coulomb's law has several solutions."""
+    return finger(plane=rb.pose((0.0, 0.0, 0.0), rpy=(0.2, 0.3, 0.4)), friction=0.3)
+
+
+@pytest.mark.parametrize("make", [finger, slanted])
+def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make):
+    m = make()
+    b = rb.Batch(m, 16)
+    b.qpos[:, 0] = np.linspace(0.02, 0.2, 16)
+    touched = np.zeros(16, int)
+    for n in range(800):
+        b.qfrc_applied[:, 0] = 40.0 * np.sin(0.02 * n + np.arange(16))
+        b.qfrc_applied[:, 1] = 0.5 * np.sin(0.05 * n)
+        assert one_step_errors(b).max() < SAME
+        now = np.array([b.get_data(k).nstick for k in range(16)])
+        touched += now > 0
+    assert (touched > 50).all()
+    assert (touched < 750).all()
+    assert not by_engine(b).any()
+
+
+def hopper(mass):
+    """A ball on a vertical slide."""
+    system = rb.SystemBuilder("hopper", base="world").floor()
+    system.body("ball", rb.shapes.sphere(0.05, mass=mass))
+    system.joint("slide", "prismatic", "world", "ball", axis=(0.0, 0.0, 1.0))
+    system.geometry("skin", "ball", rb.Sphere(0.05))
+    return rb.build(system)
+
+
+@pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
+def test_a_ball_at_rest_carries_its_weight(mass):
+    """It rests 2 g h^2 / 3e4 deep: half of a penetration goes in a step, with slope 3e4 m / h."""
+    m = hopper(mass)
+    b = rb.Batch(m, 2)
+    b.qpos[:, 0] = 0.06
+    b.step(nstep=2000)
+    assert (np.abs(b.qvel) < 1e-14).all()
+    assert abs(b.get_data(1).stick_normal[0] - 9.81 * mass) < 1e-6 * mass
+    depth = 2.0 * 9.81e-6 / 3e4 * mass / m.geom_mass0[0]
+    assert abs(0.05 - b.qpos[1, 0] - depth) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (contact_newton, "_linear_force", lambda f: lambda line, way: [-x for x in f(line, way)]),
+        (contact_programs, "follow_arcs", lambda _: lambda m, d: None),  # noqa: ARG005
+        (contact_check, "LATE_LISTS", lambda _: 0),
+    ],
+)
+@needs_robots
+def test_a_broken_law_is_seen(monkeypatch, module, name, wrong):
+    """The tests above compare one step with the engine: here it must differ."""
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    m = go2()
+    b, phase = batch(m, 16)
+    worst = 0.0
+    for n in range(200):
+        b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase)
+        worst = max(worst, one_step_errors(b).max(initial=0.0))
+    assert worst > 10.0 * SAME or by_engine(b).all()
+
+
+def test_fields_that_are_bound_on_the_way_change_no_bits():
+    m = finger()
+    one, two = rb.Batch(m, 9), rb.Batch(m, 9)
+    for b in (one, two):
+        b.qpos[:, 0] = np.linspace(0.05, 0.1, 9)
+        b.step(nstep=400)
+    two.bind("xpos")
+    for b in (one, two):
+        b.qfrc_applied[:, 1] = 0.2
+        b.step(nstep=50)
+    assert one.qpos.tobytes() == two.qpos.tobytes()
+    d = rb.make_data(m)
+    d.qpos[:] = two.qpos[3]
+    rb.kinematics(m, d)
+    np.testing.assert_allclose(two.xpos[3], d.xpos, rtol=0, atol=1e-14)
+
+
+def test_own_masses_and_gravity_act_as_in_a_model_of_their_own():
+    m = finger()
+    b = rb.Batch(m, 8)
+    b.qpos[:, 0] = 0.06
+    scale = np.linspace(0.8, 1.5, 8)
+    b.expand("body_mass")[:] *= scale[:, None]
+    b.expand("gravity")[:, 2] = -9.0
+    b.step(nstep=500)
+    assert b.specialized
+    for k in (0, 7):
+        other = m.replaced(body_mass=m.body_mass * scale[k])
+        other.opt.gravity = (0.0, 0.0, -9.0)
+        d = rb.make_data(other)
+        d.qpos[0] = 0.06
+        rb.step(other, d, 500)
+        np.testing.assert_allclose(b.qpos[k], d.qpos, rtol=0, atol=1e-7)
+
+
+def test_a_rollout_has_the_bits_of_a_batch():
+    m = finger()
+    qpos = np.tile(m.qpos0, (11, 1))
+    qpos[:, 0] = np.linspace(0.04, 0.12, 11)
+    force = np.array([0.0, 0.1])
+    for _ in range(2):  # the second one finds the memory of the first
+        r = rb.rollout(m, qpos, np.zeros(m.nv), force, nstep=300, every=300, threads=2)
+        b = rb.Batch(m, 11)
+        b.qpos[:], b.qfrc_applied[:] = qpos, force
+        b.step(nstep=300)
+        assert r.qpos[:, -1].tobytes() == np.ascontiguousarray(b.qpos).tobytes()
+    policy = rb.PDPolicy(50.0, 1.0)
+    held = rb.rollout(m, qpos, np.zeros(m.nv), m.qpos0, nstep=300, every=300, policy=policy)
+    d = rb.make_data(m)
+    d.qpos[:] = qpos[4]
+    for _ in range(300):
+        d.qfrc_applied[:] = 50.0 * (m.qpos0 - d.qpos) - d.qvel
+        rb.step(m, d)
+    np.testing.assert_allclose(held.qpos[4, -1], d.qpos, rtol=0, atol=1e-6)
+
+
+def test_a_diverged_robot_does_not_disturb_the_others():
+    m = finger()
+    b, alone = rb.Batch(m, 8), rb.Batch(m, 8)
+    for each in (b, alone):
+        each.qpos[:, 0] = 0.06
+    b.qvel[3, 0] = np.nan
+    for each in (b, alone):
+        each.step(nstep=200)
+    assert b.diverged.tolist() == [k == 3 for k in range(8)]
+    others = [k for k in range(8) if k != 3]
+    assert b.qpos[others].tobytes() == alone.qpos[others].tobytes()
+    b.reset([3])
+    b.step(nstep=10)
+    assert not b.diverged.any()
+
+
+def test_a_step_allocates_nothing():
+    m = finger()
+    b = rb.Batch(m, 64, 1)
+    b.qpos[:, 0] = 0.05
+    b.step(nstep=10)
+    tracemalloc.start()
+    for _ in range(50):
+        b.step()
+    now, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert now < 20_000  # of Python's own, for 50 calls
+
+
+def boxed():
+    system = rb.SystemBuilder("box", base="world").floor()
+    system.body("box", rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
+    system.joint("slide", "prismatic", "world", "box", axis=(0.0, 0.0, 1.0))
+    system.geometry("skin", "box", rb.Box((0.2, 0.2, 0.2)))
+    return rb.build(system)
+
+
+def springy():
+    m = finger()
+    return m.replaced(geom_restitution=np.where(np.arange(m.ngeom) == 0, 0.5, 0.0))
+
+
+def soft():
+    m = finger()
+    return m.replaced(jnt_solref=np.tile((0.05, 1.0), (m.njnt, 1)))
+
+
+def implicit():
+    m = finger()
+    m.opt.integrator = "rk4"
+    return m
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (boxed, "no sphere of it can touch a plane"),
+        (springy, "the surface of 'ball' has restitution"),
+        (implicit, "the integrator 'rk4' runs only in the engine"),
+        (soft, "a joint with a soft limit runs only in the engine"),
+    ],
+)
+def test_a_batch_says_why_its_contacts_take_the_engine(make, reason):
+    m = make()
+    b = rb.Batch(m, 3)
+    assert not b.specialized
+    assert reason in repr(b)
+    with refused(rb.ModelError, "not-traceable"):
+        rb.Batch(m, 3, specialize=True)
