@@ -16,9 +16,9 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine.collision.kinds import MESH, PLANE, SPHERE
 from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.errors import quote
-from rbdyn_ros.model.contact_arrays import FEATURES
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
+from rbdyn_ros.model.declared.options import EULER, IMPLICIT_DAMPING, INTEGRATORS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.options import EULER, IMPLICIT_DAMPING, INTEGRATORS
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.symbols import not_traceable
 

@@ -26,10 +26,10 @@ from rbdyn_ros.engine.tree.aba import applied_bias
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.tree.rne import bias_force
-from rbdyn_ros.model.contact_arrays import MASS_BY_H, MU, NORMAL, PENALTY, PUSH, SLOPE
-from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.contact_arrays import MASS_BY_H, MU, NORMAL, PENALTY, PUSH, SLOPE
+from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
+from rbdyn_ros.model.declared.options import IMPLICIT_DAMPING
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.options import IMPLICIT_DAMPING
 from rbdyn_ros.rollouts.contact_check import check
 from rbdyn_ros.rollouts.contact_factor import accelerations, factor, path_of
 from rbdyn_ros.rollouts.contact_newton import first_forces, solve
