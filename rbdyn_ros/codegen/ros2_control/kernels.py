@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
+from rbdyn_ros.control import loop_kernels
 from rbdyn_ros.control.arm import actuation
 from rbdyn_ros.control.arming import start_up_kernels
-from rbdyn_ros.control.base import state_kernels
-from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
+from rbdyn_ros.control.blind import velocity_vote, witness
 from rbdyn_ros.control.motion import tracking
-from rbdyn_ros.control.states import clock, gate_kernels
+from rbdyn_ros.control.states import gate_kernels, measured
 from rbdyn_ros.dynamics import laws
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ GIVEN = {
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
 KERNELS = (
     *(laws.damped_gravity, laws.pd_gravity, laws.computed_torque, laws.joint_impedance),
-    *(actuation.hold, state_kernels.inspect, clock.judge, gate_kernels.release),
-    *(witness.begin, witness.pause, witness.look, velocity_vote.forget, velocity_vote.remember),
-    *(coasting.coast, endings.begin, endings.see, endings.since, endings.stop_blindly),
-    *(endings.doubt, endings.disbelieves),
-    *(tracking.straying, tracking.stopping_time),
+    *(actuation.hold, measured.store, gate_kernels.begin, gate_kernels.age),
+    *(witness.begin, velocity_vote.forget, tracking.stopping_time),
+    *(loop_kernels.notice_pause, loop_kernels.see, loop_kernels.watch, loop_kernels.brake),
+    *(loop_kernels.coast, loop_kernels.answer_blindly, loop_kernels.follow),
+    loop_kernels.judge_target,
     *(start_up_kernels.choose_ways, start_up_kernels.begin, start_up_kernels.advance),
 )
 

@@ -96,7 +96,7 @@ class ControlPackage:
             "structs": structs(kernels.records),
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
-            "lies": tables.lies(),
+            "fault_kinds": tables.fault_kinds(),
             "start_up_texts": tables.start_up_texts(),
             "expected": expected(m),
             "acceleration_limit": repr(ACCELERATION),

@@ -12,11 +12,10 @@ import numpy as np
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.arming import effort_check, start_up
-from rbdyn_ros.control.base import limits
-from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.blind import blind_arm
+from rbdyn_ros.control.base import faults, limits
+from rbdyn_ros.control.base.faults import FAULTS, KIND_CODES, REMEDIES
 from rbdyn_ros.control.laws import sampled
-from rbdyn_ros.control.states import gate, measured
+from rbdyn_ros.control.states import gate, loop_state
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.model.joints import JointType
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
-MODULES = (limits, gate, measured, effort_check, sampled)
+MODULES = (faults, limits, gate, loop_state, effort_check, sampled)
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
@@ -85,9 +84,9 @@ def fault_names() -> str:
     return ", ".join(_codes())
 
 
-def lies() -> str:
-    """Return the faults of states whose numbers lie, see BlindArm."""
-    return ", ".join(f"Fault::{code}" for code in blind_arm.LIES)
+def fault_kinds() -> str:
+    """Return the faults of the kinds that kernels tell apart, from 1 on."""
+    return ", ".join(f"Fault::{code}" for code in KIND_CODES[1:])
 
 
 def fault_rows() -> str:
@@ -114,6 +113,7 @@ def _codes() -> list[str]:
 def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
     others = np.setdiff1d(np.arange(m.nv), given.dofs)
+    free = np.isin(np.arange(m.nv), others)
     lower, upper = position_ranges(m, m.dof_jntid).T
     slides = m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE
     rows: dict[str, Iterable[float]] = {
@@ -123,9 +123,9 @@ def robot(m: Model, given: Limits) -> dict[str, str]:
         "effort": given.effort,
         "power": given.power,
         "gain": given.gain,
-        "others_lower": lower[others],
-        "others_upper": upper[others],
-        "others_velocity": m.jnt_velocity[m.dof_jntid][others],
+        "bounds_lower": np.where(free, lower, -np.inf),
+        "bounds_upper": np.where(free, upper, np.inf),
+        "bounds_velocity": np.where(free, m.jnt_velocity[m.dof_jntid], np.inf),
         "viscous": m.dof_damping,
         "coulomb": m.dof_frictionloss,
     }
@@ -136,6 +136,7 @@ def robot(m: Model, given: Limits) -> dict[str, str]:
         "places": ", ".join(map(str, given.dofs)),
         "slides": ", ".join(str(int(slide)) for slide in slides),
         "other_places": ", ".join(map(str, others)),
+        "every_place": ", ".join(map(str, range(m.nv))),
         **{name: numbers(values) for name, values in rows.items()},
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, until, way_into
@@ -68,16 +68,6 @@ class PathTracker:
         """Rest at a position (nv,) and drop the path in progress."""
         self._motion, self.idle = (), math.inf
         self.target.rest_at(qpos)
-
-    def straying(self, qpos: Array, tolerance: float) -> int:
-        """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance.
-
-        Args:
-            qpos: (nv,) position, an own array.
-            tolerance: [rad or m].
-        """
-        k: int = straying.call(self.target.qpos, qpos, self._dofs, tolerance)
-        return k
 
     def stop(self, low: Array, high: Array) -> None:
         """Decelerate the target from its present velocity to rest.
@@ -220,8 +210,9 @@ class PathTracker:
             self.target.rows[1:] = 0.0
 
 
-@entry
+@kernel
 def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
+    """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance."""
     worst, farthest = -1, tolerance
     for i in range(len(dofs)):
         off = abs(target[dofs[i]] - qpos[dofs[i]])

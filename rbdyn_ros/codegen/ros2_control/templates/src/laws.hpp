@@ -4,10 +4,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "dynamics.hpp"
-#include "gate.hpp"
 #include "kernels.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
@@ -15,31 +15,17 @@
 namespace @{namespace}
 {
 
-/// Gains of the position and the velocity error.
-struct Gains
+/// Positions and velocities of all degrees of freedom [rad or m; per s].
+struct State
 {
-  Dofs stiffness{};
-  Dofs damping{};
+  Dofs q{};
+  Dofs v{};
 };
 
-/// The desired motion and the gains as the kernels take them.
+/// Limits of the controlled joints, the desired motion, and gains of its position and velocity.
+using Rows = Table<6, CONTROLLED>;
 using Motion = Table<3, DOFS>;
 using GainRows = Table<2, DOFS>;
-
-inline GainRows rows_of(const Gains & gains) { return GainRows(gains.stiffness, gains.damping); }
-
-/// A law of the joints, see dynamics/laws.py in rbdyn_ros.
-using Law = void (*)(Data &, Matrix<const double>, Matrix<const double>, Vector<double>);
-
-/// Compute the efforts of a law.
-inline void compute(
-  Law law, const State & state, const Motion & desired, const GainRows & gains, Dofs & effort)
-{
-  Data d;
-  d.qpos = state.q;
-  d.qvel = state.v;
-  law(d, desired, gains, effort);
-}
 
 /// The same number for all degrees of freedom.
 constexpr Dofs every(double value)
@@ -52,7 +38,7 @@ constexpr Dofs every(double value)
 }
 
 /// g(q): the efforts that hold the robot.
-inline Dofs gravity(const Dofs & q)
+inline Dofs gravity(const Vector<const double> & q)
 {
   Dofs effort{};
   @{prefix}_gravity(q.data(), effort.data());
@@ -76,11 +62,12 @@ inline Actuation actuation_of(double share, bool own_gravity)
   return found;
 }
 
-/// Write the inertia at each motor with all other joints free: 1 / (M^-1)_kk.
-inline void reflected_inertia(const Dofs & q, Dofs & inertia)
+/// The inertia at each motor with all other joints free: 1 / (M^-1)_kk.
+inline Dofs reflected_inertia(const Vector<const double> & q)
 {
   Data d;
-  d.qpos = q;
+  Dofs inertia{};
+  std::copy_n(q.begin(), DOFS, d.qpos.begin());
   gravity_term(d, d.qfrc_applied);
   for (std::size_t k = 0; k < DOFS; ++k) {
     const double held = d.qfrc_applied[k];
@@ -89,6 +76,7 @@ inline void reflected_inertia(const Dofs & q, Dofs & inertia)
     inertia[k] = 1.0 / d.qacc[k];
     d.qfrc_applied[k] = held;
   }
+  return inertia;
 }
 
 }  // namespace @{namespace}

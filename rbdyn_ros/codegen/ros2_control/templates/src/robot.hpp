@@ -24,8 +24,8 @@ constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
 /// The degree of freedom of each controlled joint, and the other degrees of freedom.
 constexpr std::array<Index, CONTROLLED> PLACE{@{places}};
 constexpr std::array<Index, CONTROLLED> SLIDES{@{slides}};  // 1: it slides
-constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
-constexpr std::array<Index, UNCONTROLLED> OTHERS{@{other_places}};
+constexpr std::array<Index, DOFS - CONTROLLED> OTHERS{@{other_places}};
+constexpr std::array<Index, DOFS> EVERY{@{every_place}};
 
 /// Limits of the controlled joints: positions [rad or m], velocities [per s], efforts [N m or N],
 /// power [W], gain of speed [rad/s^2 or m/s^2].
@@ -36,10 +36,10 @@ constexpr Joints EFFORT{@{effort}};
 constexpr Joints POWER{@{power}};
 constexpr Joints GAIN{@{gain}};
 
-/// Limits of the other degrees of freedom: positions and velocities.
-constexpr std::array<double, UNCONTROLLED> OTHERS_LOWER{@{others_lower}};
-constexpr std::array<double, UNCONTROLLED> OTHERS_UPPER{@{others_upper}};
-constexpr std::array<double, UNCONTROLLED> OTHERS_VELOCITY{@{others_velocity}};
+/// Limits that measurements of the other degrees of freedom are clipped to.
+constexpr Dofs BOUNDS_LOWER{@{bounds_lower}};
+constexpr Dofs BOUNDS_UPPER{@{bounds_upper}};
+constexpr Dofs BOUNDS_VELOCITY{@{bounds_velocity}};
 
 /// Friction in the robot's description: viscous [N m s/rad or N s/m] and dry [N m or N].
 constexpr Dofs VISCOUS{@{viscous}};

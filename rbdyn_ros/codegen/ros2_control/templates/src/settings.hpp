@@ -9,70 +9,76 @@
 
 #include "@{package}/@{package}_parameters.hpp"
 #include "arm.hpp"
+#include "status.hpp"
 
 namespace @{namespace}
 {
 
-/// Fill an array with one number, or with one for each joint.
-template <typename Array>
-void fill(const std::string & name, const std::vector<double> & given, Array & to)
+/// Fill numbers with one number, or with one for each joint.
+inline void fill(
+  const std::string & name, const std::vector<double> & given, const Vector<double> & to)
 {
-  if (given.size() != 1 && given.size() != to.size()) {
+  const auto size = static_cast<std::size_t>(to.size());
+  if (given.size() != 1 && given.size() != size) {
     throw std::invalid_argument(
       name + " has " + std::to_string(given.size()) + " numbers; it needs 1 or " +
-      std::to_string(to.size()));
+      std::to_string(size));
   }
-  for (std::size_t k = 0; k < to.size(); ++k) {
-    to[k] = given[given.size() == 1 ? 0 : k];
+  for (std::size_t k = 0; k < size; ++k) {
+    to.data()[k] = given[given.size() == 1 ? 0 : k];
   }
 }
 
-/// Limits that are tighter than those of the robot.
-inline Limits tightened(const Params & given)
+/// Tighten the limits of the robot.
+inline void tighten(const Params & given, Rows & rows)
 {
-  Limits limits;
-  limits.acceleration = given.acceleration_limit;
-  limits.contact = given.contact_effort;
-  for (std::size_t i = 0; i < CONTROLLED; ++i) {
-    limits.effort[i] *= given.effort_scale;
-    limits.velocity[i] *= given.velocity_scale;
-    limits.lower[i] += given.position_inset;
-    limits.upper[i] -= given.position_inset;
-    const double most = limits.effort[i] * limits.velocity[i];
-    limits.power[i] = given.power_limit > 0.0 ? std::min(most, given.power_limit) : most;
-    if (!(limits.lower[i] < limits.upper[i])) {
+  for (Index i = 0; i < Rows::columns(); ++i) {
+    double & lower = rows(limits::LOWER, i);
+    double & upper = rows(limits::UPPER, i);
+    rows(limits::EFFORT, i) *= given.effort_scale;
+    rows(limits::VELOCITY, i) *= given.velocity_scale;
+    lower += given.position_inset;
+    upper -= given.position_inset;
+    const double most = rows(limits::EFFORT, i) * rows(limits::VELOCITY, i);
+    rows(limits::POWER, i) = given.power_limit > 0.0 ? std::min(most, given.power_limit) : most;
+    if (!(lower < upper)) {
       throw std::invalid_argument(
-        "position_inset leaves joint '" + std::string(NAMES[PLACE[i]]) + "' no range");
+        "position_inset leaves joint '" + std::string(name_of(static_cast<std::size_t>(i))) +
+        "' no range");
     }
   }
-  return limits;
 }
 
 /// Throw std::invalid_argument if numbers do not fit the robot.
 inline ArmSettings settings_of(const Params & given, unsigned update_rate)
 {
   ArmSettings settings;
-  settings.limits = tightened(given);
-  settings.gate = {
-    given.state_timeout, given.effort_rate, given.blend_time, given.latency_limit, false};
-  settings.gravity_damping = given.gravity_damping;
-  fill("computed_torque.stiffness", given.computed_torque.stiffness, settings.tracking.stiffness);
-  fill("computed_torque.damping", given.computed_torque.damping, settings.tracking.damping);
-  fill("impedance.stiffness", given.impedance.stiffness, settings.soft.stiffness);
-  fill("impedance.damping", given.impedance.damping, settings.soft.damping);
+  LoopState & loop = settings.loop;
+  tighten(given, loop.limits);
+  loop.acceleration = given.acceleration_limit;
+  loop.contact = given.contact_effort;
+  loop.state_timeout = given.state_timeout;
+  loop.effort_rate = given.effort_rate;
+  loop.blend_time = given.blend_time;
+  loop.latency = given.latency_limit;
+  loop.period = 1.0 / static_cast<double>(update_rate);
+  GainRows & stiff = settings.blind.gains;
+  fill("computed_torque.stiffness", given.computed_torque.stiffness, stiff.row(0));
+  fill("computed_torque.damping", given.computed_torque.damping, stiff.row(1));
+  fill("impedance.stiffness", given.impedance.stiffness, settings.soft.row(0));
+  fill("impedance.damping", given.impedance.damping, settings.soft.row(1));
   fill("arm_tolerance", given.arm_tolerance, settings.arm_tolerance);
-  settings.blind_time = given.blind_time;
-  settings.velocity_scale = given.velocity_scale;
-  settings.friction = given.friction_compensation;
-  settings.own_gravity = given.robot_compensates_gravity;
+  settings.blind.blind_time = given.blind_time;
+  settings.blind.velocity_scale = given.velocity_scale;
+  settings.trial.tolerance = given.start_up_tolerance;
+  settings.actuation = actuation_of(given.friction_compensation, given.robot_compensates_gravity);
+  settings.gravity_damping = given.gravity_damping;
   settings.tracking_tolerance = given.tracking_tolerance;
   settings.start_tolerance = given.start_tolerance;
   settings.target_timeout = given.target_timeout;
   settings.arm_without_effort = given.arm_without_effort;
   settings.effort_includes_gravity = given.effort_includes_gravity;
   settings.start_up_test = given.start_up_test;
-  settings.start_up_tolerance = given.start_up_tolerance;
-  settings.period = 1.0 / static_cast<double>(update_rate);
   return settings;
 }
 

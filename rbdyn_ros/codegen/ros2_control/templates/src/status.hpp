@@ -89,7 +89,7 @@ inline std::string sentence(const Reason & reason)
       text << "a fault is latched; call clear_fault first";
       break;
     case Refusal::state:
-      text << "a position or velocity is not a finite number";
+      text << "a position, velocity or effort is not a finite number";
       break;
     case Refusal::position:
       text << joint << "is at " << reason.value << ", beyond its limit " << reason.bound;

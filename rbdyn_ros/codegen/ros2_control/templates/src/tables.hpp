@@ -25,8 +25,8 @@ inline constexpr std::array FAULTS{
 @{fault_rows}
 };
 
-/// Faults after which states are believed again only if they agree with the estimate.
-inline constexpr std::array LIES{@{lies}};
+/// The fault of each kind that the kernels tell apart.
+inline constexpr std::array FAULT_OF{Fault::none, @{fault_kinds}};
 
 /// What the start-up test finds, by its number.
 inline constexpr std::array START_UP_TEXTS{

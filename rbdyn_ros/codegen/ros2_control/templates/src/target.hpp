@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "gate.hpp"
 #include "laws.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
@@ -32,7 +31,7 @@ public:
   const Motion & desired() const { return desired_; }
 
   /// Rest at a position.
-  void rest_at(const Dofs & q)
+  void rest_at(const Vector<const double> & q)
   {
     desired_ = Motion(q, Dofs{}, Dofs{});
     left_ = 0.0;
@@ -40,11 +39,12 @@ public:
   }
 
   /// Decelerate from a state of the arm.
-  void stop_from(const State & state, const Limits & limits)
+  void stop_from(
+    const Vector<const double> & q, const Vector<const double> & v, const Rows & limits)
   {
-    rest_at(state.q);
+    rest_at(q);
     for (const Index k : PLACE) {
-      desired_(1, k) = state.v[k];
+      desired_(1, k) = v[k];
     }
     stop(limits);
   }
@@ -69,7 +69,7 @@ public:
   }
 
   /// Go on without a reference, for a time [s]: to rest, if a reference has just ended.
-  void advance(double dt, const Limits & limits)
+  void advance(double dt, const Rows & limits)
   {
     if (follows_) {
       follows_ = false;
@@ -82,20 +82,21 @@ public:
   }
 
   /// Joints that are not controlled have no target of their own: they would disturb the others.
-  void let_go(const State & state)
+  void let_go(const Vector<const double> & q, const Vector<const double> & v)
   {
     for (const Index k : OTHERS) {
-      desired_(0, k) = state.q[k];
-      desired_(1, k) = state.v[k];
+      desired_(0, k) = q[k];
+      desired_(1, k) = v[k];
       desired_(2, k) = 0.0;
     }
   }
 
 private:
   /// Begin to decelerate from the present velocity, within the limits of the positions.
-  void stop(const Limits & limits)
+  void stop(const Rows & limits)
   {
-    const double time = tracking::stopping_time(desired_, PLACE, limits.lower, limits.upper);
+    const double time = tracking::stopping_time(
+      desired_, PLACE, limits.row(limits::LOWER), limits.row(limits::UPPER));
     desired_.fill(2, 0.0);
     begin_ = desired_;
     left_ = time_ = time;
