@@ -421,6 +421,7 @@ class Controller(ControlLoop):
         self.arm = arm
         for part in (self._modes, self._effort_check, self._blind):
             part.use(arm)
+        self._use_arm()
         self._blend()
 
     def tighten(self, *limits: float) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from rbdyn_ros.control.base.kernels import copy
 from rbdyn_ros.control.base.state_kernels import SHORTEST
 from rbdyn_ros.control.blind.blind_arm import BlindArm
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
+from rbdyn_ros.control.loop_kernels import COAST, STOP_BLINDLY, TEST
 from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.dynamics.entry import Entry
@@ -66,6 +66,8 @@ class ControlLoop:
         self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._blind = BlindArm(arm, settings, gate.limits)
+        self._use_arm()
+        self._told: tuple[bool, bool, str] | None = None  # see _tell
         self._holding: Array = gate.s.holding
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
@@ -99,43 +101,45 @@ class ControlLoop:
                 return None
             self._tell()
             self._notice_pause(arrival)
-            seen, time = self.gate.measured, stamp or arrival
-            if seen.arrival is not None and time == seen.time:
+            gate, time = self.gate, stamp or arrival
+            if gate.measured.is_from(time):
                 return None  # repeated while the clock is paused
-            stored = self.gate.take(names, position, velocity, effort)
+            stored = gate.take(names, position, velocity, effort)
             answer = _see.call(*self._at, time, arrival, stored)
-            self._wrong = self.gate.wrong()
-            self._take_notice()
-            blind = bool(self.gate.s.lost)
-            self.states += not blind
-            self.refused += blind
-            if blind:
+            self._wrong = gate.wrong()
+            if self._wrong is not None:
+                self._take_notice()
+            if answer == STOP_BLINDLY:
+                self.refused += 1
                 return self._answer_blindly(arrival)
-            self._effort_check.add(seen, self.gate.s.dt)
-            self._average(self.gate.s.step)
-            if answer == kernels.TEST:
+            self.states += 1
+            self._effort_check.add(gate.measured, gate.dt)
+            self._average(gate.step)
+            if answer == TEST:
                 return self._tried()
-            if answer in (kernels.COAST, kernels.STOP_BLINDLY):
+            if answer == COAST:
                 self._advance_target()
                 return self._coast(arrival)
             return None if self.mode == "idle" else self._sent(self._answer())
 
-    @property
-    def _at(self) -> tuple[Any, ...]:
-        """What the kernels take: the arm, and all memory."""
-        return *self._blind.at, self.gate.s.handle
+    def _use_arm(self) -> None:
+        """Prepare what the kernels take: the arm, and all memory."""
+        self._at = *self._blind.at, self.gate.s.handle
+        self._memory = self._at[-2:]
 
     def _tell(self) -> None:
         """Tell the kernels what the arm does."""
-        s = self.gate.s
-        s.armed, s.acts, s.testing = self.armed, self._moves(), self.testing
-        s.period = self.period
+        told = self.armed, self._test is not None, self.mode
+        if told == self._told:
+            return
+        self._told, s = told, self.gate.s
+        s.armed, s.testing, s.acts = self.armed, self.testing, self._moves()
         s.floats, s.soft = self.mode == "gravity", self.mode == "impedance"
 
     def _notice_pause(self, now: int) -> None:
         """Trip if this state comes too late after the one before."""
-        _notice_pause.call(*self._at[-2:], now)
-        self._take_notice()
+        if _notice_pause.call(*self._memory, now):
+            self._take_notice()
 
     def _take_notice(self) -> None:
         """Take notice of a fault that a kernel has found, and of an ended start-up test."""
@@ -151,8 +155,7 @@ class ControlLoop:
         """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
         if not self.armed or self.gate.fault is None:
             return None
-        sends = _answer_blindly.call(*self._at, now)
-        return self._sent(self.gate.effort) if sends else None
+        return self._sent(self.gate.effort if _answer_blindly.call(*self._at, now) else None)
 
     def _moves(self) -> bool:
         """Whether efforts computed from old states would move the arm."""
@@ -160,10 +163,7 @@ class ControlLoop:
 
     def _coast(self, now: int) -> Array | None:
         """Return efforts for an arm whose newest state is late; now: steady clock [ns]."""
-        if self.gate.fault is not None:
-            return self._answer_blindly(now)
-        _coast.call(*self._at, now)
-        return self._sent(self.gate.effort)
+        return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:
         """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
@@ -172,7 +172,7 @@ class ControlLoop:
         self.arm.hold(seen.qpos, self._holding)
         try:
             wanted = test.advance(
-                seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.s.step
+                seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
             )
             if test.done:
                 self._check_gains(self.mode)  # states may come at another rate by now
@@ -180,7 +180,7 @@ class ControlLoop:
             self._end_test(str(error))
             return None
         if not test.done:
-            return self._sent(gate.release_own(wanted, self._holding, gate.s.dt))
+            return self._sent(gate.release_own(wanted, self._holding, gate.dt))
         self._test, self.untested = None, test.held
         self._begin_armed()
         self._tell()
@@ -198,6 +198,7 @@ class ControlLoop:
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
+        self._told = None  # a kernel may have ended it
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""
@@ -241,13 +242,13 @@ class ControlLoop:
         target = self._tracker.target
         target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
-        _follow.call(*self._at[-2:], wanted)
-        self._take_notice()
+        if _follow.call(*self._memory, wanted):
+            self._take_notice()
         return self.gate.effort
 
     def _advance_target(self) -> None:
         """Move the target by the time since the last state."""
-        self._tracker.advance(min(self.gate.s.step, self.gate.settings.state_timeout))
+        self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
@@ -260,8 +261,8 @@ class ControlLoop:
         """Judge the target; tolerance: largest distance from it, 0: any [rad or m]."""
         target, idle = self._tracker.target.qpos, self._tracker.idle
         timeout = float(self.settings.target_timeout)
-        _judge_target.call(*self._at[-2:], target, float(tolerance), float(idle), timeout)
-        self._take_notice()
+        if _judge_target.call(*self._memory, target, float(tolerance), float(idle), timeout):
+            self._take_notice()
 
     def on_watch(self, now: int) -> Array | None:
         """Check that states arrive; return efforts for an arm without states, or None.
@@ -276,11 +277,12 @@ class ControlLoop:
                 return None
             self._watch_test(now)
             self._tell()
-            answer = _watch.call(*self._at[-2:], now)
+            self.gate.s.period = self.period
+            answer = _watch.call(*self._memory, now)
             self._take_notice()
-            if answer == kernels.STOP_BLINDLY:
+            if answer == STOP_BLINDLY:
                 return self._answer_blindly(now)
-            return self._coast(now) if answer == kernels.COAST else None
+            return self._coast(now) if answer == COAST else None
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message with these joints is a state of the arm."""

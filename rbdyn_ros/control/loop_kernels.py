@@ -67,17 +67,19 @@ WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 
 @kernel
-def notice_pause(b: BlindState, s: LoopState, now: int) -> None:
-    """Trip if there was no state for too long before the one that comes now.
+def notice_pause(b: BlindState, s: LoopState, now: int) -> bool:
+    """Trip if there was no state for too long before the one that comes now; return whether.
 
     After a pause of the process nothing is sent any more: the arm may be somewhere else. `now` is
     on the steady clock [ns].
     """
-    if (s.armed > 0 or s.testing > 0) and s.known > 0 and is_old(s, now):
-        trip(b, s)
-        if overdue(s, now) > b.blind_time + PAUSE and b.phase != SILENT:
-            b.coasts = 0
-            diverge(b, NO_REASON if b.phase == IS_BLIND else PAUSED)
+    if (s.armed == 0 and s.testing == 0) or s.known == 0 or not is_old(s, now):
+        return False
+    trip(b, s)
+    if overdue(s, now) > b.blind_time + PAUSE and b.phase != SILENT:
+        b.coasts = 0
+        diverge(b, NO_REASON if b.phase == IS_BLIND else PAUSED)
+    return True
 
 
 @kernel
@@ -115,7 +117,7 @@ def see(
     if s.testing > 0:
         return TEST
     if s.acts > 0 and s.times[LATE_SINCE] > 0:
-        return STOP_BLINDLY if s.faulty > 0 else COAST
+        return COAST
     b.coasts = 0
     return BRAKE if s.armed > 0 and s.faulty > 0 else FOLLOW
 
@@ -216,26 +218,6 @@ def brake(
 
 
 @kernel
-def coast(
-    m: Model,
-    d: Data,
-    bare: Model,
-    own: Data,
-    a: Actuation,
-    b: BlindState,
-    s: LoopState,
-    now: int,
-) -> None:
-    """Release the efforts of an arm whose newest state is late; now: steady clock [ns]."""
-    recall_command(s)
-    late = s.numbers[LAG] + age(s, now)
-    dt = coast_on(
-        m, d, bare, own, a, b, now, late, s.dt, s.state[0], s.state[1], s.command, s.wanted
-    )
-    release(s, s.wanted, s.wanted, dt, False)
-
-
-@kernel
 def answer_blindly(
     m: Model,
     d: Data,
@@ -260,12 +242,40 @@ def answer_blindly(
 
 
 @kernel
-def follow(b: BlindState, s: LoopState, effort: Vector) -> None:
-    """Release the efforts (nv,) of a law; trip if one is not a number."""
+def coast(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    b: BlindState,
+    s: LoopState,
+    now: int,
+) -> bool:
+    """Release the efforts of an arm whose newest state is late; False: stay silent.
+
+    `now` is on the steady clock [ns].
+    """
+    if s.faulty > 0:
+        return answer_blindly(m, d, bare, own, a, b, s, now)
+    recall_command(s)
+    late = s.numbers[LAG] + age(s, now)
+    dt = coast_on(
+        m, d, bare, own, a, b, now, late, s.dt, s.state[0], s.state[1], s.command, s.wanted
+    )
+    release(s, s.wanted, s.wanted, dt, False)
+    return True
+
+
+@kernel
+def follow(b: BlindState, s: LoopState, effort: Vector) -> bool:
+    """Release the efforts (nv,) of a law; trip if one is not a number, and return whether."""
     i = release(s, effort, s.holding, s.dt, False)
-    if i >= 0:
-        report(s, UNFIT, i, False, effort[s.dofs[i]], 0.0)
-        trip(b, s)
+    if i < 0:
+        return False
+    report(s, UNFIT, i, False, effort[s.dofs[i]], 0.0)
+    trip(b, s)
+    return True
 
 
 @kernel
@@ -276,8 +286,8 @@ def judge_target(
     tolerance: float,
     idle: float,
     timeout: float,
-) -> None:
-    """Trip if the arm is too far from its target, or has had no target for too long.
+) -> bool:
+    """Trip if the target is too far away, or has waited for too long; return whether.
 
     `target` are positions (nv,), and `tolerance` is the largest distance from there [rad or m]; 0:
     it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,
@@ -288,6 +298,8 @@ def judge_target(
         k = s.dofs[i]
         report(s, STRAYED, i, False, abs(target[k] - s.state[0, k]), tolerance)
         trip(b, s)
-    if timeout > 0.0 and timeout < idle < np.inf:
+    waits = timeout > 0.0 and timeout < idle < np.inf
+    if waits:
         report(s, IDLE, 0, False, idle, timeout)
         trip(b, s)
+    return i >= 0 or waits

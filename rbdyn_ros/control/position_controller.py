@@ -138,7 +138,7 @@ class PositionController(Controller):
 
     def _tried(self) -> Array | None:
         """Return the positions of the start-up test, or of the mode once the arm has passed it."""
-        seen, step, test = self.gate.measured, self.gate.s.step, self._test
+        seen, step, test = self.gate.measured, self.gate.step, self._test
         assert isinstance(test, PositionTest)
         self._answered, self._is_blind = seen.arrival or 0, False
         step = self._advanced(step, self.period)
@@ -185,7 +185,7 @@ class PositionController(Controller):
             self._tracker.rest_at(seen.qpos)
             return self._place
         self._answered, self._is_blind = seen.arrival or 0, False
-        step = self._advanced(self.gate.s.step, self.period)
+        step = self._advanced(self.gate.step, self.period)
         if not self._faulty():
             self._tracker.advance(step)
             self._check_target()

@@ -80,6 +80,7 @@ class SafetyGate:
         self.settings = settings or GateSettings()
         self.measured = Measured(m, limits.names)
         s = self.s = self.measured.s
+        self._dt, self._step = s.scalars["dt"], s.scalars["step"]
         self.fault: Fault | None = None
         self.effort: Array = s.out[RELEASED]
         self.saturated: Array = s.out[SATURATED]
@@ -125,6 +126,16 @@ class SafetyGate:
     def fault_of(self, row: Array) -> Fault:
         """Return the fault that a kernel has written into a row of the memory."""
         return self._refused if row[KIND] == FINITE else fault_of(row, self.s, self.limits)
+
+    @property
+    def step(self) -> float:
+        """Time between the last two states by their clock, at least SHORTEST [s]."""
+        return float(self._step.item())
+
+    @property
+    def dt(self) -> float:
+        """The same from SHORTEST to LONGEST, or 0 if there is no new state to believe [s]."""
+        return float(self._dt.item())
 
     @property
     def lag(self) -> float:

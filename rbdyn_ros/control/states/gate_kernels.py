@@ -139,6 +139,8 @@ def count_held(s: LoopState, time: float) -> None:
 @kernel
 def is_slow(s: LoopState) -> bool:
     """Whether efforts act for so long that feedback may shake the arm; it is a fault."""
+    if s.held <= LONGEST:
+        return False
     pause = s.state_timeout
     most = max(LONGEST, -np.expm1(-pause / HELD) * pause)
     if s.held <= most:

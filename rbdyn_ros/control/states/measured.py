@@ -69,9 +69,14 @@ class Measured:
         s.bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
         s.bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.known = np.zeros(m.nv, bool)
+        self._time, self._known = s.scalars["time"], s.scalars["known"]
         self._last_names: list[str] | None = None
         self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
         self._make_room(0)
+
+    def is_from(self, time: int) -> bool:
+        """Whether the state has this stamp [ns]."""
+        return bool(self._time.item() == time and self._known.item())
 
     @property
     def time(self) -> int:
@@ -195,13 +200,13 @@ def store(s: LoopState, given: Matrix, at: Ints, to: Ints) -> bool:
         at: places in these rows of the degrees of freedom `to`; the others rest.
         to: see `at`.
     """
-    for k in range(given.shape[1]):
-        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
-        if not (fine and (abs(given[2, k]) < LARGEST or np.isnan(given[2, k]))):
-            return False
     measured = False
     for k in range(given.shape[1]):
-        measured = measured or not np.isnan(given[2, k])
+        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
+        known = abs(given[2, k]) < LARGEST
+        if not (fine and (known or np.isnan(given[2, k]))):
+            return False
+        measured = measured or known
     qpos, qvel, effort = s.state[0], s.state[1], s.state[2]
     for i in range(len(qpos)):
         s.before[0, i], s.before[1, i], s.before[2, i] = qpos[i], qvel[i], effort[i]

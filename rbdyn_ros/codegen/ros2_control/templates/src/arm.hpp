@@ -427,7 +427,7 @@ private:
   Answer answer(const Input & input)
   {
     const bool tested = is_testing(), came = input.readable && time_ != s_.time;
-    loop_kernels::notice_pause(b_, s_, now_);
+    (void)loop_kernels::notice_pause(b_, s_, now_);
     const double age = gate_kernels::age(s_, now_);
     if (tested && !came && age > start_up_kernels::LATE + 2.0 * s_.period) {
       const auto apart = static_cast<std::size_t>(start_up_kernels::APART);
@@ -449,7 +449,7 @@ private:
         if (came) {
           move_target(input.reference);
         }
-        loop_kernels::coast(d_, own_, a_, b_, s_, now_);
+        sends = loop_kernels::coast(d_, own_, a_, b_, s_, now_);
         break;
       case loop_kernels::TEST:
         return answer_testing(input.reference);
@@ -507,14 +507,14 @@ private:
     actuation::hold(d_, own_, a_, position(), s_.holding);
     move_target(reference);
     const bool near = mode() == Mode::computed_torque;
-    loop_kernels::judge_target(
+    (void)loop_kernels::judge_target(
       b_, s_, target_.desired().row(0), near ? settings_.tracking_tolerance : 0.0, idle_,
       settings_.target_timeout);
     Dofs wanted{};
     compute_mode(wanted);
     const auto rubbing = mode() == Mode::gravity ? velocity() : target_.desired().row(1);
     actuation::to_command(own_, a_, position(), velocity(), rubbing, wanted);
-    loop_kernels::follow(b_, s_, wanted);
+    (void)loop_kernels::follow(b_, s_, wanted);
   }
 
   void move_target(const Reference & reference)
