@@ -144,17 +144,17 @@ Arm * arm_new(const double * s)
   settings.loop.latency = s[9];
   settings.simulated = s[10] != 0.0;
   settings.blind.blind_time = s[3];
-  settings.gravity_damping = s[4];
-  settings.tracking_tolerance = s[5];
-  settings.target_timeout = s[6];
+  settings.arm.floating.fill(1, s[4]);
+  settings.arm.tracking_tolerance = s[5];
+  settings.arm.target_timeout = s[6];
   settings.actuation = actuation_of(s[8], s[7] != 0.0);
   settings.loop.period = s[11];
   settings.loop.contact = s[12];
-  settings.arm_tolerance.fill(s[13]);
-  settings.start_up_test = s[14] != 0.0;
+  settings.arm.arm_tolerance.fill(s[13]);
+  settings.arm.tests = s[14] != 0.0 ? 1 : 0;
   settings.trial.tolerance = s[15];
   s = take(settings.blind.gains, s + 16);
-  take(settings.soft, s);
+  take(settings.arm.springs, s);
   return new Arm(settings);
 }
 

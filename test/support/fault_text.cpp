@@ -19,8 +19,8 @@ ArmSettings settings_of_test()
   ArmSettings settings;
   settings.blind.gains.fill(0, settings::STIFFNESS);
   settings.blind.gains.fill(1, settings::DAMPING);
-  settings.arm_without_effort = true;
-  settings.start_up_test = false;
+  settings.loop.measures = 0;
+  settings.arm.tests = 0;
   return settings;
 }
 

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
-from rbdyn_ros.control import loop_kernels
-from rbdyn_ros.control.arm import actuation
-from rbdyn_ros.control.arming import start_up_kernels
-from rbdyn_ros.control.blind import velocity_vote, witness
-from rbdyn_ros.control.motion import tracking
-from rbdyn_ros.control.states import gate_kernels, measured
-from rbdyn_ros.dynamics import laws
+from rbdyn_ros.codegen.ros2_control import arm_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,19 +22,12 @@ GIVEN = {
     "inverse": ((MODEL, DATA), set()),
     "forward_dynamics": ((MODEL, DATA), set()),
     "mass_matrix": ((MODEL, DATA, "Matrix"), {2}),
+    "reflected_inertia": ((MODEL, DATA, "Vector"), {2}),
     "differentiate_pos": ((MODEL, "Vector", "float", "Vector", "Vector"), {1}),
 }
 #: Names of dims of records in C++.
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
-KERNELS = (
-    *(laws.damped_gravity, laws.pd_gravity, laws.computed_torque, laws.joint_impedance),
-    *(actuation.hold, measured.store, gate_kernels.begin, gate_kernels.age),
-    *(witness.begin, velocity_vote.forget, tracking.stopping_time),
-    *(loop_kernels.notice_pause, loop_kernels.see, loop_kernels.watch, loop_kernels.brake),
-    *(loop_kernels.coast, loop_kernels.answer_blindly, loop_kernels.follow),
-    loop_kernels.judge_target,
-    *(start_up_kernels.choose_ways, start_up_kernels.begin, start_up_kernels.advance),
-)
+KERNELS = (arm_kernels.start, arm_kernels.set_mode, arm_kernels.update)
 
 
 def translated() -> Translation:

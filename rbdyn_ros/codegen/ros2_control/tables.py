@@ -11,10 +11,8 @@ import numpy as np
 
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
-from rbdyn_ros.control.arming import effort_check, start_up
 from rbdyn_ros.control.base import faults, limits
 from rbdyn_ros.control.base.faults import FAULTS, KIND_CODES, REMEDIES
-from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.states import gate, loop_state
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.model.joints import JointType
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
-MODULES = (faults, limits, gate, loop_state, effort_check, sampled)
+MODULES = (faults, limits, gate, loop_state)
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
@@ -100,10 +98,9 @@ def fault_rows() -> str:
     return "\n".join(rows)
 
 
-def start_up_texts() -> str:
-    """Return the sentences about what the start-up test finds, by its number."""
-    rows = [start_up.TEXTS.get(k, "") for k in range(max(start_up.TEXTS) + 1)]
-    return ",\n".join(f"  {text(row)}" for row in rows)
+def texts(rows: Mapping[int, str]) -> str:
+    """Return sentences as rows of C++, by their numbers from 0 on."""
+    return ",\n".join(f"  {text(rows.get(k, ''))}" for k in range(1 + max(rows)))
 
 
 def _codes() -> list[str]:

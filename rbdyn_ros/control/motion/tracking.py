@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, until, way_into
 from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import apart, refusal
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class PathTracker:
         self._motion, self.idle = (), math.inf
         self.stops += 1
         limits = (np.ascontiguousarray(limit, np.float64) for limit in (low, high))
-        time: float = stopping_time.call(self.target.rows, self._dofs, *limits)
+        time: float = _stopping_time.call(self.target.rows, self._dofs, *limits)
         self.target.rows[2] = 0.0
         if time == 0.0:
             self.target.rows[1] = 0.0
@@ -221,7 +222,7 @@ def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
     return worst
 
 
-@entry
+@kernel
 def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
     """Return the time in which a target stops within its position limits [s]; 0: it stands."""
     stands, time = True, STOPPING
@@ -232,3 +233,6 @@ def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> floa
         left = high[i] - q if v > 0.0 else q - low[i]
         time = min(time, 2.0 * left / max(speed, STANDING))
     return 0.0 if stands else max(time, QUICKEST)
+
+
+_stopping_time = Entry(stopping_time)

@@ -13,9 +13,10 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import strings
-from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.states.loop_state import LoopState
 from rbdyn_ros.dynamics.configuration import position_ranges
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -163,7 +164,7 @@ class Measured:
             return False
         places[...], speeds[...] = position, velocity
         efforts[...] = effort if measured else np.nan
-        stored: bool = store.call(self.s.handle, self._given, self._at, self._to)
+        stored: bool = _store.call(self.s.handle, self._given, self._at, self._to)
         return stored
 
     def _find(self, names: Sequence[str]) -> str:
@@ -190,7 +191,7 @@ class Measured:
         self._rows = tuple(self._given)
 
 
-@entry
+@kernel
 def store(s: LoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     """Store a state if all of it are numbers, and return whether; the last one goes to s.before.
 
@@ -220,6 +221,9 @@ def store(s: LoopState, given: Matrix, at: Ints, to: Ints) -> bool:
         qpos[i] = min(max(qpos[i], lower[i]), upper[i])
         qvel[i] = min(max(qvel[i], -fastest[i]), fastest[i])
     return True
+
+
+_store = Entry(store)
 
 
 def _named_twice(names: Sequence[str]) -> str:

@@ -17,6 +17,9 @@ constexpr std::size_t CONTROLLED = @{controlled};
 
 using Dofs = std::array<double, DOFS>;
 using Joints = std::array<double, CONTROLLED>;
+using Rows = Table<6, CONTROLLED>;   // of limits
+using Motion = Table<3, DOFS>;       // positions, velocities, accelerations
+using GainRows = Table<2, DOFS>;     // stiffness and damping
 
 /// Names of the joints of all degrees of freedom.
 constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};

@@ -61,24 +61,24 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
   loop.effort_rate = given.effort_rate;
   loop.blend_time = given.blend_time;
   loop.latency = given.latency_limit;
+  loop.measures = given.arm_without_effort ? 0 : 1;
   loop.period = 1.0 / static_cast<double>(update_rate);
   GainRows & stiff = settings.blind.gains;
   fill("computed_torque.stiffness", given.computed_torque.stiffness, stiff.row(0));
   fill("computed_torque.damping", given.computed_torque.damping, stiff.row(1));
-  fill("impedance.stiffness", given.impedance.stiffness, settings.soft.row(0));
-  fill("impedance.damping", given.impedance.damping, settings.soft.row(1));
-  fill("arm_tolerance", given.arm_tolerance, settings.arm_tolerance);
+  fill("impedance.stiffness", given.impedance.stiffness, settings.arm.springs.row(0));
+  fill("impedance.damping", given.impedance.damping, settings.arm.springs.row(1));
+  fill("arm_tolerance", given.arm_tolerance, settings.arm.arm_tolerance);
   settings.blind.blind_time = given.blind_time;
   settings.blind.velocity_scale = given.velocity_scale;
   settings.trial.tolerance = given.start_up_tolerance;
   settings.actuation = actuation_of(given.friction_compensation, given.robot_compensates_gravity);
-  settings.gravity_damping = given.gravity_damping;
-  settings.tracking_tolerance = given.tracking_tolerance;
-  settings.start_tolerance = given.start_tolerance;
-  settings.target_timeout = given.target_timeout;
-  settings.arm_without_effort = given.arm_without_effort;
-  settings.effort_includes_gravity = given.effort_includes_gravity;
-  settings.start_up_test = given.start_up_test;
+  settings.arm.floating.fill(1, given.gravity_damping);
+  settings.arm.tracking_tolerance = given.tracking_tolerance;
+  settings.arm.start_tolerance = given.start_tolerance;
+  settings.arm.target_timeout = given.target_timeout;
+  settings.arm.includes_gravity = given.effort_includes_gravity ? 1 : 0;
+  settings.arm.tests = given.start_up_test ? 1 : 0;
   return settings;
 }
 

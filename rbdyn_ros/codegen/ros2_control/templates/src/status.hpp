@@ -57,13 +57,12 @@ inline std::string sentence(const Verdict & fault, bool latched = true)
   return text.str();
 }
 
-/// What the start-up test found.
-inline std::string start_up_text(const Reason & reason)
+/// A text whose places have a joint and numbers of a refusal, with some digits.
+inline std::string filled(std::string text, const Reason & reason, int digits)
 {
-  std::string text = START_UP_TEXTS[reason.found];
   std::array<char, 32> value{}, bound{};
-  (void)std::snprintf(value.data(), value.size(), "%.3g", reason.value);
-  (void)std::snprintf(bound.data(), bound.size(), "%.3g", reason.bound);
+  (void)std::snprintf(value.data(), value.size(), "%.*g", digits, reason.value);
+  (void)std::snprintf(bound.data(), bound.size(), "%.*g", digits, reason.bound);
   const bool swapped = reason.found == static_cast<std::size_t>(start_up_kernels::OTHER);
   const std::size_t driven = swapped ? static_cast<std::size_t>(reason.bound) : 0;
   const std::array<std::array<std::string, 2>, 4> places{
@@ -74,65 +73,21 @@ inline std::string start_up_text(const Reason & reason)
       text.replace(at, place.size(), with);
     }
   }
-  return "the start-up test found: " + text;
+  return text;
 }
 
 /// Why the arm does not start, or what it did not take.
 inline std::string sentence(const Reason & reason)
 {
-  const std::string joint = std::string("joint '") + name_of(reason.joint) + "' ";
-  std::ostringstream text;
+  const std::string text = filled(REFUSALS[static_cast<std::size_t>(reason.refusal)], reason, 6);
   switch (reason.refusal) {
-    case Refusal::none:
-      break;
-    case Refusal::latched:
-      text << "a fault is latched; call clear_fault first";
-      break;
-    case Refusal::state:
-      text << "a position, velocity or effort is not a finite number";
-      break;
-    case Refusal::position:
-      text << joint << "is at " << reason.value << ", beyond its limit " << reason.bound;
-      break;
-    case Refusal::velocity:
-      text << joint << "moves at " << reason.value << "; its limit is " << reason.bound;
-      break;
-    case Refusal::moving:
-      text << joint << "moves at " << reason.value << "; the arm must rest (below " << reason.bound
-           << ") so that its efforts can be compared with the model";
-      break;
-    case Refusal::no_effort:
-      text << joint << "measures no effort; set arm_without_effort to start without this check";
-      break;
-    case Refusal::effort:
-      text << joint << "measures an effort that differs by " << reason.value
-           << " from what the model needs to hold the arm; allowed is " << reason.bound
-           << ". Check the model, the mounting and the payload";
-      break;
-    case Refusal::too_heavy:
-      text << joint << "would need " << reason.value << " to hold the arm; its effort limit is "
-           << reason.bound;
-      break;
-    case Refusal::shakes:
-      text << "the gains of the mode would shake " << joint << "at " << reason.value
-           << " updates a second; they need " << reason.bound;
-      break;
-    case Refusal::reference:
-      text << "a reference is not followed: it is not finite, beyond the limits, or begins farther "
-              "than start_tolerance from the target";
-      break;
-    case Refusal::room:
-      text << joint << "is at " << reason.value << "; the start-up test needs " << reason.bound
-           << " of room to a limit on one side";
-      break;
-    case Refusal::start_up:
-      text << start_up_text(reason);
-      break;
+    case Refusal::found:
+      return text + filled(START_UP_TEXTS[reason.found], reason, 3);
     case Refusal::stopped:
-      text << "the start-up test was stopped: " << sentence(reason.fault, false);
-      break;
+      return text + sentence(reason.fault, false);
+    default:
+      return text;
   }
-  return text.str();
 }
 
 /// Mode, phase and fault in one line.

@@ -28,6 +28,11 @@ inline constexpr std::array FAULTS{
 /// The fault of each kind that the kernels tell apart.
 inline constexpr std::array FAULT_OF{Fault::none, @{fault_kinds}};
 
+/// Why the arm does not start, or what it did not take, by its number.
+inline constexpr std::array REFUSALS{
+@{refusals}
+};
+
 /// What the start-up test finds, by its number.
 inline constexpr std::array START_UP_TEXTS{
 @{start_up_texts}

@@ -53,9 +53,9 @@ ArmSettings settings_for_test()
 {
   ArmSettings settings;
   settings.blind.gains = gains_of(settings::STIFFNESS, settings::DAMPING);
-  settings.arm_without_effort = true;
+  settings.loop.measures = 0;
   settings.loop.period = 1e-6;  // no gains shake
-  settings.start_up_test = false;  // nothing moves here
+  settings.arm.tests = 0;  // nothing moves here
   return settings;
 }
 
@@ -116,7 +116,8 @@ TEST(Arm, holds_itself_in_every_mode)
     }
     ASSERT_EQ(why.refusal, Refusal::none) << sentence(why);
     Joints effort{};
-    const Dofs g = gravity(state.q);
+    Dofs g{};
+    @{prefix}_gravity(state.q.data(), g.data());
     EXPECT_EQ(arm.update(input_of(state, 1), effort), Answer::efforts);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       EXPECT_NEAR(effort[i], g[PLACE[i]], 1e-9 * (1.0 + std::abs(g[PLACE[i]]))) << name_of(i);
