@@ -107,7 +107,7 @@ int gate_judge(LoopState * gate, const double * q, const double * v, double time
 {
   const State state = state_of(q, v);
   const bool stored =
-    measured::store(*gate, Table<3, DOFS>(state.q, state.v, Dofs{}), EVERY, EVERY);
+    measured::store(*gate, Table<3, DOFS>(state.q, state.v, Dofs{}), ALL_DOFS, ALL_DOFS);
   (void)gate_kernels::admit(*gate, Index(time), Index(time), stored);
   write(verdict_of(gate->wrong), out);
   return int(gate->dropped);
@@ -147,7 +147,8 @@ Arm * arm_new(const double * s)
   settings.arm.floating.fill(1, s[4]);
   settings.arm.tracking_tolerance = s[5];
   settings.arm.target_timeout = s[6];
-  settings.actuation = actuation_of(s[8], s[7] != 0.0);
+  settings.actuation.own_gravity = s[7] != 0.0 ? 1 : 0;
+  arm_kernels::compensate(settings.actuation, s[8]);
   settings.loop.period = s[11];
   settings.loop.contact = s[12];
   settings.arm.arm_tolerance.fill(s[13]);
@@ -178,7 +179,7 @@ int arm_update(
   take(input.effort, felt);
   input.readable = readable != 0;
   input.period = period;
-  input.steady = nanoseconds(steady);
+  input.steady = Index(1e9 * steady);
   input.reference.given = reference != nullptr;
   if (input.reference.given) {
     take(input.reference.a, take(input.reference.v, take(input.reference.q, reference)));

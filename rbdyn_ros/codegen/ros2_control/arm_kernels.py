@@ -18,9 +18,9 @@ from rbdyn_ros.control.arming.effort_check import FASTEST, TOLERATED
 from rbdyn_ros.control.arming.start_up_kernels import APART, CLEAR, LATE, advance, choose_ways
 from rbdyn_ros.control.arming.start_up_kernels import begin as begin_test
 from rbdyn_ros.control.base.kernels import kernel
-from rbdyn_ros.control.base.limits import EFFORT, LOWER, MARGIN, UPPER, VELOCITY
+from rbdyn_ros.control.base.limits import EFFORT, LOWER, MARGIN, POWER, UPPER, VELOCITY
 from rbdyn_ros.control.base.record import Record
-from rbdyn_ros.control.base.state_kernels import AGE
+from rbdyn_ros.control.base.state_kernels import AGE, LONGEST
 from rbdyn_ros.control.blind.velocity_vote import forget
 from rbdyn_ros.control.blind.witness import begin as begin_witness
 from rbdyn_ros.control.laws.sampled import LARGEST as FASTEST_GAINS
@@ -42,13 +42,14 @@ from rbdyn_ros.control.loop_kernels import (
 )
 from rbdyn_ros.control.motion.tracking import ROUNDING, stopping_time
 from rbdyn_ros.control.states.clock import BEGUN
-from rbdyn_ros.control.states.gate_kernels import age, begin, release
+from rbdyn_ros.control.states.gate_kernels import admit, age, begin, release
 from rbdyn_ros.control.states.loop_state import RELEASED
 from rbdyn_ros.control.states.measured import LARGEST, store
 from rbdyn_ros.dynamics.laws import computed_torque, damped_gravity, joint_impedance, pd_gravity
 from rbdyn_ros.engine.quantities.inverse_mass import reflected_inertia
 from rbdyn_ros.engine.quantities.terms import gravity_term
 from rbdyn_ros.model.fields import Field
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.arm.actuation import Actuation
@@ -107,11 +108,16 @@ class ArmState(Record):
         Field("includes_gravity", (), "1: measured efforts have the robot's own gravity", "int"),
         Field("tests", (), "1: the start-up test comes first", "int"),
         Field("slides", ("n",), "1: the joint slides", "int"),
-        Field("every", ("nv",), "all degrees of freedom", "int"),
+        Field("all_dofs", ("nv",), "all degrees of freedom", "int"),
+        Field("simulated", (), "1: the clock of the updates may run at any speed", "int"),
         # what an update reads
         Field("given", (3, "nv"), "positions, velocities, measured efforts (NaN: none)"),
         Field("reference", (3, "n"), "positions, velocities and accelerations"),
         Field("refers", (), "1: there is a reference", "int"),
+        Field("ticking", (), "1: there was an update", "int"),
+        Field("time", (), "of the update by its clock [ns]", "int"),
+        Field("now", (), "steady clock, or the simulated one [ns]", "int"),
+        Field("ended", (), "1: the start-up test has failed: nothing is sent any more", "int"),
         # the law
         Field("mode", (), "GRAVITY, PD_GRAVITY, COMPUTED_TORQUE or IMPEDANCE", "int"),
         Field("soft", (2, "nv"), "gains of impedance and pd_gravity here"),
@@ -133,9 +139,43 @@ class ArmState(Record):
     )
 
 
+#: A longer period of updates is no number [s].
+LONGEST_PERIOD = 1e6
+
+
 @kernel
 def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) -> None:
     c.refusal, c.joint, c.value, c.bound = refusal, joint, value, bound
+
+
+# settings
+
+
+@kernel
+def tighten(
+    s: LoopState, effort_scale: float, velocity_scale: float, inset: float, power: float
+) -> int:
+    """Tighten limits as Limits.tightened does; return the last joint without a range, or -1."""
+    narrow = -1
+    for i in range(len(s.dofs)):
+        s.limits[EFFORT, i] *= effort_scale
+        s.limits[VELOCITY, i] *= velocity_scale
+        s.limits[LOWER, i] += inset
+        s.limits[UPPER, i] -= inset
+        most = s.limits[EFFORT, i] * s.limits[VELOCITY, i]
+        s.limits[POWER, i] = min(most, power) if power > 0.0 else most
+        if not s.limits[LOWER, i] < s.limits[UPPER, i]:
+            narrow = i
+    return narrow
+
+
+@kernel
+def compensate(a: Actuation, share: float) -> None:
+    """Compensate a share of the friction in the robot's description."""
+    a.rubs = 1 if share > 0.0 else 0
+    for k in range(len(a.viscous)):
+        a.viscous[k] *= share
+        a.coulomb[k] *= share
 
 
 # start and modes
@@ -161,7 +201,9 @@ def start(
     if s.faulty > 0:
         refuse(c, LATCHED, 0, 0.0, 0.0)
         return False
-    if not (store(s, c.given, c.every, c.every) and store(s, c.given, c.every, c.every)):
+    if not (
+        store(s, c.given, c.all_dofs, c.all_dofs) and store(s, c.given, c.all_dofs, c.all_dofs)
+    ):
         refuse(c, UNREADABLE, 0, 0.0, 0.0)
         return False
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -176,7 +218,7 @@ def start(
     for i in range(s.memory.shape[0]):
         for k in range(s.memory.shape[1]):
             s.memory[i, k] = np.inf if i == AGE else 0.0
-    s.times[BEGUN] = s.known = s.lost = 0
+    s.times[BEGUN] = s.known = s.lost = c.ticking = c.ended = 0
     run(m, d, b, s, c)
     if c.tests > 0:
         begin_test(m, d, trial, s.state[0], s.holding)
@@ -202,6 +244,17 @@ def set_mode(m: Model, d: Data, b: BlindState, s: LoopState, c: ArmState, mode: 
     soften(b, c)
     begin_efforts(s, c)
     begin(s, s.out[RELEASED])
+
+
+@kernel
+def hold_here(
+    m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: LoopState, c: ArmState
+) -> None:
+    """Write efforts that hold the arm where it was seen last into c.first."""
+    hold(m, d, bare, own, a, s.state[0], s.holding)
+    for i in range(len(s.dofs)):
+        most = s.limits[EFFORT, i]
+        c.first[i] = min(max(s.holding[s.dofs[i]], -most), most)
 
 
 @kernel
@@ -316,6 +369,31 @@ def judge_place(s: LoopState, c: ArmState) -> None:
 
 
 @kernel
+def advance_clock(s: LoopState, c: ArmState, period: float, steady: int) -> None:
+    """Advance the clocks by an update; the arm has rested until the first one.
+
+    A period [s] that is no number counts as a clock that went back, and as the longest one.
+    """
+    is_valid = 0.0 <= period < LONGEST_PERIOD
+    step = int((period if is_valid else -1.0) * NANOSECONDS)
+    if c.ticking == 0:
+        c.ticking, c.time, c.now = 1, steady - step, steady - step
+        admit(s, c.time, c.time, True)
+    passed = step if is_valid else int(LONGEST * NANOSECONDS)
+    c.time += step
+    c.now = c.now + passed if c.simulated > 0 else steady
+
+
+@kernel
+def end_test(
+    s: LoopState, c: ArmState, refusal: int, joint: int, value: float, bound: float
+) -> None:
+    """End the start-up test without arming."""
+    s.testing, c.ended = 0, 1
+    refuse(c, refusal, joint, value, bound)
+
+
+@kernel
 def update(
     m: Model,
     d: Data,
@@ -327,30 +405,37 @@ def update(
     c: ArmState,
     trial: StartUp,
     reply: Reply,
-    time: int,
-    now: int,
+    period: float,
+    steady: int,
     readable: bool,
 ) -> int:
     """Answer the state in c.given; return EFFORTS, KEEP or SILENT.
 
-    `time` is that of the update by its clock, and `now` is on the steady clock [ns]. Without a new
-    time, or if the state is not `readable`, there is no state.
+    Args:
+        m, d, bare, own, a, b, s, c: see the file.
+        trial, reply: memory of the start-up test.
+        period: time since the last update, by the clock of the updates [s].
+        steady: steady clock [ns].
+        readable: whether the state could be read.
     """
     c.refusal = 0
-    tests, came = s.testing > 0, readable and time != s.time
+    advance_clock(s, c, period, steady)
+    if c.ended > 0:
+        return SILENT
+    now, tests, came = c.now, s.testing > 0, readable and c.time != s.time
     notice_pause(b, s, now)
     if tests and not came and age(s, now) > LATE + 2.0 * s.period:
-        s.testing, c.found = 0, APART
-        refuse(c, FOUND, 0, 1e3 * age(s, now), 0.0)
+        c.found = APART
+        end_test(s, c, FOUND, 0, 1e3 * age(s, now), 0.0)
         return SILENT
     answer = WAIT
     if came:
-        stored = store(s, c.given, c.every, c.every)
-        answer = see(m, d, bare, own, a, b, s, time, now, stored)
+        stored = store(s, c.given, c.all_dofs, c.all_dofs)
+        answer = see(m, d, bare, own, a, b, s, c.time, now, stored)
     else:
         answer = watch(b, s, now)
     if tests and s.testing == 0:
-        refuse(c, STOPPED, 0, 0.0, 0.0)
+        end_test(s, c, STOPPED, 0, 0.0, 0.0)
         return SILENT
     sends = True
     if answer == WAIT:
@@ -389,8 +474,7 @@ def advance_test(
     sent = s.out[RELEASED]
     c.found = advance(trial, reply, a, qpos, qvel, measured, s.holding, sent, s.step, s.wanted)
     if c.found > 0:
-        s.testing = 0
-        refuse(c, FOUND, trial.joint, trial.value, trial.bound)
+        end_test(s, c, FOUND, trial.joint, trial.value, trial.bound)
         return False
     if trial.done > 0:
         run(m, d, b, s, c)
@@ -478,7 +562,7 @@ def is_possible(s: LoopState, c: ArmState) -> bool:
 def rest_at(s: LoopState, c: ArmState) -> None:
     """Let the target rest at the newest state."""
     c.left, c.follows = 0.0, 0
-    for k in range(len(c.every)):
+    for k in range(len(c.all_dofs)):
         c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], 0.0, 0.0
 
 
@@ -487,7 +571,7 @@ def stop(s: LoopState, c: ArmState) -> None:
     """Begin to decelerate the target, within the limits of the positions."""
     time = stopping_time(c.target, s.dofs, s.limits[LOWER], s.limits[UPPER])
     c.left, c.stopping, c.follows = time, time, 0
-    for k in range(len(c.every)):
+    for k in range(len(c.all_dofs)):
         c.target[2, k] = 0.0
         if time == 0.0:
             c.target[1, k] = 0.0

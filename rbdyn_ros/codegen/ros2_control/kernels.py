@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
 from rbdyn_ros.codegen.ros2_control import arm_kernels
+from rbdyn_ros.codegen.ros2_control.tables import first_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,10 @@ GIVEN = {
 }
 #: Names of dims of records in C++.
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
-KERNELS = (arm_kernels.start, arm_kernels.set_mode, arm_kernels.update)
+KERNELS = (
+    *(arm_kernels.tighten, arm_kernels.compensate),
+    *(arm_kernels.start, arm_kernels.set_mode, arm_kernels.update, arm_kernels.hold_here),
+)
 
 
 def translated() -> Translation:
@@ -53,4 +57,5 @@ def _row(field: Field) -> str:
     number = "Index" if field.kind == "int" else "double"
     size = ", ".join(DIMS.get(str(dim), str(dim)) for dim in field.dims)
     kind = (number, f"std::array<{number}, {size}>", f"Table<{size}>")[len(field.dims)]
-    return f"  {kind} {field.name}{{}};  // {field.doc}".removesuffix("  // ")
+    first = first_values().get(field.name, "")
+    return f"  {kind} {field.name}{{{first}}};  // {field.doc}".removesuffix("  // ")

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
-from rbdyn_ros.control.base import faults, limits
+from rbdyn_ros.control.base import faults, friction, limits
 from rbdyn_ros.control.base.faults import FAULTS, KIND_CODES, REMEDIES
 from rbdyn_ros.control.states import gate, loop_state
 from rbdyn_ros.dynamics.configuration import position_ranges
@@ -40,6 +41,16 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
+#: What shows a fault, in C++.
+NUMBERS = dict.fromkeys(
+    ("age", "target", "latency", "clock"), "{value} s, allowed are {bound} s"
+) | {
+    "finite": "a state is refused",
+    "frozen": "joint '{joint}' is at {value} with velocity {bound}",
+}
+OTHER_NUMBERS = "joint '{joint}': {value}, allowed is {bound}"
+
+
 def defaults() -> dict[str, float]:
     """Return the default of every setting in DEFAULTS."""
     found: dict[str, float] = {}
@@ -47,6 +58,35 @@ def defaults() -> dict[str, float]:
         given = {field.name: field.default for field in dataclasses.fields(kind)}
         found |= {name: float(given[name]) for name in names}  # type: ignore[arg-type]
     return found
+
+
+@cache
+def first_values() -> dict[str, str]:
+    """Return what fields of records are at first, in C++: the robot, and the usual settings."""
+    usual = {name: number(value) for name, value in defaults().items()}
+    return usual | {
+        "dofs": "PLACE",
+        "controlled": "IS_CONTROLLED",
+        "slides": "SLIDES",
+        "all_dofs": "ALL_DOFS",
+        "limits": "Rows(LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN)",
+        "bounds": "Table<3, DOFS>(BOUNDS_LOWER, BOUNDS_UPPER, BOUNDS_VELOCITY)",
+        "viscous": "VISCOUS",
+        "coulomb": "COULOMB",
+        "dry": "COULOMB",
+        "stribeck_velocity": f"every({number(friction.STRIBECK_VELOCITY)})",
+        "smoothing": f"every({number(friction.SMOOTHING)})",
+        "floating": f"Dofs{{}}, every({usual['gravity_damping']})",
+        "acceleration": number(limits.ACCELERATION),
+        "latency": number(limits.LATENCY),
+        "tolerance": usual["start_up_tolerance"],
+        "velocity_scale": "1.0",
+        "period": "0.001",
+        "since_start": "INFINITE",
+        "measures": "1",
+        "includes_gravity": "1",
+        "tests": "1",
+    }
 
 
 def constants(modules: Mapping[str, ModuleType]) -> str:
@@ -91,7 +131,8 @@ def fault_rows() -> str:
     """Return the rows of the table of faults: code, whether it is blind, cause and remedy."""
     rows = [
         f"  FaultKind{{Fault::{kind.code}, {'true' if kind.reaction == 'blind' else 'false'}, "
-        f"{text(kind.code)},\n   {text(kind.cause.replace('`', ''))},\n"
+        f"{text(kind.code)},\n   {text(NUMBERS.get(kind.code, OTHER_NUMBERS))},\n"
+        f"   {text(kind.cause.replace('`', ''))},\n"
         f"   {text(REMEDIES[kind.code])}}},"
         for kind in FAULTS
     ]
@@ -109,32 +150,37 @@ def _codes() -> list[str]:
 
 def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
-    others = np.setdiff1d(np.arange(m.nv), given.dofs)
-    free = np.isin(np.arange(m.nv), others)
+    free = ~np.isin(np.arange(m.nv), given.dofs)  # not controlled
     lower, upper = position_ranges(m, m.dof_jntid).T
-    slides = m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE
     rows: dict[str, Iterable[float]] = {
-        "lower": given.lower,
-        "upper": given.upper,
-        "velocity": given.velocity,
-        "effort": given.effort,
-        "power": given.power,
-        "gain": given.gain,
-        "bounds_lower": np.where(free, lower, -np.inf),
-        "bounds_upper": np.where(free, upper, np.inf),
-        "bounds_velocity": np.where(free, m.jnt_velocity[m.dof_jntid], np.inf),
-        "viscous": m.dof_damping,
-        "coulomb": m.dof_frictionloss,
+        "Joints LOWER": given.lower,
+        "Joints UPPER": given.upper,
+        "Joints VELOCITY": given.velocity,
+        "Joints EFFORT": given.effort,
+        "Joints POWER": given.power,
+        "Joints GAIN": given.gain,
+        "Dofs BOUNDS_LOWER": np.where(free, lower, -np.inf),
+        "Dofs BOUNDS_UPPER": np.where(free, upper, np.inf),
+        "Dofs BOUNDS_VELOCITY": np.where(free, m.jnt_velocity[m.dof_jntid], np.inf),
+        "Dofs VISCOUS": m.dof_damping,
+        "Dofs COULOMB": m.dof_frictionloss,
     }
+    places: dict[str, Iterable[int]] = {
+        "CONTROLLED> PLACE": given.dofs,
+        "CONTROLLED> SLIDES": m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE,
+        "DOFS> IS_CONTROLLED": ~free,
+        "DOFS> ALL_DOFS": range(m.nv),
+    }
+    lines = [
+        f"constexpr std::array<Index, {name}{{{', '.join(str(int(x)) for x in values)}}};"
+        for name, values in places.items()
+    ]
+    lines += [f"constexpr {name}{{{numbers(values)}}};" for name, values in rows.items()]
     return {
         "dofs": str(m.nv),
         "controlled": str(len(given.dofs)),
         "joint_names": ", ".join(text(m.jnt_names[j]) for j in m.dof_jntid),
-        "places": ", ".join(map(str, given.dofs)),
-        "slides": ", ".join(str(int(slide)) for slide in slides),
-        "other_places": ", ".join(map(str, others)),
-        "every_place": ", ".join(map(str, range(m.nv))),
-        **{name: numbers(values) for name, values in rows.items()},
+        "robot_rows": "\n".join(lines),
     }
 
 

@@ -38,31 +38,6 @@ enum class Refusal : int {
   found = arm_kernels::FOUND, stopped = arm_kernels::STOPPED
 };
 
-/// The same number for all degrees of freedom.
-inline Dofs every(double value)
-{
-  Dofs found{};
-  found.fill(value);
-  return found;
-}
-
-/// What lies between the efforts of the rigid body dynamics and the commands of the robot.
-///
-/// share: of the friction in the robot's description that is compensated.
-inline Actuation actuation_of(double share, bool own_gravity)
-{
-  Actuation found;
-  found.rubs = share > 0.0 ? 1 : 0;
-  found.own_gravity = own_gravity ? 1 : 0;
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    found.viscous[k] = share * VISCOUS[k];
-    found.coulomb[k] = share * COULOMB[k];
-  }
-  found.stribeck_velocity = every(friction::STRIBECK_VELOCITY);
-  found.smoothing = every(friction::SMOOTHING);
-  return found;
-}
-
 /// Settings of the arm, in the records of the kernels; the defaults are those of arm_controller.
 struct ArmSettings
 {
@@ -72,35 +47,6 @@ struct ArmSettings
   Actuation actuation;
   ArmState arm;
   bool simulated = false;  // the clock may run at any speed
-
-  ArmSettings()
-  {
-    loop.limits = Rows(LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN);
-    loop.bounds = Table<3, DOFS>(BOUNDS_LOWER, BOUNDS_UPPER, BOUNDS_VELOCITY);
-    loop.dofs = blind.dofs = trial.dofs = PLACE;
-    loop.acceleration = limits::ACCELERATION;
-    loop.latency = limits::LATENCY;
-    loop.state_timeout = gate::STATE_TIMEOUT;
-    loop.effort_rate = gate::EFFORT_RATE;
-    loop.blend_time = gate::BLEND_TIME;
-    loop.measures = 1;
-    loop.period = 0.001;
-    loop.since_start = INFINITE;
-    blind.blind_time = settings::BLIND_TIME;
-    blind.velocity_scale = 1.0;
-    for (const Index k : PLACE) {
-      blind.controlled[static_cast<std::size_t>(k)] = 1;
-    }
-    blind.dry = trial.dry = COULOMB;
-    trial.tolerance = settings::START_UP_TOLERANCE;
-    arm.floating.fill(1, settings::GRAVITY_DAMPING);
-    arm.tracking_tolerance = settings::TRACKING_TOLERANCE;
-    arm.start_tolerance = settings::START_TOLERANCE;
-    arm.target_timeout = settings::TARGET_TIMEOUT;
-    arm.includes_gravity = arm.tests = 1;
-    arm.slides = SLIDES;
-    arm.every = EVERY;
-  }
 };
 
 /// A fault, the joint and the numbers that show it.
@@ -159,19 +105,14 @@ struct Input
   std::int64_t steady = 0;      // steady clock [ns]
 };
 
-/// A time [s] in nanoseconds.
-inline std::int64_t nanoseconds(double time)
-{
-  return static_cast<std::int64_t>(time * static_cast<double>(clock::NANOSECONDS));
-}
-
 class Arm
 {
 public:
   explicit Arm(const ArmSettings & settings)
-  : simulated_(settings.simulated), s_(settings.loop), b_(settings.blind), c_(settings.arm),
-    a_(settings.actuation), trial_(settings.trial)
+  : s_(settings.loop), b_(settings.blind), c_(settings.arm), a_(settings.actuation),
+    trial_(settings.trial)
   {
+    c_.simulated = settings.simulated ? 1 : 0;
     b_.limits = s_.limits;
     std::copy_n(s_.limits.row(limits::VELOCITY).begin(), CONTROLLED, trial_.velocity.begin());
     std::copy_n(s_.limits.row(limits::EFFORT).begin(), CONTROLLED, trial_.effort.begin());
@@ -207,8 +148,7 @@ public:
   void clear_fault()
   {
     b_.phase = endings::RUNNING;
-    s_.faulty = 0;
-    refused_ = false;
+    s_.faulty = c_.ended = 0;
     publish();
   }
 
@@ -222,7 +162,6 @@ public:
     if (!arm_kernels::start(d_, own_, a_, b_, s_, c_, trial_)) {
       return refused();
     }
-    begun_ = refused_ = false;
     publish();
     return {};
   }
@@ -242,30 +181,15 @@ public:
   /// effort: the efforts to send, changed only if the answer is Answer::efforts.
   Answer update(const Input & input, Joints & effort)
   {
-    // a period that is no number counts as a clock that went back, and as the longest one
-    const bool valid = 0.0 <= input.period && input.period < LONGEST_PERIOD;
-    const std::int64_t period = nanoseconds(valid ? input.period : -1.0);
-    if (!begun_) {  // the arm has rested until now
-      begun_ = true;
-      now_ = time_ = input.steady - period;
-      (void)gate_kernels::admit(s_, time_, time_, true);
-    }
-    time_ += period;
-    now_ = simulated_ ? now_ + (valid ? period : nanoseconds(state_kernels::LONGEST))
-                      : input.steady;
-    if (refused_) {
-      return Answer::silent;
-    }
     take(input.state, input.effort);
     const Reference & reference = input.reference;
     c_.reference = Table<3, CONTROLLED>(reference.q, reference.v, reference.a);
     c_.refers = reference.given ? 1 : 0;
     const Index found = arm_kernels::update(
-      d_, own_, a_, b_, s_, c_, trial_, reply_, time_, now_, input.readable);
+      d_, own_, a_, b_, s_, c_, trial_, reply_, input.period, input.steady, input.readable);
     if (found == arm_kernels::EFFORTS) {
       std::copy_n(s_.out.row(loop_state::RELEASED).begin(), CONTROLLED, effort.begin());
     }
-    refused_ = c_.refusal == arm_kernels::FOUND || c_.refusal == arm_kernels::STOPPED;
     publish();
     return static_cast<Answer>(found);
   }
@@ -273,18 +197,11 @@ public:
   /// Efforts that hold the arm where it was seen last.
   Joints holding()
   {
-    Joints found{};
-    actuation::hold(d_, own_, a_, s_.state.row(0), s_.holding);
-    for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const double most = s_.limits(limits::EFFORT, static_cast<Index>(i));
-      found[i] = std::min(std::max(s_.holding[PLACE[i]], -most), most);
-    }
-    return found;
+    arm_kernels::hold_here(d_, own_, a_, s_, c_);
+    return c_.first;
   }
 
 private:
-  static constexpr double LONGEST_PERIOD = 1e6;  // [s]
-
   /// Hand a state to the kernels.
   void take(const State & state, const Joints & effort)
   {
@@ -314,13 +231,12 @@ private:
       faults_.write(verdict_of(s_.latched));
     }
     const Phase phase = s_.faulty > 0 ? static_cast<Phase>(b_.phase)
-      : refused_ ? Phase::silent : s_.testing > 0 ? Phase::testing : Phase::running;
+      : c_.ended > 0 ? Phase::silent : s_.testing > 0 ? Phase::testing : Phase::running;
     mode_.store(static_cast<Mode>(c_.mode), std::memory_order_release);
     phase_.store(phase, std::memory_order_release);
     faulty_.store(s_.faulty > 0, std::memory_order_release);
   }
 
-  const bool simulated_;
   LoopState s_;
   BlindState b_;
   ArmState c_;
@@ -331,10 +247,6 @@ private:
   Verdict fault_;  // the latched one, of the thread that asks for it
   Mailbox<Verdict> faults_;
   Mailbox<Reason> events_;
-  std::int64_t now_ = 0;   // steady clock [ns]
-  std::int64_t time_ = 0;  // clock of the updates [ns]
-  bool begun_ = false;
-  bool refused_ = false;   // the start-up test was ended: nothing is sent any more
   std::atomic<Mode> mode_{Mode::gravity};
   std::atomic<Phase> phase_{Phase::running};
   std::atomic<bool> faulty_{false};

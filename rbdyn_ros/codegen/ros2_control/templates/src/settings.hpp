@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,32 +28,17 @@ inline void fill(
   }
 }
 
-/// Tighten the limits of the robot.
-inline void tighten(const Params & given, Rows & rows)
-{
-  for (Index i = 0; i < Rows::columns(); ++i) {
-    double & lower = rows(limits::LOWER, i);
-    double & upper = rows(limits::UPPER, i);
-    rows(limits::EFFORT, i) *= given.effort_scale;
-    rows(limits::VELOCITY, i) *= given.velocity_scale;
-    lower += given.position_inset;
-    upper -= given.position_inset;
-    const double most = rows(limits::EFFORT, i) * rows(limits::VELOCITY, i);
-    rows(limits::POWER, i) = given.power_limit > 0.0 ? std::min(most, given.power_limit) : most;
-    if (!(lower < upper)) {
-      throw std::invalid_argument(
-        "position_inset leaves joint '" + std::string(name_of(static_cast<std::size_t>(i))) +
-        "' no range");
-    }
-  }
-}
-
 /// Throw std::invalid_argument if numbers do not fit the robot.
 inline ArmSettings settings_of(const Params & given, unsigned update_rate)
 {
   ArmSettings settings;
   LoopState & loop = settings.loop;
-  tighten(given, loop.limits);
+  const Index narrow = arm_kernels::tighten(
+    loop, given.effort_scale, given.velocity_scale, given.position_inset, given.power_limit);
+  if (narrow >= 0) {
+    const std::string joint = name_of(static_cast<std::size_t>(narrow));
+    throw std::invalid_argument("position_inset leaves joint '" + joint + "' no range");
+  }
   loop.acceleration = given.acceleration_limit;
   loop.contact = given.contact_effort;
   loop.state_timeout = given.state_timeout;
@@ -72,7 +56,8 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
   settings.blind.blind_time = given.blind_time;
   settings.blind.velocity_scale = given.velocity_scale;
   settings.trial.tolerance = given.start_up_tolerance;
-  settings.actuation = actuation_of(given.friction_compensation, given.robot_compensates_gravity);
+  settings.actuation.own_gravity = given.robot_compensates_gravity ? 1 : 0;
+  arm_kernels::compensate(settings.actuation, given.friction_compensation);
   settings.arm.floating.fill(1, given.gravity_damping);
   settings.arm.tracking_tolerance = given.tracking_tolerance;
   settings.arm.start_tolerance = given.start_tolerance;

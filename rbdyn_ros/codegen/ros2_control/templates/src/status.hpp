@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
-#include <sstream>
 #include <string>
 
 #include "arm.hpp"
@@ -33,41 +32,17 @@ inline const FaultKind & kind_of(const Verdict & fault)
   return *found;
 }
 
-/// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
-inline std::string sentence(const Verdict & fault, bool latched = true)
+/// A text with a joint and numbers, of some digits, in its places.
+inline std::string filled(
+  std::string text, std::size_t joint, double value, double bound, int digits)
 {
-  const FaultKind & kind = kind_of(fault);
-  std::ostringstream text;
-  text << "fault " << kind.code << ": ";
-  if (
-    fault.fault == Fault::age || fault.fault == Fault::target || fault.fault == Fault::latency ||
-    fault.fault == Fault::clock)
-  {
-    text << fault.value << " s, allowed are " << fault.bound << " s";
-  } else if (fault.fault == Fault::finite) {
-    text << "a state is refused";
-  } else if (fault.fault == Fault::frozen) {
-    text << "joint '" << name_of(fault.joint) << "' is at " << fault.value << " with velocity "
-         << fault.bound;
-  } else {
-    text << "joint '" << name_of(fault.joint) << "': " << fault.value << ", allowed is "
-         << fault.bound;
-  }
-  text << " (" << kind.cause << "). " << kind.remedy << (latched ? ", then clear_fault" : "");
-  return text.str();
-}
-
-/// A text whose places have a joint and numbers of a refusal, with some digits.
-inline std::string filled(std::string text, const Reason & reason, int digits)
-{
-  std::array<char, 32> value{}, bound{};
-  (void)std::snprintf(value.data(), value.size(), "%.*g", digits, reason.value);
-  (void)std::snprintf(bound.data(), bound.size(), "%.*g", digits, reason.bound);
-  const bool swapped = reason.found == static_cast<std::size_t>(start_up_kernels::OTHER);
-  const std::size_t driven = swapped ? static_cast<std::size_t>(reason.bound) : 0;
+  std::array<char, 32> found{}, most{};
+  (void)std::snprintf(found.data(), found.size(), "%.*g", digits, value);
+  (void)std::snprintf(most.data(), most.size(), "%.*g", digits, bound);
+  const bool drives = text.find("{driven}") != std::string::npos;  // this joint, by its number
   const std::array<std::array<std::string, 2>, 4> places{
-    {{"{joint}", name_of(reason.joint)}, {"{value}", value.data()}, {"{bound}", bound.data()},
-     {"{driven}", name_of(driven)}}};
+    {{"{joint}", name_of(joint)}, {"{value}", found.data()}, {"{bound}", most.data()},
+     {"{driven}", name_of(drives ? static_cast<std::size_t>(bound) : 0)}}};
   for (const auto & [place, with] : places) {
     if (const std::size_t at = text.find(place); at != std::string::npos) {
       text.replace(at, place.size(), with);
@@ -76,17 +51,29 @@ inline std::string filled(std::string text, const Reason & reason, int digits)
   return text;
 }
 
+/// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
+inline std::string sentence(const Verdict & fault, bool latched = true)
+{
+  const FaultKind & kind = kind_of(fault);
+  return "fault " + std::string(kind.code) + ": " +
+         filled(kind.found, fault.joint, fault.value, fault.bound, 6) + " (" + kind.cause + "). " +
+         kind.remedy + (latched ? ", then clear_fault" : "");
+}
+
 /// Why the arm does not start, or what it did not take.
 inline std::string sentence(const Reason & reason)
 {
-  const std::string text = filled(REFUSALS[static_cast<std::size_t>(reason.refusal)], reason, 6);
+  const auto text = [&reason](const char * given, int digits) {
+    return filled(given, reason.joint, reason.value, reason.bound, digits);
+  };
+  const std::string found = text(REFUSALS[static_cast<std::size_t>(reason.refusal)], 6);
   switch (reason.refusal) {
     case Refusal::found:
-      return text + filled(START_UP_TEXTS[reason.found], reason, 3);
+      return found + text(START_UP_TEXTS[reason.found], 3);
     case Refusal::stopped:
-      return text + sentence(reason.fault, false);
+      return found + sentence(reason.fault, false);
     default:
-      return text;
+      return found;
   }
 }
 

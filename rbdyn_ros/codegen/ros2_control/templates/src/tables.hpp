@@ -17,6 +17,7 @@ struct FaultKind
   Fault fault;
   bool blind;
   const char * code;
+  const char * found;
   const char * cause;
   const char * remedy;
 };

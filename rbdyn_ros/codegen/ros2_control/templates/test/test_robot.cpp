@@ -84,7 +84,7 @@ Input input_of(const State & state, int k)
   input.state = state;
   input.effort = unmeasured();
   input.period = PERIOD;
-  input.steady = nanoseconds(1.0 + k * PERIOD);
+  input.steady = 1000000000 + 1000000 * static_cast<std::int64_t>(k);
   return input;
 }
 
