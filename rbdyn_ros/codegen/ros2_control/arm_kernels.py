@@ -148,6 +148,12 @@ def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) ->
     c.refusal, c.joint, c.value, c.bound = refusal, joint, value, bound
 
 
+@kernel
+def take(s: LoopState, c: ArmState) -> bool:
+    """Store the state of an update; return False if something in it is no measurement."""
+    return store(s, c.given, c.all_dofs, c.all_dofs)
+
+
 # settings
 
 
@@ -201,9 +207,7 @@ def start(
     if s.faulty > 0:
         refuse(c, LATCHED, 0, 0.0, 0.0)
         return False
-    if not (
-        store(s, c.given, c.all_dofs, c.all_dofs) and store(s, c.given, c.all_dofs, c.all_dofs)
-    ):
+    if not (take(s, c) and take(s, c)):  # it is the state before, too
         refuse(c, UNREADABLE, 0, 0.0, 0.0)
         return False
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -411,12 +415,9 @@ def update(
 ) -> int:
     """Answer the state in c.given; return EFFORTS, KEEP or SILENT.
 
-    Args:
-        m, d, bare, own, a, b, s, c: see the file.
-        trial, reply: memory of the start-up test.
-        period: time since the last update, by the clock of the updates [s].
-        steady: steady clock [ns].
-        readable: whether the state could be read.
+    `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
+    update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
+    `readable` is none.
     """
     c.refusal = 0
     advance_clock(s, c, period, steady)
@@ -430,8 +431,7 @@ def update(
         return SILENT
     answer = WAIT
     if came:
-        stored = store(s, c.given, c.all_dofs, c.all_dofs)
-        answer = see(m, d, bare, own, a, b, s, c.time, now, stored)
+        answer = see(m, d, bare, own, a, b, s, c.time, now, take(s, c))
     else:
         answer = watch(b, s, now)
     if tests and s.testing == 0:
