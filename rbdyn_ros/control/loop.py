@@ -91,7 +91,15 @@ class ControlLoop:
     ) -> Array | None:
         """Process a state; return the resulting efforts (n,), or None if there are none.
 
-        Arguments as SafetyGate.admit. The next call of on_state or on_watch overwrites the array.
+        The next call of on_state or on_watch overwrites the array.
+
+        Args:
+            names: names of joints; these and the next three as for Measured.take.
+            position: [rad or m].
+            velocity: [rad/s or m/s].
+            effort: [N m or N].
+            stamp: time of measurement [ns]; 0: unknown, the arrival is used.
+            arrival: time of arrival on the steady clock [ns].
         """
         with self._lock:
             if not self.gate.measured.concerns(names):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.arm_kernels import Stopping, admitted
+from support.arm_kernels import Stopping
 from support.c_compilers import run
 from support.control_package import (
     EFFORTS,
@@ -109,7 +109,7 @@ def test_the_gate_judges_states_as_the_gate_of_arm_controller(which, request):
         native.begin(efforts)
         for q, v, step in sequence(rng, limits, m.nv):
             stamp += round(step * NANOSECONDS)
-            _, wrong = admitted(gate, names, q, v, np.zeros(m.nv), stamp, stamp)
+            _, wrong = gate.admit(names, q, v, np.zeros(m.nv), stamp, stamp)
             verdict = native.judge(q, v, stamp)
             expected = ("", False) if wrong is None else (wrong.code, wrong.blind)
             assert verdict[:2] == expected, wrong

@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pytest
 from closed_loop import MS, START, model
-from support.arm_kernels import admitted
 from support.refusals import refused
 
 from rbdyn_ros.control.base.faults import Fault
@@ -47,8 +46,7 @@ class Admitting:
         names = ur5_limits().names if names is None else names
         qvel = np.zeros(N) if qvel is None else qvel
         effort = np.zeros(N) if effort is None else effort
-        qpos = np.array(qpos)
-        return admitted(self.gate, names, qpos, qvel, effort, self.stamp, self.arrival)
+        return self.gate.admit(names, np.array(qpos), qvel, effort, self.stamp, self.arrival)
 
 
 def admitting(**settings):
@@ -328,8 +326,8 @@ def test_states_without_stamps_use_their_arrival():
     send = admitting()
     for _ in range(300):
         send.arrival += MS
-        step, fault = admitted(
-            send.gate, ur5_limits().names, REST, np.zeros(N), np.zeros(N), 0, send.arrival
+        step, fault = send.gate.admit(
+            ur5_limits().names, REST, np.zeros(N), np.zeros(N), 0, send.arrival
         )
         assert code((step, fault)) in (None, "clock")
     assert (step, fault) == (pytest.approx(0.001), None)

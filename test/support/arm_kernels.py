@@ -5,24 +5,9 @@ import numpy as np
 
 from rbdyn_ros.control.blind import coasting, endings
 from rbdyn_ros.control.blind.blind_arm import BlindArm
-from rbdyn_ros.control.states import gate_kernels
 from rbdyn_ros.dynamics.entry import Entry
 
-ADMIT = Entry(gate_kernels.admit)
 SEE, STOP, COAST = map(Entry, (endings.see, endings.stop_blindly, coasting.coast))
-
-
-def admitted(gate, names, qpos, qvel, effort, stamp, arrival):
-    """Send a state to a gate; return its step [s], 0 without a new one to believe, and its fault.
-
-    Stamp and arrival are times [ns], and a stamp of 0 is not known.
-    """
-    time = stamp or arrival
-    if time == gate.measured.time:
-        return 0.0, None
-    stored = gate.take(names, qpos, qvel, effort)
-    dt = ADMIT.call(gate.s.handle, time, arrival, stored)
-    return dt, gate.wrong()
 
 
 class Stopping(BlindArm):

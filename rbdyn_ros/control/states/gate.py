@@ -29,6 +29,7 @@ from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.model.model import Model
 
 _begin, _release = Entry(gate_kernels.begin), Entry(gate_kernels.release)
+_admit = Entry(gate_kernels.admit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,36 @@ class SafetyGate:
         s.faulty, s.times[BEGUN], s.memory[: WAY + 1] = 0, 0, 0.0
 
     # states
+
+    def admit(
+        self,
+        names: Sequence[str],
+        position: Array,
+        velocity: Array,
+        effort: Array,
+        stamp: int,
+        arrival: int,
+    ) -> tuple[float, Fault | None]:
+        """Accept or reject a state.
+
+        Args:
+            names: names of joints; these and the next three as for Measured.take.
+            position: [rad or m].
+            velocity: [rad/s or m/s].
+            effort: [N m or N].
+            stamp: time of measurement [ns]; 0: unknown, the arrival is used.
+            arrival: time of arrival on the steady clock [ns].
+
+        Returns:
+            The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no
+            new state to believe; and the fault, or None.
+        """
+        time = stamp or arrival
+        if self.measured.is_from(time):
+            return 0.0, None  # repeated while the clock is paused
+        stored = self.take(names, position, velocity, effort)
+        dt = _admit.call(self.s.handle, time, arrival, stored)
+        return dt, self.wrong()
 
     def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> bool:
         """Store a state for the kernels; return False if it is refused. As Measured.take."""
