@@ -128,15 +128,17 @@ def fault_kinds() -> str:
 
 
 def fault_rows() -> str:
-    """Return the rows of the table of faults: code, whether it is blind, cause and remedy."""
-    rows = [
-        f"  FaultKind{{Fault::{kind.code}, {'true' if kind.reaction == 'blind' else 'false'}, "
-        f"{text(kind.code)},\n   {text(NUMBERS.get(kind.code, OTHER_NUMBERS))},\n"
-        f"   {text(kind.cause.replace('`', ''))},\n"
-        f"   {text(REMEDIES[kind.code])}}},"
-        for kind in FAULTS
-    ]
-    return "\n".join(rows)
+    """Return the rows of the table of faults: the words of a code without and with belief."""
+    rows = [f"  {{{_words(code, 'brake')},\n   {_words(code, 'blind')}}}" for code in _codes()]
+    return ",\n".join(["  {}", *rows])
+
+
+def _words(code: str, reaction: str) -> str:
+    """Return code, numbers, cause and remedy of a fault with a reaction, or with its only one."""
+    kinds = [kind for kind in FAULTS if kind.code == code]
+    kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
+    found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")
+    return f"{{{', '.join(map(text, (code, found, cause, REMEDIES[code])))}}}"
 
 
 def texts(rows: Mapping[int, str]) -> str:

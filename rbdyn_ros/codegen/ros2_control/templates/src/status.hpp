@@ -20,18 +20,6 @@ constexpr std::array<const char *, 6> PHASES{
 
 inline const char * name_of(std::size_t joint) { return NAMES[PLACE[joint]]; }
 
-/// The row of a fault in the table of faults.
-inline const FaultKind & kind_of(const Verdict & fault)
-{
-  const FaultKind * found = nullptr;
-  for (const FaultKind & kind : FAULTS) {
-    if (kind.fault == fault.fault && (found == nullptr || kind.blind == fault.blind)) {
-      found = &kind;
-    }
-  }
-  return *found;
-}
-
 /// A text with a joint and numbers, of some digits, in its places.
 inline std::string filled(
   std::string text, std::size_t joint, double value, double bound, int digits)
@@ -54,7 +42,7 @@ inline std::string filled(
 /// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
 inline std::string sentence(const Verdict & fault, bool latched = true)
 {
-  const FaultKind & kind = kind_of(fault);
+  const FaultKind & kind = FAULTS[static_cast<std::size_t>(fault.fault)][fault.blind ? 1 : 0];
   return "fault " + std::string(kind.code) + ": " +
          filled(kind.found, fault.joint, fault.value, fault.bound, 6) + " (" + kind.cause + "). " +
          kind.remedy + (latched ? ", then clear_fault" : "");

@@ -11,18 +11,17 @@ namespace @{namespace}
 
 enum class Fault : int { none, @{fault_names} };
 
-/// A row of the table of faults; a code with two reactions has two rows.
+/// A fault in words.
 struct FaultKind
 {
-  Fault fault;
-  bool blind;
   const char * code;
   const char * found;
   const char * cause;
   const char * remedy;
 };
 
-inline constexpr std::array FAULTS{
+/// Each fault whose state is believed, and whose state is not.
+inline constexpr FaultKind FAULTS[][2]{
 @{fault_rows}
 };
 
