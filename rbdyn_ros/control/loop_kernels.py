@@ -54,7 +54,7 @@ from rbdyn_ros.control.states.loop_state import RELEASED
 if TYPE_CHECKING:
     from rbdyn_ros.control.arm.actuation import Actuation
     from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.control.states.loop_state import LoopState
+    from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
@@ -67,7 +67,7 @@ WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 
 @kernel
-def notice_pause(b: BlindState, s: LoopState, now: int) -> bool:
+def notice_pause(b: BlindState, s: ArmLoopState, now: int) -> bool:
     """Trip if there was no state for too long before the one that comes now; return whether.
 
     After a pause of the process nothing is sent any more: the arm may be somewhere else. `now` is
@@ -90,7 +90,7 @@ def see(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     time: int,
     now: int,
     stored: bool,
@@ -123,7 +123,7 @@ def see(
 
 
 @kernel
-def watch(b: BlindState, s: LoopState, now: int) -> int:
+def watch(b: BlindState, s: ArmLoopState, now: int) -> int:
     """Judge that there is no new state; return what to do, see WAIT.
 
     `now` is on the steady clock [ns].
@@ -149,7 +149,7 @@ def look(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     now: int,
 ) -> None:
     """Compare the motion with the efforts sent, and remember it."""
@@ -175,7 +175,7 @@ def look(
 
 
 @kernel
-def recall_command(s: LoopState) -> None:
+def recall_command(s: ArmLoopState) -> None:
     """Write the commands sent last; joints that are not controlled are held."""
     for k in range(len(s.command)):
         s.command[k] = s.holding[k]
@@ -185,7 +185,7 @@ def recall_command(s: LoopState) -> None:
 
 
 @kernel
-def trip(b: BlindState, s: LoopState) -> None:
+def trip(b: BlindState, s: ArmLoopState) -> None:
     """Latch the fault s.wrong of an armed arm, unless there is one; it ends a start-up test."""
     if s.testing > 0:
         s.testing = 0
@@ -197,7 +197,7 @@ def trip(b: BlindState, s: LoopState) -> None:
 
 
 @kernel
-def overdue(s: LoopState, now: int) -> float:
+def overdue(s: ArmLoopState, now: int) -> float:
     """Return for how long the newest state has been too old [s]; now: steady clock [ns]."""
     return max(age(s, now) - s.state_timeout, 0.0)  # type: ignore[no-any-return]
 
@@ -207,7 +207,7 @@ def overdue(s: LoopState, now: int) -> float:
 
 @kernel
 def brake(
-    m: Model, d: Data, bare: Model, own: Data, a: Actuation, b: BlindState, s: LoopState
+    m: Model, d: Data, bare: Model, own: Data, a: Actuation, b: BlindState, s: ArmLoopState
 ) -> bool:
     """Release the efforts of an arm with a fault after a valid state; False: stay silent."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -225,7 +225,7 @@ def answer_blindly(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     now: int,
 ) -> bool:
     """Release the efforts of an arm whose state is unknown; False: stay silent.
@@ -249,7 +249,7 @@ def coast(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     now: int,
 ) -> bool:
     """Release the efforts of an arm whose newest state is late; False: stay silent.
@@ -268,7 +268,7 @@ def coast(
 
 
 @kernel
-def follow(b: BlindState, s: LoopState, effort: Vector) -> bool:
+def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
     """Release the efforts (nv,) of a law; trip if one is not a number, and return whether."""
     i = release(s, effort, s.holding, s.dt, False)
     if i < 0:
@@ -281,7 +281,7 @@ def follow(b: BlindState, s: LoopState, effort: Vector) -> bool:
 @kernel
 def judge_target(
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     target: Vector,
     tolerance: float,
     idle: float,

@@ -48,7 +48,7 @@ struct Opened
   static inline const bool done = ((Place = Member), true);
 };
 
-LoopState Arm::* place_of_loop;
+ArmLoopState Arm::* place_of_loop;
 BlindState Arm::* place_of_blind;
 
 template struct Opened<&Arm::s_, place_of_loop>;
@@ -94,7 +94,7 @@ void ending_delete(EndingParts * parts) { delete parts; }
 
 void * gate_new(double acceleration, double blend_time, const double * rows)
 {
-  auto * gate = new LoopState(ArmSettings().loop);
+  auto * gate = new ArmLoopState(ArmSettings().loop);
   std::memcpy(gate->limits.data(), rows, sizeof(gate->limits));
   gate->acceleration = acceleration;
   gate->blend_time = blend_time;
@@ -103,7 +103,7 @@ void * gate_new(double acceleration, double blend_time, const double * rows)
 }
 
 /// Judge a state at a time [ns] of both clocks; return whether it was dropped.
-int gate_judge(LoopState * gate, const double * q, const double * v, double time, double * out)
+int gate_judge(ArmLoopState * gate, const double * q, const double * v, double time, double * out)
 {
   const State state = state_of(q, v);
   const bool stored =
@@ -113,7 +113,7 @@ int gate_judge(LoopState * gate, const double * q, const double * v, double time
   return int(gate->dropped);
 }
 
-void gate_begin(LoopState * gate, const double * effort)
+void gate_begin(ArmLoopState * gate, const double * effort)
 {
   Joints first{};
   take(first, effort);
@@ -121,7 +121,7 @@ void gate_begin(LoopState * gate, const double * effort)
 }
 
 int gate_release(
-  LoopState * gate, const double * wanted, const double * holding, const double * q, double dt,
+  ArmLoopState * gate, const double * wanted, const double * holding, const double * q, double dt,
   int last, double * out)
 {
   Dofs law{}, hold{};
@@ -133,7 +133,7 @@ int gate_release(
   return int(unfit);
 }
 
-void gate_delete(LoopState * gate) { delete gate; }
+void gate_delete(ArmLoopState * gate) { delete gate; }
 
 Arm * arm_new(const double * s)
 {
@@ -210,7 +210,7 @@ int arm_event(Arm * arm, char * out)
 /// Let the arm believe that it has moved to this state, by no effort.
 void arm_kick(Arm * arm, const double * q, const double * v)
 {
-  LoopState & loop = arm->*place_of_loop;
+  ArmLoopState & loop = arm->*place_of_loop;
   std::memcpy(loop.state.row(0).data(), q, sizeof(Dofs));
   std::memcpy(loop.state.row(1).data(), v, sizeof(Dofs));
   loop.memory = {};

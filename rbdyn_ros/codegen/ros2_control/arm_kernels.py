@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.arming.start_up_kernels import StartUp
     from rbdyn_ros.control.arming.start_up_reply import Reply
     from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.control.states.loop_state import LoopState
+    from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -149,7 +149,7 @@ def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) ->
 
 
 @kernel
-def take(s: LoopState, c: ArmState) -> bool:
+def take(s: ArmLoopState, c: ArmState) -> bool:
     """Store the state of an update; return False if something in it is no measurement."""
     return store(s, c.given, c.all_dofs, c.all_dofs)
 
@@ -159,7 +159,7 @@ def take(s: LoopState, c: ArmState) -> bool:
 
 @kernel
 def tighten(
-    s: LoopState, effort_scale: float, velocity_scale: float, inset: float, power: float
+    s: ArmLoopState, effort_scale: float, velocity_scale: float, inset: float, power: float
 ) -> int:
     """Tighten limits as Limits.tightened does; return the last joint without a range, or -1."""
     narrow = -1
@@ -195,7 +195,7 @@ def start(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     c: ArmState,
     trial: StartUp,
 ) -> bool:
@@ -231,7 +231,7 @@ def start(
 
 
 @kernel
-def set_mode(m: Model, d: Data, b: BlindState, s: LoopState, c: ArmState, mode: int) -> None:
+def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
     """Change the mode; the joints stay where they are. Its gains must not shake the arm."""
     c.refusal = 0
     weigh(m, d, s, c)
@@ -252,7 +252,7 @@ def set_mode(m: Model, d: Data, b: BlindState, s: LoopState, c: ArmState, mode: 
 
 @kernel
 def hold_here(
-    m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: LoopState, c: ArmState
+    m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: ArmLoopState, c: ArmState
 ) -> None:
     """Write efforts that hold the arm where it was seen last into c.first."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -262,7 +262,7 @@ def hold_here(
 
 
 @kernel
-def run(m: Model, d: Data, b: BlindState, s: LoopState, c: ArmState) -> None:
+def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Command the arm from now on, with efforts that hold it by the model."""
     weigh(m, d, s, c)
     soften(b, c)
@@ -279,14 +279,14 @@ def run(m: Model, d: Data, b: BlindState, s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def begin_efforts(s: LoopState, c: ArmState) -> None:
+def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
     """Tell the loop what the mode allows."""
     s.floats = 1 if c.mode == GRAVITY else 0
     s.soft = 1 if c.mode == IMPEDANCE or c.mode == PD_GRAVITY else 0  # noqa: PLR1714
 
 
 @kernel
-def weigh(m: Model, d: Data, s: LoopState, c: ArmState) -> None:
+def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
     """Write gravity and inertia at the newest state."""
     for k in range(m.nv):
         d.qpos[k] = s.state[0, k]
@@ -308,7 +308,7 @@ def soften(b: BlindState, c: ArmState) -> None:
 
 
 @kernel
-def judge_room(s: LoopState, c: ArmState, trial: StartUp) -> None:
+def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
     """Refuse an arm without room for its start-up test; write the ways of the test."""
     lower, upper = s.limits[LOWER], s.limits[UPPER]
     i = choose_ways(lower, upper, c.slides, s.dofs, s.state[0], trial.ways)
@@ -317,7 +317,7 @@ def judge_room(s: LoopState, c: ArmState, trial: StartUp) -> None:
 
 
 @kernel
-def judge_load(s: LoopState, c: ArmState) -> None:
+def judge_load(s: ArmLoopState, c: ArmState) -> None:
     """Refuse an arm that no efforts can hold; gravity that the robot carries counts too."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
@@ -326,7 +326,7 @@ def judge_load(s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def judge_gains(b: BlindState, s: LoopState, c: ArmState, mode: int) -> None:
+def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
     """Refuse gains that are too high for the rate of the updates, see control/laws/sampled.py."""
     soften(b, c)
     for i in range(len(s.dofs)):
@@ -342,7 +342,7 @@ def judge_gains(b: BlindState, s: LoopState, c: ArmState, mode: int) -> None:
 
 
 @kernel
-def judge_efforts(a: Actuation, s: LoopState, c: ArmState) -> None:
+def judge_efforts(a: Actuation, s: ArmLoopState, c: ArmState) -> None:
     """Refuse an arm whose measured efforts differ from those that hold it by the model."""
     for i in range(len(s.dofs)):
         k = s.dofs[i]
@@ -356,7 +356,7 @@ def judge_efforts(a: Actuation, s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def judge_place(s: LoopState, c: ArmState) -> None:
+def judge_place(s: ArmLoopState, c: ArmState) -> None:
     """Refuse an arm that moves, or is beyond its limits."""
     for i in range(len(s.dofs)):
         q, v = s.state[0, s.dofs[i]], abs(s.state[1, s.dofs[i]])
@@ -373,7 +373,7 @@ def judge_place(s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def advance_clock(s: LoopState, c: ArmState, period: float, steady: int) -> None:
+def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
     """Advance the clocks by an update; the arm has rested until the first one.
 
     A period [s] that is no number counts as a clock that went back, and as the longest one.
@@ -390,7 +390,7 @@ def advance_clock(s: LoopState, c: ArmState, period: float, steady: int) -> None
 
 @kernel
 def end_test(
-    s: LoopState, c: ArmState, refusal: int, joint: int, value: float, bound: float
+    s: ArmLoopState, c: ArmState, refusal: int, joint: int, value: float, bound: float
 ) -> None:
     """End the start-up test without arming."""
     s.testing, c.ended = 0, 1
@@ -405,7 +405,7 @@ def update(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     c: ArmState,
     trial: StartUp,
     reply: Reply,
@@ -463,7 +463,7 @@ def advance_test(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     c: ArmState,
     trial: StartUp,
     reply: Reply,
@@ -492,7 +492,7 @@ def follow_target(
     own: Data,
     a: Actuation,
     b: BlindState,
-    s: LoopState,
+    s: ArmLoopState,
     c: ArmState,
 ) -> None:
     """Release the efforts of the mode after a valid state."""
@@ -521,7 +521,7 @@ def follow_target(
 
 
 @kernel
-def move_target(b: BlindState, s: LoopState, c: ArmState) -> None:
+def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Move the target by the time since the last state."""
     dt = min(s.step, s.state_timeout)
     if c.mode == GRAVITY:
@@ -546,7 +546,7 @@ def move_target(b: BlindState, s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def is_possible(s: LoopState, c: ArmState) -> bool:
+def is_possible(s: ArmLoopState, c: ArmState) -> bool:
     """Whether a reference is finite, within the limits, and begins near the target."""
     fine = True
     for i in range(len(s.dofs)):
@@ -559,7 +559,7 @@ def is_possible(s: LoopState, c: ArmState) -> bool:
 
 
 @kernel
-def rest_at(s: LoopState, c: ArmState) -> None:
+def rest_at(s: ArmLoopState, c: ArmState) -> None:
     """Let the target rest at the newest state."""
     c.left, c.follows = 0.0, 0
     for k in range(len(c.all_dofs)):
@@ -567,7 +567,7 @@ def rest_at(s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def stop(s: LoopState, c: ArmState) -> None:
+def stop(s: ArmLoopState, c: ArmState) -> None:
     """Begin to decelerate the target, within the limits of the positions."""
     time = stopping_time(c.target, s.dofs, s.limits[LOWER], s.limits[UPPER])
     c.left, c.stopping, c.follows = time, time, 0
@@ -579,7 +579,7 @@ def stop(s: LoopState, c: ArmState) -> None:
 
 
 @kernel
-def decelerate(s: LoopState, c: ArmState) -> None:
+def decelerate(s: ArmLoopState, c: ArmState) -> None:
     """Write the target on its way to rest.
 
     The polynomial of degree 5 that begins with a velocity and ends at rest, without accelerations

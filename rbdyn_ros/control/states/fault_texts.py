@@ -10,7 +10,7 @@ from rbdyn_ros.control.base import faults as kinds
 from rbdyn_ros.control.base.faults import KIND_CODES, Fault
 from rbdyn_ros.control.base.limits import FROZEN, OVERSHOOT, PASSED, Limits
 from rbdyn_ros.control.states.clock import FASTER, TIMELY
-from rbdyn_ros.control.states.loop_state import RELEASED, LoopState
+from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
 from rbdyn_ros.errors import apart
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     blind: bool
     value: float
     allowed: float
-    s: LoopState
+    s: ArmLoopState
     limits: Limits
 
     @property
@@ -43,7 +43,7 @@ class Found(NamedTuple):
         return float(self.s.state[1, self.s.dofs[self.joint]])
 
 
-def fault_of(row: Array, s: LoopState, limits: Limits) -> Fault:
+def fault_of(row: Array, s: ArmLoopState, limits: Limits) -> Fault:
     """Return the fault that a kernel has written into a row of `s`, with its text.
 
     Args:

@@ -28,7 +28,7 @@ from rbdyn_ros.control.states.clock import LATE_SINCE, MOST, SEEN, judge, second
 from rbdyn_ros.control.states.loop_state import DIFFERENCE, LIMITED, RELEASED, SATURATED, START
 
 if TYPE_CHECKING:
-    from rbdyn_ros.control.states.loop_state import LoopState
+    from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
@@ -47,7 +47,7 @@ STRONG = 150.0
 
 
 @kernel
-def admit(s: LoopState, time: int, arrival: int, stored: bool) -> float:
+def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
     """Judge a state; write its fault into s.wrong.
 
     Args:
@@ -105,7 +105,7 @@ def admit(s: LoopState, time: int, arrival: int, stored: bool) -> float:
 
 
 @kernel
-def report(s: LoopState, kind: int, joint: int, blind: bool, value: float, most: float) -> None:
+def report(s: ArmLoopState, kind: int, joint: int, blind: bool, value: float, most: float) -> None:
     """Write the fault of the newest state."""
     s.wrong[KIND], s.wrong[JOINT], s.wrong[BLIND] = kind, joint, 1.0 if blind else 0.0
     s.wrong[VALUE], s.wrong[ALLOWED] = value, most
@@ -118,7 +118,7 @@ def copy_fault(source: Vector, target: Vector) -> None:
 
 
 @kernel
-def take_back(s: LoopState) -> None:
+def take_back(s: ArmLoopState) -> None:
     """Return to the state before the newest one."""
     for i in range(s.state.shape[0]):
         for k in range(s.state.shape[1]):
@@ -126,7 +126,7 @@ def take_back(s: LoopState) -> None:
 
 
 @kernel
-def count_held(s: LoopState, time: float) -> None:
+def count_held(s: ArmLoopState, time: float) -> None:
     """Count the time [s] for which the last effort acted: of a burst only its pause counts.
 
     A longer one than state_timeout is a fault by itself, after which the count begins anew.
@@ -137,7 +137,7 @@ def count_held(s: LoopState, time: float) -> None:
 
 
 @kernel
-def is_slow(s: LoopState) -> bool:
+def is_slow(s: ArmLoopState) -> bool:
     """Whether efforts act for so long that feedback may shake the arm; it is a fault."""
     if s.held <= LONGEST:
         return False
@@ -150,7 +150,7 @@ def is_slow(s: LoopState) -> bool:
 
 
 @kernel
-def is_old(s: LoopState, now: int) -> bool:
+def is_old(s: ArmLoopState, now: int) -> bool:
     """Whether the newest state is too old; it is a fault. `now` is on the steady clock [ns]."""
     if age(s, now) <= s.state_timeout:
         return False
@@ -159,14 +159,14 @@ def is_old(s: LoopState, now: int) -> bool:
 
 
 @kernel
-def is_late(s: LoopState, now: int) -> bool:
+def is_late(s: ArmLoopState, now: int) -> bool:
     """Whether the newest state is too old to be answered; `now` is on the steady clock [ns]."""
     most = max(min(s.latency, s.state_timeout), MISSED * s.period)
     return bool(s.times[LATE_SINCE] > 0 or age(s, now) > most)
 
 
 @kernel
-def age(s: LoopState, now: int) -> float:
+def age(s: ArmLoopState, now: int) -> float:
     """Return the time since the newest state arrived [s]; `now` is on the steady clock [ns]."""
     return seconds(s.arrival, now) if s.known > 0 else np.inf
 
@@ -175,7 +175,7 @@ def age(s: LoopState, now: int) -> float:
 
 
 @kernel
-def begin(s: LoopState, effort: Vector) -> None:
+def begin(s: ArmLoopState, effort: Vector) -> None:
     """Start bumpless: the next efforts are these (n,); their difference to the law decays."""
     for i in range(len(s.dofs)):
         cap = s.limits[3, i]
@@ -184,7 +184,7 @@ def begin(s: LoopState, effort: Vector) -> None:
 
 
 @kernel
-def release(s: LoopState, wanted: Vector, holding: Vector, dt: float, last: bool) -> int:
+def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: bool) -> int:
     """Write the efforts that may be commanded into s.out.
 
     An effort changes by effort_rate at most, that of a STRONG joint in proportion, and for NaN it

@@ -16,7 +16,7 @@ from rbdyn_ros.model.fields import Field
 LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 
 
-class LoopState(Record):
+class ArmLoopState(Record):
     """State of the kernels of the gate and of the loop.
 
     Angles are in rad and lengths in m; velocities and efforts go with them.

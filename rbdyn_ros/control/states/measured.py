@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.control.base.kernels import kernel
-from rbdyn_ros.control.states.loop_state import LoopState
+from rbdyn_ros.control.states.loop_state import ArmLoopState
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import did_you_mean, quote
@@ -61,7 +61,7 @@ class Measured:
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = strings("required", required)
         limits = position_ranges(m, m.dof_jntid).T
-        s = self.s = LoopState(n=len(self._required), nv=m.nv)
+        s = self.s = ArmLoopState(n=len(self._required), nv=m.nv)
         self.state, self.before = s.state, s.before
         self.qpos, self.qvel, self.effort = self.state
         np.clip(self.qpos, *limits, out=self.qpos)
@@ -192,7 +192,7 @@ class Measured:
 
 
 @kernel
-def store(s: LoopState, given: Matrix, at: Ints, to: Ints) -> bool:
+def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     """Store a state if all of it are numbers, and return whether; the last one goes to s.before.
 
     Args:

@@ -41,7 +41,7 @@ enum class Refusal : int {
 /// Settings of the arm, in the records of the kernels; the defaults are those of arm_controller.
 struct ArmSettings
 {
-  LoopState loop;
+  ArmLoopState loop;
   BlindState blind;  // its gains are those of computed_torque, too
   StartUp trial;
   Actuation actuation;
@@ -237,7 +237,7 @@ private:
     faulty_.store(s_.faulty > 0, std::memory_order_release);
   }
 
-  LoopState s_;
+  ArmLoopState s_;
   BlindState b_;
   ArmState c_;
   Actuation a_;

@@ -32,7 +32,7 @@ inline void fill(
 inline ArmSettings settings_of(const Params & given, unsigned update_rate)
 {
   ArmSettings settings;
-  LoopState & loop = settings.loop;
+  ArmLoopState & loop = settings.loop;
   const Index narrow = arm_kernels::tighten(
     loop, given.effort_scale, given.velocity_scale, given.position_inset, given.power_limit);
   if (narrow >= 0) {
