@@ -205,7 +205,7 @@ class Controller(ControlLoop):
     def _remember_start(self) -> None:
         """Begin to compare the motion with the efforts sent."""
         self._blind.begin()
-        self.gate.held = 0.0
+        self.gate.s.held = 0.0
 
     @property
     def needs_test(self) -> bool:
@@ -421,6 +421,7 @@ class Controller(ControlLoop):
         self.arm = arm
         for part in (self._modes, self._effort_check, self._blind):
             part.use(arm)
+        self._use_arm()
         self._blend()
 
     def tighten(self, *limits: float) -> None:
@@ -460,10 +461,9 @@ class Controller(ControlLoop):
             with ignored:
                 self.rehearsed(self._modes.pose)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
-        self._bridge(4 * step, 1e-3)
+        self._coast(4 * step)
         self.on_watch(NANOSECONDS)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
-        self._blind.doubt(Fault("frozen", "a rehearsal", blind=True), dropped=False)
 
     def _rehearse_test(self) -> None:
         """Call the functions of the start-up test once, whether there is room for it or not."""

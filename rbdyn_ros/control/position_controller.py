@@ -136,7 +136,7 @@ class PositionController(Controller):
         ways, place = self._test_ways(), self.gate.measured.qpos[self._dofs]
         self._test = PositionTest(self.gate.limits, place, ways)
 
-    def _tried(self, _dt: float) -> Array | None:
+    def _tried(self) -> Array | None:
         """Return the positions of the start-up test, or of the mode once the arm has passed it."""
         seen, step, test = self.gate.measured, self.gate.step, self._test
         assert isinstance(test, PositionTest)
@@ -173,15 +173,11 @@ class PositionController(Controller):
 
     # the loop
 
-    def _look(self, _arrival: int) -> Fault | None:
-        """Efforts are not known, so nothing is compared with them."""
-        return None
-
     def _moves(self) -> bool:
-        """Whether old states would move the arm: it follows its target whatever they say."""
+        """Whether efforts move the arm: they are not known, so nothing is compared with them."""
         return False
 
-    def _answer(self, _dt: float) -> Array | None:
+    def _answer(self) -> Array | None:
         """Return the positions for a valid state."""
         seen = self.gate.measured
         if not self.armed:
@@ -254,18 +250,20 @@ class PositionController(Controller):
             away, most = apart(off[k], tolerance, digits=4)
             text = f"joint '{self.names[k]}' is {away} from the position sent"
             self._trip(Fault("tracking", f"{text}; tracking_tolerance is {most}"))
-        self._check_idle()
+        self._judge_target(0.0)
 
     # after a fault
 
-    def _trip(self, fault: Fault) -> None:
-        """Latch a fault and bring the positions to rest."""
-        if self.testing:
-            self._end_test(f"the start-up test was stopped: {fault.advice}")
-        if self.armed and self.gate.fault is None:
-            self.gate.trip(fault)
-            self._rest_here()
-            self._still, self._silent = 0.0, False
+    def _prepare_stop(self) -> None:
+        """Bring the positions to rest."""
+        self._rest_here()
+        self._still, self._silent = 0.0, False
+
+    def _notice_pause(self, now: int) -> None:
+        """Trip if this state comes too late after the one before."""
+        super()._notice_pause(now)
+        if self._faulty():
+            self._judge_pause(now)
 
     def _answer_blindly(self, now: int) -> Array | None:
         """Return the next positions without a valid state."""

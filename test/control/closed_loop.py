@@ -119,7 +119,7 @@ class ClosedLoop:
         self.d.qvel[joints] = velocity
         seen = self.gate.measured  # as if it had moved so before
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
-        self.gate._inspection._memory[AGE] = np.inf
+        self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()
 
     def state(self, **changes):

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from battery import Case, moving
 from closed_loop import armed, model
+from support.arm_kernels import Stopping
 
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.control.blind.blind_arm import BlindArm
 from rbdyn_ros.control.blind.coasting import DAMPING
 
 PANDA = "panda.urdf"
@@ -67,7 +67,7 @@ def test_a_coasting_arm_overcomes_no_friction():
     m = model()
     q, v = np.linspace(-1.0, 1.0, m.nv), np.linspace(1.0, -0.5, m.nv)
     arm = Arm(m, friction=Friction.of(m.nv, 1.0, 5.0))
-    blind = BlindArm(arm, ControlSettings(), Limits.of(m))
+    blind = Stopping(arm, ControlSettings(), Limits.of(m))
     blind.coast(0, 0.0, 0.001, q, v, np.zeros(m.nv))
     expected = Arm(m).inverse_dynamics(q, v, -DAMPING * v, np.empty(m.nv))
     np.testing.assert_allclose(blind.effort, expected, atol=1e-12)

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from closed_loop import BENT, MS, START, ClosedLoop, armed, model
+from support.arm_kernels import Stopping
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -11,7 +12,6 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.control.blind.blind_arm import BlindArm
 from rbdyn_ros.control.blind.endings import BRAKING
 from rbdyn_ros.errors import RbdynError
 
@@ -27,7 +27,7 @@ def ending(others=NOBODY, **settings):
     arm = Arm(m)
     settings = {"blind_time": 0.2} | settings
     names = [name for k, name in enumerate(arm.names) if k not in others]
-    end = BlindArm(arm, ControlSettings(**settings), Limits.of(m, names))
+    end = Stopping(arm, ControlSettings(**settings), Limits.of(m, names))
     return arm, end
 
 

@@ -193,3 +193,11 @@ def test_the_messages_of_all_faults_are_tested():
     others = {(kind.code, kind.reaction) for kind in FAULTS if kind.code == "rivals"}
     assert rows | others == {(kind.code, kind.reaction) for kind in FAULTS}
     assert set(REMEDIES) == CODES
+
+
+def test_states_after_a_jump_of_the_clock_are_disbelieved_without_an_error():
+    loop = armed(settle=0.2)
+    loop.tick(stamp=loop.now + 5_000_000_000, position=loop.d.qpos + 0.9)
+    for _ in range(20):
+        loop.tick()
+    assert (loop.controller.fault.code, loop.controller.fault.blind) == ("clock", True)

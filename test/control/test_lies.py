@@ -301,7 +301,7 @@ def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
 
 def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
     loop = ClosedLoop(model()).arm()
-    loop.gate._inspection._memory[2] = 2.0 * DRIFTED
+    loop.gate.s.memory[2] = 2.0 * DRIFTED
     loop.tick()
     assert loop.controller.fault.code == "velocity"
     loop.controller.clear_fault()

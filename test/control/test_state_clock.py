@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of the states: lag is no lead, a constant offset is no lag."""
 
+import numpy as np
 import pytest
 from closed_loop import MS, START
 
-from rbdyn_ros.control.states.clock import StateClock
+from rbdyn_ros.control.base.faults import KIND_CODES
+from rbdyn_ros.control.states.clock import BEGUN, NUMBERS, TIMES, judge
+from rbdyn_ros.dynamics.entry import Entry
+
+JUDGE = Entry(judge)
+
+
+class Clock:
+    """The clock of states, which may jump by a timeout [s]."""
+
+    def __init__(self, timeout):
+        self.timeout, self.times, self.numbers = timeout, np.zeros(TIMES, int), np.zeros(NUMBERS)
+
+    def judge(self, stamp, arrival, latency):
+        """Return the code of the fault, or ""."""
+        memory = self.times, self.numbers
+        return KIND_CODES[JUDGE.call(stamp, arrival, latency, self.timeout, False, *memory)]
 
 
 class Judging:
-    """A StateClock, and stamps that a function makes of the time [ms] of measurement."""
+    """A Clock, and stamps that a function makes of the time [ms] of measurement."""
 
     def __init__(self, stamp=lambda t: t, late=lambda _t: 0.0, latency=0.02):
-        self.clock, self.stamp, self.late, self.latency = (
-            StateClock(0.08, False),
-            stamp,
-            late,
-            latency,
-        )
+        self.clock, self.stamp, self.late, self.latency = Clock(0.08), stamp, late, latency
 
     def codes(self, duration, period=1.0):
         """Return the codes of all states of a time [ms], in the order of their arrival."""
@@ -26,8 +38,7 @@ class Judging:
         for t in times:
             arrived = max(arrived, t + self.late(t))  # no message overtakes another
             stamp = START + round(self.stamp(t) * MS)
-            self.clock.judge(stamp, START + round(arrived * MS), self.latency)
-            found.append(self.clock.code)
+            found.append(self.clock.judge(stamp, START + round(arrived * MS), self.latency))
         return found
 
 
@@ -85,15 +96,14 @@ def test_a_tighter_limit_counts_at_once():
 
 
 def test_states_behind_a_paused_clock_are_late_until_it_is_forgotten():
-    clock, behind = StateClock(0.1, False), 0
+    clock, behind = Clock(0.1), 0
     codes = []
     for k in range(1, 3000):
         if k == 500:
             behind = 200 * MS  # a pause of the clock; states stop meanwhile
         if k == 2000:
-            clock.forget()
-        clock.judge(k * MS, k * MS + behind, 0.02)
-        codes.append(clock.code)
+            clock.times[BEGUN] = 0
+        codes.append(clock.judge(k * MS, k * MS + behind, 0.02))
     assert set(codes[:499]) == {""}
     assert codes[1998] == "latency"
     assert set(codes[1999:]) == {""}

@@ -27,25 +27,19 @@ State state_of(const double * q, const double * v)
   return state;
 }
 
-const double * take(Gains & to, const double * from)
+const double * take(GainRows & to, const double * from)
 {
-  return take(to.damping, take(to.stiffness, from));
+  std::memcpy(to.data(), from, sizeof(to));
+  return from + sizeof(to) / sizeof(double);
 }
 
 void write(const Verdict & verdict, double * out)
 {
   const double values[] = {
-    double(int(verdict.fault)), double(verdict.blind), double(verdict.moved),
-    double(verdict.joint), verdict.value, verdict.bound};
+    double(int(verdict.fault)), double(verdict.blind), double(verdict.joint), verdict.value,
+    verdict.bound};
   std::memcpy(out, values, sizeof(values));
 }
-
-struct GateParts
-{
-  explicit GateParts(const Limits & limits) : inspection(limits), efforts(limits) {}
-  Inspection inspection;
-  EffortGate efforts;
-};
 
 /// Opens private members of a class: templates that are instantiated explicitly may name them.
 template <auto Member, auto & Place>
@@ -54,13 +48,11 @@ struct Opened
   static inline const bool done = ((Place = Member), true);
 };
 
-State Arm::* place_of_state;
-Inspection Arm::* place_of_inspection;
+ArmLoopState Arm::* place_of_loop;
 BlindState Arm::* place_of_blind;
 
-template struct Opened<&Arm::state_, place_of_state>;
-template struct Opened<&Arm::inspection_, place_of_inspection>;
-template struct Opened<&Arm::blind_, place_of_blind>;
+template struct Opened<&Arm::s_, place_of_loop>;
+template struct Opened<&Arm::b_, place_of_blind>;
 
 struct EndingParts
 {
@@ -76,9 +68,10 @@ extern "C" {
 void * ending_new(const double * gains)
 {
   ArmSettings settings;
-  take(settings.tracking, gains);
+  take(settings.blind.gains, gains);
+  settings.blind.limits = settings.loop.limits;
   auto * parts = new EndingParts;
-  parts->blind = memory_of(settings);
+  parts->blind = settings.blind;
   endings::begin(parts->blind);
   return parts;
 }
@@ -99,68 +92,70 @@ int ending_see(EndingParts * parts, const double * q, const double * v, double d
 
 void ending_delete(EndingParts * parts) { delete parts; }
 
-void * gate_new(double acceleration, const double * rows)
+void * gate_new(double acceleration, double blend_time, const double * rows)
 {
-  Limits limits;
-  limits.acceleration = acceleration;
-  for (Joints * row : {&limits.lower, &limits.upper, &limits.velocity, &limits.effort,
-                       &limits.power, &limits.gain}) {
-    rows = take(*row, rows);
-  }
-  return new GateParts(limits);
+  auto * gate = new ArmLoopState(ArmSettings().loop);
+  std::memcpy(gate->limits.data(), rows, sizeof(gate->limits));
+  gate->acceleration = acceleration;
+  gate->blend_time = blend_time;
+  gate->memory.fill(state_kernels::AGE, INFINITE);
+  return gate;
 }
 
-void gate_judge(
-  GateParts * gate, const double * q, const double * v, const double * q0, const double * v0,
-  double step, double * out)
+/// Judge a state at a time [ns] of both clocks; return whether it was dropped.
+int gate_judge(ArmLoopState * gate, const double * q, const double * v, double time, double * out)
 {
-  write(
-    gate->inspection.judge(
-      state_of(q, v), state_of(q0, v0), step, gate->efforts.released()),
-    out);
+  const State state = state_of(q, v);
+  const bool stored =
+    measured::store(*gate, Table<3, DOFS>(state.q, state.v, Dofs{}), ALL_DOFS, ALL_DOFS);
+  (void)gate_kernels::admit(*gate, Index(time), Index(time), stored);
+  write(verdict_of(gate->wrong), out);
+  return int(gate->dropped);
 }
 
-void gate_begin(GateParts * gate, const double * effort)
+void gate_begin(ArmLoopState * gate, const double * effort)
 {
   Joints first{};
   take(first, effort);
-  gate->efforts.begin(first);
+  gate_kernels::begin(*gate, first);
 }
 
 int gate_release(
-  GateParts * gate, const double * wanted, const double * holding, const double * q, double rate,
-  double dt, double blend_time, double * out)
+  ArmLoopState * gate, const double * wanted, const double * holding, const double * q, double dt,
+  int last, double * out)
 {
-  Dofs law{}, hold{}, place{};
+  Dofs law{}, hold{};
   take(law, wanted);
   take(hold, holding);
-  take(place, q);
-  const Index unfit = gate->efforts.release(law, hold, place, rate, dt, blend_time);
-  std::memcpy(out, gate->efforts.released().data(), sizeof(Joints));
+  std::memcpy(gate->state.row(0).data(), q, sizeof(Dofs));
+  const Index unfit = gate_kernels::release(*gate, law, hold, dt, last != 0);
+  std::memcpy(out, gate->out.row(loop_state::RELEASED).data(), sizeof(Joints));
   return int(unfit);
 }
 
-void gate_delete(GateParts * gate) { delete gate; }
+void gate_delete(ArmLoopState * gate) { delete gate; }
 
 Arm * arm_new(const double * s)
 {
   ArmSettings settings;
-  settings.gate = {s[0], s[1], s[2]};
-  settings.gate.latency_limit = s[9];
-  settings.gate.simulated = s[10] != 0.0;
-  settings.blind_time = s[3];
-  settings.gravity_damping = s[4];
-  settings.tracking_tolerance = s[5];
-  settings.target_timeout = s[6];
-  settings.own_gravity = s[7] != 0.0;
-  settings.friction = s[8];
-  settings.period = s[11];
-  settings.limits.contact = s[12];
-  settings.arm_tolerance.fill(s[13]);
-  settings.start_up_test = s[14] != 0.0;
-  settings.start_up_tolerance = s[15];
-  s = take(settings.tracking, s + 16);
-  take(settings.soft, s);
+  settings.loop.state_timeout = s[0];
+  settings.loop.effort_rate = s[1];
+  settings.loop.blend_time = s[2];
+  settings.loop.latency = s[9];
+  settings.simulated = s[10] != 0.0;
+  settings.blind.blind_time = s[3];
+  settings.arm.floating.fill(1, s[4]);
+  settings.arm.tracking_tolerance = s[5];
+  settings.arm.target_timeout = s[6];
+  settings.actuation.own_gravity = s[7] != 0.0 ? 1 : 0;
+  arm_kernels::compensate(settings.actuation, s[8]);
+  settings.loop.period = s[11];
+  settings.loop.contact = s[12];
+  settings.arm.arm_tolerance.fill(s[13]);
+  settings.arm.tests = s[14] != 0.0 ? 1 : 0;
+  settings.trial.tolerance = s[15];
+  s = take(settings.blind.gains, s + 16);
+  take(settings.arm.springs, s);
   return new Arm(settings);
 }
 
@@ -184,7 +179,7 @@ int arm_update(
   take(input.effort, felt);
   input.readable = readable != 0;
   input.period = period;
-  input.steady = nanoseconds(steady);
+  input.steady = Index(1e9 * steady);
   input.reference.given = reference != nullptr;
   if (input.reference.given) {
     take(input.reference.a, take(input.reference.v, take(input.reference.q, reference)));
@@ -215,8 +210,11 @@ int arm_event(Arm * arm, char * out)
 /// Let the arm believe that it has moved to this state, by no effort.
 void arm_kick(Arm * arm, const double * q, const double * v)
 {
-  arm->*place_of_state = state_of(q, v);
-  arm->*place_of_inspection = Inspection(Limits());
+  ArmLoopState & loop = arm->*place_of_loop;
+  std::memcpy(loop.state.row(0).data(), q, sizeof(Dofs));
+  std::memcpy(loop.state.row(1).data(), v, sizeof(Dofs));
+  loop.memory = {};
+  loop.memory.fill(state_kernels::AGE, INFINITE);
   witness::pause(arm->*place_of_blind);
   velocity_vote::forget(arm->*place_of_blind);
 }

@@ -66,30 +66,34 @@ def _argument(value):
 class CppGate:
     """The gate of a generated package for some limits."""
 
-    def __init__(self, code, limits):
+    def __init__(self, code, limits, blend_time=0.5):
         rows = np.array(
             [getattr(limits, row) for row in ("lower", "upper", "velocity", "effort", "power")]
             + [limits.gain]
         )
         self.code = code
-        self.own = ctypes.c_void_p(code.call("gate_new", float(limits.acceleration), rows))
+        given = float(limits.acceleration), float(blend_time), rows
+        self.own = ctypes.c_void_p(code.call("gate_new", *given))
 
     def __del__(self):
         self.code.call("gate_delete", self.own)
 
-    def judge(self, state, before, step):
-        """Return the code, whether it is blind and moved, and the joint of a state (2, nv)."""
-        out = np.zeros(6)
-        self.code.call("gate_judge", self.own, *state, *before, float(step), out)
-        return CODES[int(out[0])], bool(out[1]), bool(out[2]), int(out[3])
+    def judge(self, qpos, qvel, time):
+        """Return the code of a state, whether it is blind, its joint, and whether it is dropped.
+
+        It is measured, and comes, at a time [ns].
+        """
+        out = np.zeros(5)
+        dropped = self.code.call("gate_judge", self.own, qpos, qvel, float(time), out)
+        return CODES[int(out[0])], bool(out[1]), int(out[2]), bool(dropped)
 
     def begin(self, effort):
         self.code.call("gate_begin", self.own, effort)
 
-    def release(self, wanted, holding, qpos, rate, dt, blend_time):
+    def release(self, wanted, holding, qpos, dt, last):
         """Return the efforts, and the first joint whose law is no number, or -1."""
         out = np.zeros(len(self.code.package.limits.names))
-        arguments = self.own, wanted, holding, qpos, float(rate), float(dt), float(blend_time), out
+        arguments = self.own, wanted, holding, qpos, float(dt), int(last), out
         return out, self.code.call("gate_release", *arguments)
 
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "controller_interface/chainable_controller_interface.hpp"
-#include "laws.hpp"
+#include "arm.hpp"
 #include "pluginlib/class_loader.hpp"
 #include "rclcpp/rclcpp.hpp"
 
@@ -111,8 +111,10 @@ int main(int argc, char ** argv)
   const Dofs start{0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2};
   State arm;
   arm.q = start;
-  Dofs effort{}, acceleration{};
-  gravity(arm.q, effort);
+  Dofs effort{};
+  Data plant;
+  plant.qpos = arm.q;
+  gravity_term(plant, effort);
   const auto measure = [&]() {
     for (std::size_t k = 0; k < DOFS; ++k) {
       (void)states[k]->set_value(arm.q[k] + (k == 1 ? off : 0.0));
@@ -150,9 +152,12 @@ int main(int argc, char ** argv)
     Dofs acting = effort;
     acting[0] += !chained && n > 1000 && n < 1100 ? 3.0 : 0.0;  // a hand
     for (int step = 0; step < 4; ++step) {
-      forward_dynamics(arm, acting, acceleration);
+      plant.qpos = arm.q;
+      plant.qvel = arm.v;
+      plant.qfrc_applied = acting;
+      forward_dynamics(plant);
       for (std::size_t k = 0; k < DOFS; ++k) {
-        arm.v[k] += 2.5e-4 * acceleration[k];
+        arm.v[k] += 2.5e-4 * plant.qacc[k];
         arm.q[k] += 2.5e-4 * arm.v[k];
       }
     }

@@ -17,10 +17,10 @@ namespace
 ArmSettings settings_of_test()
 {
   ArmSettings settings;
-  settings.tracking.stiffness.fill(settings::STIFFNESS);
-  settings.tracking.damping.fill(settings::DAMPING);
-  settings.arm_without_effort = true;
-  settings.start_up_test = false;
+  settings.blind.gains.fill(0, settings::STIFFNESS);
+  settings.blind.gains.fill(1, settings::DAMPING);
+  settings.loop.measures = 0;
+  settings.arm.tests = 0;
   return settings;
 }
 

@@ -103,7 +103,10 @@ class Translation:
             for argument, kind in kinds.items()
             if kind != MODEL
         )
-        head = f"static inline {_type(result, parts)} {name}({arguments})"
+        # one function with all that is called once is slower: it has too many live values
+        kind = "[[maybe_unused, gnu::noinline]] static"
+        kind = kind if DATA in kinds.values() else "static inline"
+        head = f"{kind} {_type(result, parts)} {name}({arguments})"
         self._texts.append((space, "\n".join([*_comment(node), head, "{", *lines, "}"])))
         written = frozenset(k for k, argument in enumerate(kinds) if argument in body.written)
         return Signature(f"{space}::{name}", tuple(kinds.values()), result, parts, written)

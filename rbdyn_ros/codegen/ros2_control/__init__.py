@@ -2,6 +2,8 @@
 """Generate a package of ros2_control for one robot: dynamics, solver, controller with its gate.
 
     tables.py    faults, constants and limits of control/ -> C++
+    arm_kernels.py  start, modes, references and one update of the controller, as kernels
+    kernels.py   these kernels and those of control/ that they call -> C++
     expected.py  states, and the efforts of the joint laws in them, for the test of the package
     package.py   Model -> ControlPackage: its names and the text of every file
     folder.py    texts -> a new folder, all files or none

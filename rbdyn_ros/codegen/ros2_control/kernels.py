@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
-from rbdyn_ros.control.arm import actuation
-from rbdyn_ros.control.arming import start_up_kernels
-from rbdyn_ros.control.base import state_kernels
-from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
-from rbdyn_ros.control.motion import tracking
-from rbdyn_ros.control.states import clock, gate_kernels
-from rbdyn_ros.dynamics import laws
+from rbdyn_ros.codegen.ros2_control import arm_kernels
+from rbdyn_ros.codegen.ros2_control.tables import first_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,18 +23,14 @@ GIVEN = {
     "inverse": ((MODEL, DATA), set()),
     "forward_dynamics": ((MODEL, DATA), set()),
     "mass_matrix": ((MODEL, DATA, "Matrix"), {2}),
+    "reflected_inertia": ((MODEL, DATA, "Vector"), {2}),
     "differentiate_pos": ((MODEL, "Vector", "float", "Vector", "Vector"), {1}),
 }
 #: Names of dims of records in C++.
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
 KERNELS = (
-    *(laws.damped_gravity, laws.pd_gravity, laws.computed_torque, laws.joint_impedance),
-    *(actuation.hold, state_kernels.inspect, clock.judge, gate_kernels.release),
-    *(witness.begin, witness.pause, witness.look, velocity_vote.forget, velocity_vote.remember),
-    *(coasting.coast, endings.begin, endings.see, endings.since, endings.stop_blindly),
-    *(endings.doubt, endings.disbelieves),
-    *(tracking.straying, tracking.stopping_time),
-    *(start_up_kernels.choose_ways, start_up_kernels.begin, start_up_kernels.advance),
+    *(arm_kernels.tighten, arm_kernels.compensate),
+    *(arm_kernels.start, arm_kernels.set_mode, arm_kernels.update, arm_kernels.hold_here),
 )
 
 
@@ -66,4 +57,5 @@ def _row(field: Field) -> str:
     number = "Index" if field.kind == "int" else "double"
     size = ", ".join(DIMS.get(str(dim), str(dim)) for dim in field.dims)
     kind = (number, f"std::array<{number}, {size}>", f"Table<{size}>")[len(field.dims)]
-    return f"  {kind} {field.name}{{}};  // {field.doc}".removesuffix("  // ")
+    first = first_values().get(field.name, "")
+    return f"  {kind} {field.name}{{{first}}};  // {field.doc}".removesuffix("  // ")

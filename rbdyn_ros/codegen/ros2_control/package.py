@@ -15,12 +15,14 @@ from rbdyn_ros.codegen.functions import Wanted, c_functions
 from rbdyn_ros.codegen.header import header
 from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.ros2_control import tables
+from rbdyn_ros.codegen.ros2_control.arm_kernels import REFUSALS
 from rbdyn_ros.codegen.ros2_control.expected import expected
 from rbdyn_ros.codegen.ros2_control.folder import write_tree
 from rbdyn_ros.codegen.ros2_control.kernels import structs, translated
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import source
 from rbdyn_ros.control.arm.arm import check_arm
+from rbdyn_ros.control.arming import start_up
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY, Limits
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.specialization.c_language import DOUBLE
@@ -96,8 +98,9 @@ class ControlPackage:
             "structs": structs(kernels.records),
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
-            "lies": tables.lies(),
-            "start_up_texts": tables.start_up_texts(),
+            "fault_kinds": tables.fault_kinds(),
+            "refusals": tables.texts(REFUSALS),
+            "start_up_texts": tables.texts(start_up.TEXTS),
             "expected": expected(m),
             "acceleration_limit": repr(ACCELERATION),
             "latency_limit": repr(LATENCY),

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
-from rbdyn_ros.control.arming import effort_check, start_up
-from rbdyn_ros.control.base import limits
-from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.blind import blind_arm
-from rbdyn_ros.control.laws import sampled
-from rbdyn_ros.control.states import gate, measured
+from rbdyn_ros.control.base import faults, friction, limits
+from rbdyn_ros.control.base.faults import FAULTS, KIND_CODES, REMEDIES
+from rbdyn_ros.control.states import gate, loop_state
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.model.declared.joints import JointType
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
-MODULES = (limits, gate, measured, effort_check, sampled)
+MODULES = (faults, limits, gate, loop_state)
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
@@ -43,6 +41,16 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
+#: What shows a fault, in C++.
+NUMBERS = dict.fromkeys(
+    ("age", "target", "latency", "clock"), "{value} s, allowed are {bound} s"
+) | {
+    "finite": "a state is refused",
+    "frozen": "joint '{joint}' is at {value} with velocity {bound}",
+}
+OTHER_NUMBERS = "joint '{joint}': {value}, allowed is {bound}"
+
+
 def defaults() -> dict[str, float]:
     """Return the default of every setting in DEFAULTS."""
     found: dict[str, float] = {}
@@ -50,6 +58,35 @@ def defaults() -> dict[str, float]:
         given = {field.name: field.default for field in dataclasses.fields(kind)}
         found |= {name: float(given[name]) for name in names}  # type: ignore[arg-type]
     return found
+
+
+@cache
+def first_values() -> dict[str, str]:
+    """Return what fields of records are at first, in C++: the robot, and the usual settings."""
+    usual = {name: number(value) for name, value in defaults().items()}
+    return usual | {
+        "dofs": "PLACE",
+        "controlled": "IS_CONTROLLED",
+        "slides": "SLIDES",
+        "all_dofs": "ALL_DOFS",
+        "limits": "Rows(LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN)",
+        "bounds": "Table<3, DOFS>(BOUNDS_LOWER, BOUNDS_UPPER, BOUNDS_VELOCITY)",
+        "viscous": "VISCOUS",
+        "coulomb": "COULOMB",
+        "dry": "COULOMB",
+        "stribeck_velocity": f"every({number(friction.STRIBECK_VELOCITY)})",
+        "smoothing": f"every({number(friction.SMOOTHING)})",
+        "floating": f"Dofs{{}}, every({usual['gravity_damping']})",
+        "acceleration": number(limits.ACCELERATION),
+        "latency": number(limits.LATENCY),
+        "tolerance": usual["start_up_tolerance"],
+        "velocity_scale": "1.0",
+        "period": "0.001",
+        "since_start": "INFINITE",
+        "measures": "1",
+        "includes_gravity": "1",
+        "tests": "1",
+    }
 
 
 def constants(modules: Mapping[str, ModuleType]) -> str:
@@ -85,26 +122,28 @@ def fault_names() -> str:
     return ", ".join(_codes())
 
 
-def lies() -> str:
-    """Return the faults of states whose numbers lie, see BlindArm."""
-    return ", ".join(f"Fault::{code}" for code in blind_arm.LIES)
+def fault_kinds() -> str:
+    """Return the faults of the kinds that kernels tell apart, from 1 on."""
+    return ", ".join(f"Fault::{code}" for code in KIND_CODES[1:])
 
 
 def fault_rows() -> str:
-    """Return the rows of the table of faults: code, whether it is blind, cause and remedy."""
-    rows = [
-        f"  FaultKind{{Fault::{kind.code}, {'true' if kind.reaction == 'blind' else 'false'}, "
-        f"{text(kind.code)},\n   {text(kind.cause.replace('`', ''))},\n"
-        f"   {text(REMEDIES[kind.code])}}},"
-        for kind in FAULTS
-    ]
-    return "\n".join(rows)
+    """Return the rows of the table of faults: the words of a code without and with belief."""
+    rows = [f"  {{{_words(code, 'brake')},\n   {_words(code, 'blind')}}}" for code in _codes()]
+    return ",\n".join(["  {}", *rows])
 
 
-def start_up_texts() -> str:
-    """Return the sentences about what the start-up test finds, by its number."""
-    rows = [start_up.TEXTS.get(k, "") for k in range(max(start_up.TEXTS) + 1)]
-    return ",\n".join(f"  {text(row)}" for row in rows)
+def _words(code: str, reaction: str) -> str:
+    """Return code, numbers, cause and remedy of a fault with a reaction, or with its only one."""
+    kinds = [kind for kind in FAULTS if kind.code == code]
+    kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
+    found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")
+    return f"{{{', '.join(map(text, (code, found, cause, REMEDIES[code])))}}}"
+
+
+def texts(rows: Mapping[int, str]) -> str:
+    """Return sentences as rows of C++, by their numbers from 0 on."""
+    return ",\n".join(f"  {text(rows.get(k, ''))}" for k in range(1 + max(rows)))
 
 
 def _codes() -> list[str]:
@@ -113,30 +152,37 @@ def _codes() -> list[str]:
 
 def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
-    others = np.setdiff1d(np.arange(m.nv), given.dofs)
+    free = ~np.isin(np.arange(m.nv), given.dofs)  # not controlled
     lower, upper = position_ranges(m, m.dof_jntid).T
-    slides = m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE
     rows: dict[str, Iterable[float]] = {
-        "lower": given.lower,
-        "upper": given.upper,
-        "velocity": given.velocity,
-        "effort": given.effort,
-        "power": given.power,
-        "gain": given.gain,
-        "others_lower": lower[others],
-        "others_upper": upper[others],
-        "others_velocity": m.jnt_velocity[m.dof_jntid][others],
-        "viscous": m.dof_damping,
-        "coulomb": m.dof_frictionloss,
+        "Joints LOWER": given.lower,
+        "Joints UPPER": given.upper,
+        "Joints VELOCITY": given.velocity,
+        "Joints EFFORT": given.effort,
+        "Joints POWER": given.power,
+        "Joints GAIN": given.gain,
+        "Dofs BOUNDS_LOWER": np.where(free, lower, -np.inf),
+        "Dofs BOUNDS_UPPER": np.where(free, upper, np.inf),
+        "Dofs BOUNDS_VELOCITY": np.where(free, m.jnt_velocity[m.dof_jntid], np.inf),
+        "Dofs VISCOUS": m.dof_damping,
+        "Dofs COULOMB": m.dof_frictionloss,
     }
+    places: dict[str, Iterable[int]] = {
+        "CONTROLLED> PLACE": given.dofs,
+        "CONTROLLED> SLIDES": m.jnt_type[m.dof_jntid[given.dofs]] == JointType.SLIDE,
+        "DOFS> IS_CONTROLLED": ~free,
+        "DOFS> ALL_DOFS": range(m.nv),
+    }
+    lines = [
+        f"constexpr std::array<Index, {name}{{{', '.join(str(int(x)) for x in values)}}};"
+        for name, values in places.items()
+    ]
+    lines += [f"constexpr {name}{{{numbers(values)}}};" for name, values in rows.items()]
     return {
         "dofs": str(m.nv),
         "controlled": str(len(given.dofs)),
         "joint_names": ", ".join(text(m.jnt_names[j]) for j in m.dof_jntid),
-        "places": ", ".join(map(str, given.dofs)),
-        "slides": ", ".join(str(int(slide)) for slide in slides),
-        "other_places": ", ".join(map(str, others)),
-        **{name: numbers(values) for name, values in rows.items()},
+        "robot_rows": "\n".join(lines),
     }
 
 

@@ -5,6 +5,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Kinds of faults that kernels find. Blind ones up to FROZEN are lies: after a lie no state is
+#: believed again, unless it jumped and was dropped; then the next ones must be near where a braked
+#: arm is.
+POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
+JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
+#: Their codes; FINITE may also be `names`.
+KIND_CODES = (
+    "",
+    *("position", "velocity", "velocity", "velocity", "acceleration", "power", "acceleration"),
+    *("clock", "clock", "frozen", "latency", "finite", "age", "age", "effort", "tracking"),
+    "target",
+)
+#: What is found (FOUND,): the kind of a fault, its joint, whether it is blind (MOVED: the state
+#: jumped, too), and the numbers that show it.
+KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -22,6 +22,11 @@ MARGIN = 0.0087
 ACCELERATION, LATENCY = 300.0, 0.02
 #: Measured gains of speed may exceed the acceleration limits of planned motions by this factor.
 OVERSHOOT = 2.0
+#: Rows of Limits.rows.
+LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN = range(6)
+#: A joint that stands still is frozen if its efforts should have moved it this far, or its
+#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
+FROZEN, PASSED = 0.04, 0.015
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.base.faults import (
+    ACCELERATION,
+    ALLOWED,
+    BLIND,
+    GAIN,
+    JOINT,
+    KIND,
+    MOVED,
+    POSITION,
+    POWER,
+    UNLIKE,
+    VALUE,
+    VELOCITY,
+)
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import MARGIN
 
 if TYPE_CHECKING:
@@ -34,11 +48,6 @@ SHARE = 0.05
 EXPLAINED = 2.0
 #: Shortest time over which accelerations are measured [s], for noise of velocities.
 MEASURING = 0.005
-#: Kinds of faults of a state.
-POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = 1, 2, 3, 4, 5, 6, 7
-#: What is found (FOUND,): the kind of the first fault, its joint, the kind of fault that makes it
-#: blind, and the numbers that show the first one.
-KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
 #: Gains of speed are measured over the time in which a limit allows this much, for noise
 #: [rad/s or m/s].
 GAINED = 0.5
@@ -49,7 +58,7 @@ GAINED = 0.5
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 
-@entry
+@kernel
 def inspect(
     qpos: Vector,
     qvel: Vector,
@@ -62,10 +71,11 @@ def inspect(
     step: float,
     memory: Matrix,
     found: Vector,
-) -> bool:
-    """Return whether a state has no fault; write one into `found`.
+) -> None:
+    """Write the first fault of a state into `found`.
 
-    Positions are checked before velocities. `found` is written as FOUND says.
+    Positions are checked before velocities. `step` is the time since the state before, infinite if
+    there is none; `effort` (n,) acted since then.
     """
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
@@ -87,7 +97,6 @@ def inspect(
     if found[BLIND] == 0.0:
         compare(qpos, qvel, last_qpos, last_qvel, dofs, step, memory, found)
         judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
-    return bool(found[KIND] == 0.0)
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy as np
 
 from rbdyn_ros.control.arm.actuation import applied
 from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.limits import FROZEN, PASSED
 from rbdyn_ros.control.base.state_kernels import LONGEST
 from rbdyn_ros.control.blind.state import EXACTLY, NEARLY, STANDSTILLS
 from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 #: Rates at which the push follows the motion, and at which the steady push follows the push [1/s].
 RATE, STEADY_RATE = 20.0, 5.0
-#: A joint that stands still is frozen if its efforts should have moved it this far, or its
-#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
-FROZEN, PASSED = 0.04, 0.015
 #: Numbers repeat if they are equal, or if they differ by less than these positions [rad or m] and
 #: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a joint whose
 #: numbers are nearly equal.

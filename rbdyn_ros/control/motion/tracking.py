@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, until, way_into
 from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import apart, refusal
 
 if TYPE_CHECKING:
@@ -69,16 +70,6 @@ class PathTracker:
         self._motion, self.idle = (), math.inf
         self.target.rest_at(qpos)
 
-    def straying(self, qpos: Array, tolerance: float) -> int:
-        """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance.
-
-        Args:
-            qpos: (nv,) position, an own array.
-            tolerance: [rad or m].
-        """
-        k: int = straying.call(self.target.qpos, qpos, self._dofs, tolerance)
-        return k
-
     def stop(self, low: Array, high: Array) -> None:
         """Decelerate the target from its present velocity to rest.
 
@@ -90,7 +81,7 @@ class PathTracker:
         self._motion, self.idle = (), math.inf
         self.stops += 1
         limits = (np.ascontiguousarray(limit, np.float64) for limit in (low, high))
-        time: float = stopping_time.call(self.target.rows, self._dofs, *limits)
+        time: float = _stopping_time.call(self.target.rows, self._dofs, *limits)
         self.target.rows[2] = 0.0
         if time == 0.0:
             self.target.rows[1] = 0.0
@@ -220,8 +211,9 @@ class PathTracker:
             self.target.rows[1:] = 0.0
 
 
-@entry
+@kernel
 def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
+    """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance."""
     worst, farthest = -1, tolerance
     for i in range(len(dofs)):
         off = abs(target[dofs[i]] - qpos[dofs[i]])
@@ -230,7 +222,7 @@ def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
     return worst
 
 
-@entry
+@kernel
 def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
     """Return the time in which a target stops within its position limits [s]; 0: it stands."""
     stands, time = True, STOPPING
@@ -241,3 +233,6 @@ def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> floa
         left = high[i] - q if v > 0.0 else q - low[i]
         time = min(time, 2.0 * left / max(speed, STANDING))
     return 0.0 if stands else max(time, QUICKEST)
+
+
+_stopping_time = Entry(stopping_time)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.base.faults import JUMPED, LATE, TOO_FAST
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -34,72 +33,10 @@ FASTER = 1.1
 BEGUN, STAMP, ARRIVAL, TIMELY, LATE_SINCE, TIMES = range(6)
 #: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the numbers that
 #: show a fault [s].
-BASE, AHEAD, LAG, VALUE, ALLOWED, NUMBERS = range(6)
-#: Verdicts on a stamp.
-RIGHT, JUMPED, TOO_FAST, LATE = range(4)
+BASE, AHEAD, LAG, SEEN, MOST, NUMBERS = range(6)
 
 
-class StateClock:
-    """Judges the stamps of states.
-
-    Args:
-        timeout: largest jump of the clock, and how long all states may be late [s].
-        simulated: the stamps are of a simulator, whose clock may run at any speed.
-
-    Attributes:
-        code: clock or latency if the newest stamp is wrong, else empty.
-    """
-
-    def __init__(self, timeout: float, simulated: bool) -> None:
-        self._timeout, self._simulated = timeout, simulated
-        self._times, self._numbers = np.zeros(TIMES, np.int64), np.zeros(NUMBERS)
-        self.code = ""
-
-    @property
-    def lag(self) -> float:
-        """Delay of the newest state relative to the fastest one [s]."""
-        return float(self._numbers[LAG])
-
-    @property
-    def late(self) -> bool:
-        """Whether the newest state came with more than the largest lag."""
-        return bool(self._times[LATE_SINCE] > 0)
-
-    def forget(self) -> None:
-        """Take the next state as one without delay: a clock that stood still stays behind."""
-        self._times[BEGUN] = 0
-
-    def judge(self, stamp: int, arrival: int, latency: float) -> str:
-        """Judge a new state; return the reason of `code`, or an empty string.
-
-        Args:
-            stamp: time of measurement [ns].
-            arrival: time of arrival on the steady clock [ns].
-            latency: largest lag that may last [s]; the timeout counts if it is shorter.
-        """
-        numbers, timeout = self._numbers, self._timeout
-        verdict = judge.call(
-            stamp, arrival, latency, timeout, self._simulated, self._times, numbers
-        )
-        if verdict == RIGHT:
-            self.code = ""
-            return ""
-        self.code = "latency" if verdict == LATE else "clock"
-        if verdict == JUMPED:
-            return (
-                f"the clock of the states jumped: it advanced by {numbers[VALUE]:.6f} s while "
-                f"{numbers[ALLOWED] - timeout:.6f} s passed; at most {timeout:g} s more is allowed"
-            )
-        if verdict == TOO_FAST:
-            return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
-        late = (arrival - int(self._times[TIMELY])) / NANOSECONDS
-        return (
-            f"for {late:.3f} s every state was late, the newest by {1e3 * self.lag:.1f} ms; "
-            f"latency_limit is {1e3 * latency:g} ms"
-        )
-
-
-@entry
+@kernel
 def judge(
     stamp: int,
     arrival: int,
@@ -109,34 +46,39 @@ def judge(
     times: Ints,
     numbers: Vector,
 ) -> int:
-    """Judge a new state; return RIGHT, JUMPED, TOO_FAST or LATE."""
+    """Judge a new state; return JUMPED, TOO_FAST, LATE, or 0.
+
+    Its `stamp` is the time of measurement, and it came at `arrival` on the steady clock [ns]. The
+    largest lag that may last is `latency`, or `timeout` if that is shorter; a jump may be as long
+    as `timeout` [s]. A `simulated` clock may run at any speed.
+    """
     step, waited = seconds(times[STAMP], stamp), seconds(times[ARRIVAL], arrival)
     times[STAMP], times[ARRIVAL] = stamp, arrival
     if times[BEGUN] == 0:
         times[BEGUN] = 1
         restart(stamp, arrival, times, numbers)
-        return RIGHT
+        return 0
     passed = 0.0 if simulated else waited
     if not (step >= 0.0 and step - passed <= timeout):
         restart(stamp, arrival, times, numbers)
-        numbers[VALUE], numbers[ALLOWED] = step, passed + timeout
+        numbers[SEEN], numbers[MOST] = step, passed + timeout
         return JUMPED
     if simulated:
-        return RIGHT
+        return 0
     compare(float(arrival - stamp), waited, numbers)
     if not numbers[AHEAD] <= timeout:
-        numbers[VALUE], numbers[ALLOWED], numbers[AHEAD] = numbers[AHEAD], timeout, 0.0
+        numbers[SEEN], numbers[MOST], numbers[AHEAD] = numbers[AHEAD], timeout, 0.0
         return TOO_FAST
     lag = numbers[LAG]
     if lag <= min(latency, timeout):
         times[TIMELY], times[LATE_SINCE] = arrival, 0
-        return RIGHT
+        return 0
     if times[LATE_SINCE] == 0:
         times[LATE_SINCE] = arrival
     lasts = seconds(times[LATE_SINCE], arrival) > LASTING
     if not (seconds(times[TIMELY], arrival) > timeout and lasts) and lag <= timeout:
-        return RIGHT
-    numbers[VALUE], numbers[ALLOWED] = lag, latency
+        return 0
+    numbers[SEEN], numbers[MOST] = lag, latency
     return LATE
 
 

@@ -17,24 +17,19 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.faults import ALLOWED, BLIND, FINITE, FOUND, KIND, OLD, VALUE, Fault
 from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.base.state_kernels import AGE, SHORTEST, WAY
 from rbdyn_ros.control.states import gate_kernels
-from rbdyn_ros.control.states.clock import StateClock
-from rbdyn_ros.control.states.inspection import Inspection
+from rbdyn_ros.control.states.clock import BEGUN, LAG
+from rbdyn_ros.control.states.fault_texts import fault_of
+from rbdyn_ros.control.states.loop_state import RELEASED, SATURATED
 from rbdyn_ros.control.states.measured import Measured
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
-#: pause of state_timeout makes of it.
-HELD = 0.25
-#: States are missing after this many periods without one, if that is more than the largest lag.
-MISSED = 2.0
-#: After a fault efforts may change this many times as fast: they may have to stop an arm that
-#: wrong states set in motion.
-HASTE = 5.0
+_begin, _release = Entry(gate_kernels.begin), Entry(gate_kernels.release)
+_admit = Entry(gate_kernels.admit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,53 +60,55 @@ class GateSettings:
 class SafetyGate:
     """Checks states and limits efforts; only efforts that passed it are published.
 
+    The kernels of the gate and of the loop do the work: they also run in generated controllers of
+    ros2_control.
+
     Args:
         m: the robot.
         limits: limits of the controlled joints (n).
         settings: see GateSettings.
 
     Attributes:
+        s: the memory.
         measured: the newest valid state.
         fault: the latched fault, or None.
         effort: (n,) the efforts that passed last [N m or N].
         saturated: (n,) whether the law exceeded the effort limit.
-        step: time between the last two states by their clock [s].
-        held: mean time for which an effort acted, until the next states arrived [s].
-        unfit: fault of the last desired efforts, or None.
-        took_back: whether the newest state was replaced by the one before.
+        unfit: joint whose last desired effort was no number, or -1.
     """
 
     def __init__(self, m: Model, limits: Limits, settings: GateSettings | None = None) -> None:
-        self.limits, self.settings = limits, settings or GateSettings()
+        self.settings = settings or GateSettings()
         self.measured = Measured(m, limits.names)
+        s = self.s = self.measured.s
+        self._dt, self._step = s.scalars["dt"], s.scalars["step"]
         self.fault: Fault | None = None
-        n = len(limits.names)
+        self.effort: Array = s.out[RELEASED]
+        self.saturated: Array = s.out[SATURATED]
+        self.unfit = -1
         self._wanted, self._holding = np.zeros((2, m.nv))
-        self._out = np.zeros((gate_kernels.OUT, n))
-        self.effort: Array = self._out[gate_kernels.RELEASED]
-        self.saturated = self._out[gate_kernels.SATURATED]
-        self.unfit: Fault | None = None
-        self.took_back = False
-        self.step, self.held = SHORTEST, 0.0
-        self._since_start = math.inf
-        self.clock = StateClock(self.settings.state_timeout, self.settings.simulated)
-        self._inspection = Inspection(self.measured, limits)
+        self._refused = Fault("finite", "")
+        for name in GateSettings.__slots__:
+            setattr(s, name, getattr(self.settings, name))
+        s.dofs, s.since_start, s.step = limits.dofs, math.inf, SHORTEST
+        s.memory[AGE] = math.inf
+        self.use(limits)
 
     def use(self, limits: Limits) -> None:
         """Continue with tighter limits of the same joints, see Limits.tightened."""
-        self.limits = limits
-        self._inspection.use(limits)
+        s, self.limits = self.s, limits
+        s.limits, s.acceleration = limits.rows, limits.acceleration
+        s.latency, s.contact = limits.latency, limits.contact
 
     def trip(self, fault: Fault) -> None:
         """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
         self.fault = self.fault or fault
-        self._since_start = math.inf
+        self.s.faulty, self.s.since_start = 1, math.inf
 
     def clear(self) -> None:
         """Clear the fault, and forget the delay of the states and how their numbers disagreed."""
-        self.fault = None
-        self.clock.forget()
-        self._inspection.forget()
+        self.fault, s = None, self.s
+        s.faulty, s.times[BEGUN], s.memory[: WAY + 1] = 0, 0, 0.0
 
     # states
 
@@ -136,134 +133,75 @@ class SafetyGate:
 
         Returns:
             The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no
-            new state; and the fault, or None.
+            new state to believe; and the fault, or None.
         """
-        seen, inspection = self.measured, self._inspection
         time = stamp or arrival
-        first, before = seen.arrival is None, seen.arrival or 0
-        if not first and time == seen.time:
+        if self.measured.is_from(time):
             return 0.0, None  # repeated while the clock is paused
-        refused = seen.take(names, position, velocity, effort)
+        stored = self.take(names, position, velocity, effort)
+        dt = _admit.call(self.s.handle, time, arrival, stored)
+        return dt, self.wrong()
+
+    def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> bool:
+        """Store a state for the kernels; return False if it is refused. As Measured.take."""
+        refused = self.measured.take(names, position, velocity, effort)
         if refused is not None:
-            return 0.0, Fault(refused.code, f"a state was refused: {refused.text}", blind=True)
-        self.took_back = False
-        step = (time - seen.time) / NANOSECONDS  # since the last accepted state
-        why = self.clock.judge(time, arrival, self.limits.latency)
-        jumped = self.clock.code == "clock"
-        if jumped:  # only the steady clock tells how much time passed
-            step = max(arrival - before, 0) / NANOSECONDS
-        wrong = inspection.judge(math.inf if first else step, self.effort)
-        if jumped and wrong is not None and wrong.blind:
-            wrong = Fault("clock", f"{why}; and {wrong.text}", blind=True)
-        if wrong is not None and inspection.moved:
-            seen.take_back()
-            self.took_back = True
-            return 0.0, wrong
-        if not first:
-            self._hold(step if self.settings.simulated else (arrival - before) / NANOSECONDS)
-        seen.time, seen.arrival = time, arrival
-        if jumped and not (wrong is not None and wrong.blind):
-            return SHORTEST, Fault("clock", why)
-        if why and not jumped:
-            return 0.0, Fault("latency", why, blind=True)
-        if wrong is not None and wrong.blind:
-            return 0.0, wrong
-        self.step = SHORTEST if first else max(step, SHORTEST)
-        return min(self.step, LONGEST), wrong
+            text = f"a state was refused: {refused.text}"
+            self._refused = Fault(refused.code, text, blind=True)
+        return refused is None
 
-    def _hold(self, time: float) -> None:
-        """Count the time [s] for which the last effort acted: of a burst only its pause counts.
+    def wrong(self) -> Fault | None:
+        """Return the fault of the newest state, or None."""
+        return self.fault_of(self.s.wrong) if self.s.wrong[KIND] else None
 
-        A longer one than state_timeout is a fault by itself, after which the count begins anew.
-        """
-        time = max(time, 0.0)
-        paused = time > self.settings.state_timeout
-        self.held = 0.0 if paused else self.held - math.expm1(-time / HELD) * (time - self.held)
+    def fault_of(self, row: Array) -> Fault:
+        """Return the fault that a kernel has written into a row of the memory."""
+        return self._refused if row[KIND] == FINITE else fault_of(row, self.s, self.limits)
 
-    def too_slow(self) -> Fault | None:
-        """Return a fault if efforts act for so long that feedback may shake the arm."""
-        pause = self.settings.state_timeout
-        most = max(LONGEST, -math.expm1(-pause / HELD) * pause)
-        if self.held <= most:
-            return None
-        text = f"states came every {1e3 * self.held:.0f} ms, or in bursts with such pauses"
-        return Fault("age", f"{text}; allowed is {1e3 * most:.0f} ms on average", blind=True)
+    @property
+    def step(self) -> float:
+        """Time between the last two states by their clock, at least SHORTEST [s]."""
+        return float(self._step.item())
 
-    def is_late(self, now: int, period: float) -> bool:
-        """Whether the newest state is too old to be answered.
+    @property
+    def dt(self) -> float:
+        """The same from SHORTEST to LONGEST, or 0 if there is no new state to believe [s]."""
+        return float(self._dt.item())
 
-        Args:
-            now: steady clock [ns].
-            period: mean time between two states [s], or NaN.
-        """
-        most = min(self.limits.latency, self.settings.state_timeout)
-        most = max(most, MISSED * period)
-        return self.clock.late or self.age(now) > most
-
-    def age(self, now: int) -> float:
-        """Return the time since the newest state arrived [s]; now: steady clock [ns]."""
-        arrival = self.measured.arrival
-        return math.inf if arrival is None else (now - arrival) / NANOSECONDS
-
-    def overdue(self, now: int) -> float:
-        """Return for how long the newest state has been too old [s]; now: steady clock [ns]."""
-        return max(self.age(now) - self.settings.state_timeout, 0.0)
+    @property
+    def lag(self) -> float:
+        """Delay of the newest state relative to the fastest one [s]."""
+        return float(self.s.numbers[LAG])
 
     def watch(self, now: int) -> Fault | None:
         """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
-        if self.measured.arrival is None:
-            return Fault("age", "no state of the arm has arrived yet", blind=True)
-        age = self.age(now)
+        age = self.measured.age(now)
         if age <= self.settings.state_timeout:
             return None
-        allowed = f"allowed is {self.settings.state_timeout:g} s"
-        return Fault("age", f"the newest state is {age:.3f} s old; {allowed}", blind=True)
+        row = np.zeros(FOUND)
+        row[KIND], row[BLIND], row[VALUE] = OLD, 1.0, age
+        row[ALLOWED] = self.settings.state_timeout
+        return self.fault_of(row)
 
     # efforts
 
     def begin(self, effort: Array) -> None:
         """Start bumpless: the next effort is this one (n,); its difference to the law decays."""
-        cap = self.limits.effort
-        np.clip(effort, -cap, cap, out=self.effort)
-        self._out[gate_kernels.START] = self.effort
-        self._since_start = 0.0
+        _begin.call(self.s.handle, np.array(effort, np.float64))
 
-    def release(self, wanted: Array, holding: Array, dt: float, at_once: bool = False) -> Array:
+    def release(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:
         """Return the efforts that may be commanded (n,), an array of the gate.
 
         Args:
             wanted: (nv,) efforts of the law [N m or N].
             holding: (nv,) efforts that hold the arm; only the excess pushes it.
             dt: time since the last call, at most LONGEST counts [s].
-            at_once: without a limit of the rate, for last efforts: the driver may repeat them.
+            last: without a limit of the rate, for last efforts: the driver may repeat them.
         """
         self._wanted[:], self._holding[:] = wanted, holding
-        return self.release_own(self._wanted, self._holding, dt, at_once)
+        return self.release_own(self._wanted, self._holding, dt, last)
 
-    def release_own(
-        self, wanted: Array, holding: Array, dt: float, at_once: bool = False
-    ) -> Array:
+    def release_own(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:
         """Return the efforts as `release` does, from arrays that the caller made itself."""
-        rate = self.settings.effort_rate * (1.0 if self.fault is None else HASTE)
-        inspection = self._inspection
-        k = gate_kernels.release.call(
-            wanted,
-            holding,
-            self.measured.qpos,
-            inspection.dofs,
-            inspection.rows,
-            math.inf if at_once else rate,
-            dt,
-            self._since_start,
-            self.settings.blend_time,
-            self._out,
-        )
-        self.unfit = None
-        if k >= 0:
-            text = (
-                f"the effort that the mode computes for joint '{self.limits.names[k]}' is "
-                "not a finite number"
-            )
-            self.unfit = Fault("effort", text)
-        self._since_start += min(dt, LONGEST)
+        self.unfit = _release.call(self.s.handle, wanted, holding, dt, last)
         return self.effort

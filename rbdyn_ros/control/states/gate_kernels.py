@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the safety gate: limits of efforts.
-
-The rows of `rows` are the limits as in state_kernels.
-"""
+"""Kernels of the safety gate: which states it admits, and which efforts it releases."""
 
 from __future__ import annotations
 
@@ -10,54 +7,216 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.control.base.kernels import entry, kernel
-from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.base.faults import (
+    ALLOWED,
+    BLIND,
+    FINITE,
+    FOUND,
+    JOINT,
+    JUMPED,
+    KIND,
+    LATE,
+    MOVED,
+    OLD,
+    SLOW,
+    TOO_FAST,
+    VALUE,
+)
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST, inspect
+from rbdyn_ros.control.states.clock import LATE_SINCE, MOST, SEEN, judge, seconds
+from rbdyn_ros.control.states.loop_state import DIFFERENCE, LIMITED, RELEASED, SATURATED, START
 
 if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
-
+#: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
+#: pause of state_timeout makes of it.
+HELD = 0.25
+#: States are missing after this many periods without one, if that is more than the largest lag.
+MISSED = 2.0
+#: After a fault efforts may change this many times as fast: they may have to stop an arm that
+#: wrong states set in motion.
+HASTE = 5.0
 #: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
 #: heavy arm would ring, and swing up, behind a limit of the rate that suits a light one.
 STRONG = 150.0
-#: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
-#: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
-LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
+
+# states
 
 
-@entry
-def release(
-    wanted: Vector,
-    holding: Vector,
-    qpos: Vector,
-    dofs: Ints,
-    rows: Matrix,
-    rate: float,
-    dt: float,
-    since_start: float,
-    blend_time: float,
-    out: Matrix,
-) -> int:
-    """Write the efforts that may be commanded; return the first joint whose law is NaN, or -1.
+@kernel
+def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
+    """Judge a state; write its fault into s.wrong.
 
-    `wanted` are the efforts of the law, `holding` those that hold the arm (nv,). An effort changes
-    by `rate` at most, that of a STRONG joint in proportion, and for NaN it is kept. The difference
-    at a bumpless start decays within `blend_time`; the law of an arm that starts has no rate.
+    Args:
+        s: the state, and what came before.
+        time: of measurement [ns].
+        arrival: on the steady clock [ns].
+        stored: whether it is in s.state; False: it was refused.
+
+    Returns:
+        The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no new
+        state to believe.
     """
-    starts, found = since_start == 0.0, -1
-    usual = rate * min(dt, LONGEST) if rate < np.inf else np.inf
-    share = share_left(since_start / blend_time)
-    for i in range(len(dofs)):
-        tau, hold, q = wanted[dofs[i]], holding[dofs[i]], qpos[dofs[i]]
-        step = usual * max(1.0, rows[3, i] / STRONG)
+    if not stored:
+        report(s, FINITE, 0, True, 0.0, 0.0)
+        return 0.0
+    first, waited = s.known == 0, max(seconds(s.arrival, arrival), 0.0)
+    verdict = judge(time, arrival, s.latency, s.state_timeout, s.simulated > 0, s.times, s.numbers)
+    jumped = verdict == JUMPED or verdict == TOO_FAST  # noqa: PLR1714 - translated to C++
+    s.passed = waited if jumped else seconds(s.time, time)  # only the steady clock tells it
+    if first:
+        s.passed = np.inf
+    now, last = s.state, s.before
+    inspect(
+        now[0],
+        now[1],
+        last[0],
+        last[1],
+        s.dofs,
+        s.limits,
+        s.acceleration,
+        s.out[RELEASED],
+        s.passed,
+        s.memory,
+        s.found,
+    )
+    copy_fault(s.found, s.wrong)
+    blind = s.found[BLIND] > 0.0
+    if jumped:
+        report(s, verdict, 0, blind, s.numbers[SEEN], s.numbers[MOST])
+    s.dropped = 1 if s.found[BLIND] == MOVED else 0
+    if s.dropped > 0:
+        take_back(s)
+        return 0.0
+    if not first:
+        count_held(s, s.passed if s.simulated > 0 else waited)
+    s.time, s.arrival, s.known = time, arrival, 1
+    if jumped and not blind:
+        return SHORTEST
+    if verdict == LATE:
+        report(s, LATE, 0, True, s.numbers[SEEN], s.numbers[MOST])
+    if verdict == LATE or blind:
+        return 0.0
+    s.step = SHORTEST if first else max(s.passed, SHORTEST)
+    return min(s.step, LONGEST)  # type: ignore[no-any-return]
+
+
+@kernel
+def report(s: ArmLoopState, kind: int, joint: int, blind: bool, value: float, most: float) -> None:
+    """Write the fault of the newest state."""
+    s.wrong[KIND], s.wrong[JOINT], s.wrong[BLIND] = kind, joint, 1.0 if blind else 0.0
+    s.wrong[VALUE], s.wrong[ALLOWED] = value, most
+
+
+@kernel
+def copy_fault(source: Vector, target: Vector) -> None:
+    for k in range(FOUND):
+        target[k] = source[k]
+
+
+@kernel
+def take_back(s: ArmLoopState) -> None:
+    """Return to the state before the newest one."""
+    for i in range(s.state.shape[0]):
+        for k in range(s.state.shape[1]):
+            s.state[i, k] = s.before[i, k]
+
+
+@kernel
+def count_held(s: ArmLoopState, time: float) -> None:
+    """Count the time [s] for which the last effort acted: of a burst only its pause counts.
+
+    A longer one than state_timeout is a fault by itself, after which the count begins anew.
+    """
+    time = max(time, 0.0)
+    held = s.held - np.expm1(-time / HELD) * (time - s.held)
+    s.held = 0.0 if time > s.state_timeout else held
+
+
+@kernel
+def is_slow(s: ArmLoopState) -> bool:
+    """Whether efforts act for so long that feedback may shake the arm; it is a fault."""
+    if s.held <= LONGEST:
+        return False
+    pause = s.state_timeout
+    most = max(LONGEST, -np.expm1(-pause / HELD) * pause)
+    if s.held <= most:
+        return False
+    report(s, SLOW, 0, True, s.held, most)
+    return True
+
+
+@kernel
+def is_old(s: ArmLoopState, now: int) -> bool:
+    """Whether the newest state is too old; it is a fault. `now` is on the steady clock [ns]."""
+    if age(s, now) <= s.state_timeout:
+        return False
+    report(s, OLD, 0, True, age(s, now), s.state_timeout)
+    return True
+
+
+@kernel
+def is_late(s: ArmLoopState, now: int) -> bool:
+    """Whether the newest state is too old to be answered; `now` is on the steady clock [ns]."""
+    most = max(min(s.latency, s.state_timeout), MISSED * s.period)
+    return bool(s.times[LATE_SINCE] > 0 or age(s, now) > most)
+
+
+@kernel
+def age(s: ArmLoopState, now: int) -> float:
+    """Return the time since the newest state arrived [s]; `now` is on the steady clock [ns]."""
+    return seconds(s.arrival, now) if s.known > 0 else np.inf
+
+
+# efforts
+
+
+@kernel
+def begin(s: ArmLoopState, effort: Vector) -> None:
+    """Start bumpless: the next efforts are these (n,); their difference to the law decays."""
+    for i in range(len(s.dofs)):
+        cap = s.limits[3, i]
+        s.out[START, i] = s.out[RELEASED, i] = min(max(effort[i], -cap), cap)
+    s.since_start = 0.0
+
+
+@kernel
+def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: bool) -> int:
+    """Write the efforts that may be commanded into s.out.
+
+    An effort changes by effort_rate at most, that of a STRONG joint in proportion, and for NaN it
+    is kept. The difference at a bumpless start decays within blend_time; the law of an arm that
+    starts has no rate.
+
+    Args:
+        s: the newest state, and the efforts released before.
+        wanted: (nv,) efforts of the law [N m or N].
+        holding: (nv,) efforts that hold the arm; only the excess pushes it.
+        dt: time since the last call, at most LONGEST counts [s].
+        last: without a limit of the rate, for last efforts: the driver may repeat them.
+
+    Returns:
+        The first joint whose law is no number, or -1; it is a fault.
+    """
+    starts, found, qpos = s.since_start == 0.0, -1, s.state[0]
+    rate = s.effort_rate * (HASTE if s.faulty > 0 else 1.0)
+    usual = np.inf if last else rate * min(dt, LONGEST)
+    share = share_left(s.since_start / s.blend_time)
+    for i in range(len(s.dofs)):
+        k = s.dofs[i]
+        tau, hold, q = wanted[k], holding[k], qpos[k]
+        step = usual * max(1.0, s.limits[3, i] / STRONG)
         if not (np.isnan(tau) or np.isnan(hold)):
-            limit(tau, hold, q, rows, np.inf if starts else step, i, out)
+            limit(tau, hold, q, s.limits, np.inf if starts else step, i, s.out)
         elif found < 0:
             found = i
         if starts:
-            out[DIFFERENCE, i] = out[RELEASED, i] - out[LIMITED, i]
-        blend(hold, q, rows, step, share, i, out)
+            s.out[DIFFERENCE, i] = s.out[RELEASED, i] - s.out[LIMITED, i]
+        blend(hold, q, s.limits, step, share, i, s.out)
+    s.since_start += min(dt, LONGEST)
     return found
 
 

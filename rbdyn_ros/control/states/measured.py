@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +13,13 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import strings
-from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.states.loop_state import ArmLoopState
 from rbdyn_ros.dynamics.configuration import position_ranges
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
@@ -45,12 +49,11 @@ class Measured:
         required: joints that every message must contain.
 
     Attributes:
+        s: the memory of the loop, which has the states.
         state: (3, nv), the next three.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
         before: (3, nv), the state before it.
         known: (nv,) whether a message has named the joint; a position without one is assumed.
-        time: stamp of the state [ns].
-        arrival: time of arrival on the steady clock [ns]; None before the first state.
     """
 
     def __init__(self, m: Model, required: Sequence[str]) -> None:
@@ -58,20 +61,37 @@ class Measured:
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = strings("required", required)
         limits = position_ranges(m, m.dof_jntid).T
-        self.state, self.before = np.zeros((2, 3, m.nv))
+        s = self.s = ArmLoopState(n=len(self._required), nv=m.nv)
+        self.state, self.before = s.state, s.before
         self.qpos, self.qvel, self.effort = self.state
         np.clip(self.qpos, *limits, out=self.qpos)
         self.effort[:] = np.nan
         checked = [name in self._required for name in self._names]  # by the gate
-        self._bounds = np.full((3, m.nv), np.inf)
-        self._bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
-        self._bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
+        s.bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
+        s.bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.known = np.zeros(m.nv, bool)
-        self.time = 0
-        self.arrival: int | None = None
+        self._time, self._known = s.scalars["time"], s.scalars["known"]
         self._last_names: list[str] | None = None
         self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
         self._make_room(0)
+
+    def is_from(self, time: int) -> bool:
+        """Whether the state has this stamp [ns]."""
+        return bool(self._time.item() == time and self._known.item())
+
+    @property
+    def time(self) -> int:
+        """Stamp of the state [ns]."""
+        return int(self.s.time)
+
+    @property
+    def arrival(self) -> int | None:
+        """Time of arrival on the steady clock [ns]; None before the first state."""
+        return int(self.s.arrival) if self.s.known else None
+
+    def age(self, now: int) -> float:
+        """Return the time since the newest state arrived [s]; now: steady clock [ns]."""
+        return (now - self.s.arrival) / NANOSECONDS if self.s.known else math.inf
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message names a required joint; otherwise it belongs to another device."""
@@ -97,7 +117,7 @@ class Measured:
         if why:
             return why
         for k, place in places:
-            lower, upper = self._bounds[:2, place]
+            lower, upper = self.s.bounds[:2, place]
             self.qpos[place] = self.before[0, place] = min(max(position[k], lower), upper)
             self.known[place] = True
         return ""
@@ -144,14 +164,8 @@ class Measured:
             return False
         places[...], speeds[...] = position, velocity
         efforts[...] = effort if measured else np.nan
-        stored: bool = _store.call(
-            self._given, self._at, self._to, self._bounds, self.state, self.before
-        )
+        stored: bool = _store.call(self.s.handle, self._given, self._at, self._to)
         return stored
-
-    def take_back(self) -> None:
-        """Return to the state before the newest one."""
-        self.state[:] = self.before
 
     def _find(self, names: Sequence[str]) -> str:
         """Prepare for a message with these names, unless they are as in the last one."""
@@ -177,35 +191,39 @@ class Measured:
         self._rows = tuple(self._given)
 
 
-@entry
-def _store(
-    given: Matrix, at: Ints, to: Ints, bounds: Matrix, state: Matrix, before: Matrix
-) -> bool:
-    """Store the rows position, velocity and effort if all are numbers, and return whether.
+@kernel
+def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
+    """Store a state if all of it are numbers, and return whether; the last one goes to s.before.
 
-    `bounds` has the lower and upper positions and the largest speeds (3, nv). The state that was
-    there goes to `before`.
+    Args:
+        s: the state.
+        given: rows of positions, velocities and efforts (NaN: not measured).
+        at: places in these rows of the degrees of freedom `to`; the others rest.
+        to: see `at`.
     """
-    for k in range(given.shape[1]):
-        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
-        if not (fine and (abs(given[2, k]) < LARGEST or np.isnan(given[2, k]))):
-            return False
     measured = False
     for k in range(given.shape[1]):
-        measured = measured or not np.isnan(given[2, k])
-    qpos, qvel, effort = state[0], state[1], state[2]
+        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
+        known = abs(given[2, k]) < LARGEST
+        if not (fine and (known or np.isnan(given[2, k]))):
+            return False
+        measured = measured or known
+    qpos, qvel, effort = s.state[0], s.state[1], s.state[2]
     for i in range(len(qpos)):
-        before[0, i], before[1, i], before[2, i] = qpos[i], qvel[i], effort[i]
+        s.before[0, i], s.before[1, i], s.before[2, i] = qpos[i], qvel[i], effort[i]
         qvel[i] = 0.0
         effort[i] = effort[i] if measured else np.nan
     for k in range(len(at)):
         i = to[k]
         qpos[i], qvel[i], effort[i] = given[0, at[k]], given[1, at[k]], given[2, at[k]]
-    lower, upper, fastest = bounds[0], bounds[1], bounds[2]
+    lower, upper, fastest = s.bounds[0], s.bounds[1], s.bounds[2]
     for i in range(len(qpos)):
         qpos[i] = min(max(qpos[i], lower[i]), upper[i])
         qvel[i] = min(max(qvel[i], -fastest[i]), fastest[i])
     return True
+
+
+_store = Entry(store)
 
 
 def _named_twice(names: Sequence[str]) -> str:

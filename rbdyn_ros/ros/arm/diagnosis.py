@@ -64,7 +64,7 @@ def diagnose_arm(controller: Controller, times: AnswerTimes, now: int, fresh: in
         "latency_limit": limits.latency,
         "power_limit": limits.power_limit,
         "contact_effort": limits.contact,
-        "lag": gate.clock.lag,
+        "lag": gate.lag,
         "payloads": " ".join(f"{link}:{p[0]:g}kg" for link, p in controller.arm.payloads.items()),
         "model_sha256": controller.arm.sha256,
     }

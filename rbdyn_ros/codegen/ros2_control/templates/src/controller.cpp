@@ -78,7 +78,7 @@ CallbackReturn Controller::on_configure(const rclcpp_lifecycle::State &)
   try {
     parameters_ = listener_->get_params();
     ArmSettings settings = settings_of(parameters_, std::max(get_update_rate(), 1U));
-    (void)get_node()->get_parameter("use_sim_time", settings.gate.simulated);
+    (void)get_node()->get_parameter("use_sim_time", settings.simulated);
     const std::lock_guard<std::mutex> lock(mutex_);  // timer and services of a former call still run
     arm_ = std::make_unique<Arm>(settings);
     make_interfaces();

@@ -42,6 +42,21 @@ inline void forward_dynamics(Data & d)
   @{prefix}_forward(d.qpos.data(), d.qvel.data(), d.qfrc_applied.data(), d.qacc.data());
 }
 
+/// The inertia at each motor with all other joints free: 1 / (M^-1)_kk.
+inline void reflected_inertia(const Data & state, Vector<double> inertia)
+{
+  Data d;
+  d.qpos = state.qpos;
+  gravity_term(d, d.qfrc_applied);
+  for (std::size_t k = 0; k < DOFS; ++k) {
+    const double held = d.qfrc_applied[k];
+    d.qfrc_applied[k] += 1.0;
+    forward_dynamics(d);
+    inertia[static_cast<Index>(k)] = 1.0 / d.qacc[k];
+    d.qfrc_applied[k] = held;
+  }
+}
+
 /// M(q).
 inline void mass_matrix(const Data & d, Matrix<double> mass)
 {

@@ -17,32 +17,21 @@ constexpr std::size_t CONTROLLED = @{controlled};
 
 using Dofs = std::array<double, DOFS>;
 using Joints = std::array<double, CONTROLLED>;
+using Rows = Table<6, CONTROLLED>;   // of limits
+using Motion = Table<3, DOFS>;       // positions, velocities, accelerations
+using GainRows = Table<2, DOFS>;     // stiffness and damping
+
+/// The same number for all degrees of freedom.
+inline Dofs every(double value)
+{
+  Dofs found{};
+  found.fill(value);
+  return found;
+}
 
 /// Names of the joints of all degrees of freedom.
 constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
 
-/// The degree of freedom of each controlled joint, and the other degrees of freedom.
-constexpr std::array<Index, CONTROLLED> PLACE{@{places}};
-constexpr std::array<Index, CONTROLLED> SLIDES{@{slides}};  // 1: it slides
-constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
-constexpr std::array<Index, UNCONTROLLED> OTHERS{@{other_places}};
-
-/// Limits of the controlled joints: positions [rad or m], velocities [per s], efforts [N m or N],
-/// power [W], gain of speed [rad/s^2 or m/s^2].
-constexpr Joints LOWER{@{lower}};
-constexpr Joints UPPER{@{upper}};
-constexpr Joints VELOCITY{@{velocity}};
-constexpr Joints EFFORT{@{effort}};
-constexpr Joints POWER{@{power}};
-constexpr Joints GAIN{@{gain}};
-
-/// Limits of the other degrees of freedom: positions and velocities.
-constexpr std::array<double, UNCONTROLLED> OTHERS_LOWER{@{others_lower}};
-constexpr std::array<double, UNCONTROLLED> OTHERS_UPPER{@{others_upper}};
-constexpr std::array<double, UNCONTROLLED> OTHERS_VELOCITY{@{others_velocity}};
-
-/// Friction in the robot's description: viscous [N m s/rad or N s/m] and dry [N m or N].
-constexpr Dofs VISCOUS{@{viscous}};
-constexpr Dofs COULOMB{@{coulomb}};
+@{robot_rows}
 
 }  // namespace @{namespace}

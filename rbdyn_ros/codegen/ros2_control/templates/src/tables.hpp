@@ -11,22 +11,27 @@ namespace @{namespace}
 
 enum class Fault : int { none, @{fault_names} };
 
-/// A row of the table of faults; a code with two reactions has two rows.
+/// A fault in words.
 struct FaultKind
 {
-  Fault fault;
-  bool blind;
   const char * code;
+  const char * found;
   const char * cause;
   const char * remedy;
 };
 
-inline constexpr std::array FAULTS{
+/// Each fault whose state is believed, and whose state is not.
+inline constexpr FaultKind FAULTS[][2]{
 @{fault_rows}
 };
 
-/// Faults after which states are believed again only if they agree with the estimate.
-inline constexpr std::array LIES{@{lies}};
+/// The fault of each kind that the kernels tell apart.
+inline constexpr std::array FAULT_OF{Fault::none, @{fault_kinds}};
+
+/// Why the arm does not start, or what it did not take, by its number.
+inline constexpr std::array REFUSALS{
+@{refusals}
+};
 
 /// What the start-up test finds, by its number.
 inline constexpr std::array START_UP_TEXTS{

@@ -80,8 +80,9 @@ private:
   template <typename Row>
   void set(std::size_t i, const Row & row)
   {
-    for (std::size_t k = 0; k < row.size(); ++k) {  // inlined, unlike std::copy
-      numbers_[i * COLUMNS + k] = row[k];
+    const double * from = std::data(row);
+    for (std::size_t k = 0; k < COLUMNS; ++k) {  // inlined, unlike std::copy
+      numbers_[i * COLUMNS + k] = from[k];
     }
   }
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "laws.hpp"
+#include "arm.hpp"
 
 namespace @{namespace}
 {

@@ -31,21 +31,31 @@ void expect_near(const Dofs & found, const Dofs & expected, double weight)
   }
 }
 
-Gains gains_of(double stiffness, double damping)
+GainRows gains_of(double stiffness, double damping)
 {
-  Gains gains;
-  gains.stiffness.fill(stiffness);
-  gains.damping.fill(damping);
-  return gains;
+  return GainRows(every(stiffness), every(damping));
+}
+
+/// The efforts of a law.
+Dofs effort_of(
+  void (*law)(Data &, Matrix<const double>, Matrix<const double>, Vector<double>),
+  const Expected & row, const GainRows & gains)
+{
+  Data d;
+  Dofs effort{};
+  d.qpos = row.state.q;
+  d.qvel = row.state.v;
+  law(d, rows_of(row.desired), gains, effort);
+  return effort;
 }
 
 ArmSettings settings_for_test()
 {
   ArmSettings settings;
-  settings.tracking = gains_of(settings::STIFFNESS, settings::DAMPING);
-  settings.arm_without_effort = true;
-  settings.period = 1e-6;  // no gains shake
-  settings.start_up_test = false;  // nothing moves here
+  settings.blind.gains = gains_of(settings::STIFFNESS, settings::DAMPING);
+  settings.loop.measures = 0;
+  settings.loop.period = 1e-6;  // no gains shake
+  settings.arm.tests = 0;  // nothing moves here
   return settings;
 }
 
@@ -74,7 +84,7 @@ Input input_of(const State & state, int k)
   input.state = state;
   input.effort = unmeasured();
   input.period = PERIOD;
-  input.steady = nanoseconds(1.0 + k * PERIOD);
+  input.steady = 1000000000 + 1000000 * static_cast<std::int64_t>(k);
   return input;
 }
 
@@ -84,21 +94,14 @@ TEST(Dynamics, agree_with_the_engine) { EXPECT_EQ(self_test(), EXIT_SUCCESS); }
 
 TEST(Laws, agree_with_the_laws_of_arm_controller)
 {
-  const Gains soft = gains_of(50.0, 5.0);
-  const Gains stiff = gains_of(settings::STIFFNESS, settings::DAMPING);
+  const GainRows soft = gains_of(50.0, 5.0);
+  const GainRows stiff = gains_of(settings::STIFFNESS, settings::DAMPING);
+  const GainRows floating = gains_of(0.0, settings::GRAVITY_DAMPING);
   for (const Expected & row : EXPECTED) {
-    Dofs effort{};
-    const Motion desired = rows_of(row.desired);
-    compute(
-      laws::damped_gravity, row.state, desired, rows_of(gains_of(0.0, settings::GRAVITY_DAMPING)),
-      effort);
-    expect_near(effort, row.gravity, row.weight);
-    compute(laws::pd_gravity, row.state, desired, rows_of(soft), effort);
-    expect_near(effort, row.pd_gravity, row.weight);
-    compute(laws::computed_torque, row.state, desired, rows_of(stiff), effort);
-    expect_near(effort, row.computed_torque, row.weight);
-    compute(laws::joint_impedance, row.state, desired, rows_of(soft), effort);
-    expect_near(effort, row.impedance, row.weight);
+    expect_near(effort_of(laws::damped_gravity, row, floating), row.gravity, row.weight);
+    expect_near(effort_of(laws::pd_gravity, row, soft), row.pd_gravity, row.weight);
+    expect_near(effort_of(laws::computed_torque, row, stiff), row.computed_torque, row.weight);
+    expect_near(effort_of(laws::joint_impedance, row, soft), row.impedance, row.weight);
   }
 }
 
@@ -113,7 +116,8 @@ TEST(Arm, holds_itself_in_every_mode)
     }
     ASSERT_EQ(why.refusal, Refusal::none) << sentence(why);
     Joints effort{};
-    const Dofs g = gravity(state.q);
+    Dofs g{};
+    @{prefix}_gravity(state.q.data(), g.data());
     EXPECT_EQ(arm.update(input_of(state, 1), effort), Answer::efforts);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       EXPECT_NEAR(effort[i], g[PLACE[i]], 1e-9 * (1.0 + std::abs(g[PLACE[i]]))) << name_of(i);

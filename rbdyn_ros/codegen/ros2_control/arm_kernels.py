@@ -1,0 +1,594 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that only a generated controller has: start, modes, references, and one update.
+
+They call the kernels of control/. A reference is the desired motion of the controlled joints that
+another controller or a topic gives; without one the target comes to rest. `m, d` is the arm,
+`bare, own` the robot that compensates its own gravity; `b` is the memory of control/blind, `s`
+that of the loop, and `c` that of this file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rbdyn_ros.control.arm.actuation import hold, to_command
+from rbdyn_ros.control.arming.effort_check import FASTEST, TOLERATED
+from rbdyn_ros.control.arming.start_up_kernels import APART, CLEAR, LATE, advance, choose_ways
+from rbdyn_ros.control.arming.start_up_kernels import begin as begin_test
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.limits import EFFORT, LOWER, MARGIN, POWER, UPPER, VELOCITY
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.control.base.state_kernels import AGE, LONGEST
+from rbdyn_ros.control.blind.velocity_vote import forget
+from rbdyn_ros.control.blind.witness import begin as begin_witness
+from rbdyn_ros.control.laws.sampled import LARGEST as FASTEST_GAINS
+from rbdyn_ros.control.loop_kernels import (
+    BRAKE,
+    COAST,
+    FOLLOW,
+    STOP_BLINDLY,
+    TEST,
+    WAIT,
+    answer_blindly,
+    brake,
+    coast,
+    follow,
+    judge_target,
+    notice_pause,
+    see,
+    watch,
+)
+from rbdyn_ros.control.motion.tracking import ROUNDING, stopping_time
+from rbdyn_ros.control.states.clock import BEGUN
+from rbdyn_ros.control.states.gate_kernels import admit, age, begin, release
+from rbdyn_ros.control.states.loop_state import RELEASED
+from rbdyn_ros.control.states.measured import LARGEST, store
+from rbdyn_ros.dynamics.laws import computed_torque, damped_gravity, joint_impedance, pd_gravity
+from rbdyn_ros.engine.quantities.inverse_mass import reflected_inertia
+from rbdyn_ros.engine.quantities.terms import gravity_term
+from rbdyn_ros.model.fields import Field
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+if TYPE_CHECKING:
+    from rbdyn_ros.control.arm.actuation import Actuation
+    from rbdyn_ros.control.arming.start_up_kernels import StartUp
+    from rbdyn_ros.control.arming.start_up_reply import Reply
+    from rbdyn_ros.control.blind.state import BlindState
+    from rbdyn_ros.control.states.loop_state import ArmLoopState
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+#: Modes.
+GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
+#: What became of an update: new efforts, the last ones go on, or no more efforts.
+EFFORTS, KEEP, SILENT = range(3)
+#: Why the arm does not start, or what it did not take; 0: there is nothing to say.
+LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
+REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
+#: The same in words.
+REFUSALS = {
+    LATCHED: "a fault is latched; call clear_fault first",
+    UNREADABLE: "a position, velocity or effort is not a finite number",
+    BEYOND: "joint '{joint}' is at {value}, beyond its limit {bound}",
+    FAST: "joint '{joint}' moves at {value}; its limit is {bound}",
+    MOVING: "joint '{joint}' moves at {value}; the arm must rest (below {bound}) so that its "
+    "efforts can be compared with the model",
+    UNMEASURED: "joint '{joint}' measures no effort; set arm_without_effort to start without this "
+    "check",
+    MISMATCH: "joint '{joint}' measures an effort that differs by {value} from what the model "
+    "needs to hold the arm; allowed is {bound}. Check the model, the mounting and the payload",
+    TOO_HEAVY: "joint '{joint}' would need {value} to hold the arm; its effort limit is {bound}",
+    SHAKES: "the gains of the mode would shake joint '{joint}' at {value} updates a second; they "
+    "need {bound}",
+    REFERENCE: "a reference is not followed: it is not finite, beyond the limits, or begins "
+    "farther than start_tolerance from the target",
+    ROOM: "joint '{joint}' is at {value}; the start-up test needs {bound} of room to a limit on "
+    "one side",
+    FOUND: "the start-up test found: ",
+    STOPPED: "the start-up test was stopped: ",
+}
+
+
+class ArmState(Record):
+    """State of these kernels.
+
+    Angles are in rad and lengths in m; velocities and efforts go with them.
+    """
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        # settings
+        Field("floating", (2, "nv"), "gains of mode gravity: 0, and the rate of decay [1/s]"),
+        Field("springs", (2, "nv"), "gains of impedance and pd_gravity; 0: from the inertia"),
+        Field("tracking_tolerance", (), "largest distance from the target in computed_torque"),
+        Field("start_tolerance", (), "largest distance of the first reference from the target"),
+        Field("target_timeout", (), "longest time without a reference after one; 0: any [s]"),
+        Field("arm_tolerance", ("n",), "of efforts at the start; 0: a share of the limits"),
+        Field("includes_gravity", (), "1: measured efforts have the robot's own gravity", "int"),
+        Field("tests", (), "1: the start-up test comes first", "int"),
+        Field("slides", ("n",), "1: the joint slides", "int"),
+        Field("all_dofs", ("nv",), "all degrees of freedom", "int"),
+        Field("simulated", (), "1: the clock of the updates may run at any speed", "int"),
+        # what an update reads
+        Field("given", (3, "nv"), "positions, velocities, measured efforts (NaN: none)"),
+        Field("reference", (3, "n"), "positions, velocities and accelerations"),
+        Field("refers", (), "1: there is a reference", "int"),
+        Field("ticking", (), "1: there was an update", "int"),
+        Field("time", (), "of the update by its clock [ns]", "int"),
+        Field("now", (), "steady clock, or the simulated one [ns]", "int"),
+        Field("ended", (), "1: the start-up test has failed: nothing is sent any more", "int"),
+        # the law
+        Field("mode", (), "GRAVITY, PD_GRAVITY, COMPUTED_TORQUE or IMPEDANCE", "int"),
+        Field("soft", (2, "nv"), "gains of impedance and pd_gravity here"),
+        Field("inertia", ("nv",), "at each motor, with all other joints free"),
+        Field("gravity", ("nv",), "efforts that hold the arm"),
+        Field("first", ("n",), "efforts at a start"),
+        Field("target", (3, "nv"), "desired positions, velocities and accelerations"),
+        Field("begun", (3, "nv"), "where the target began to decelerate"),
+        Field("left", (), "time until it rests [s]"),
+        Field("stopping", (), "time in which it decelerates [s]"),
+        Field("follows", (), "1: it follows references", "int"),
+        Field("idle", (), "time since the last reference; infinite: there was none [s]"),
+        # what is refused
+        Field("refusal", (), "why, see LATCHED", "int"),
+        Field("joint", (), "number of the controlled joint", "int"),
+        Field("value", (), "what was seen"),
+        Field("bound", (), "what is allowed"),
+        Field("found", (), "by the start-up test", "int"),
+    )
+
+
+#: A longer period of updates is no number [s].
+LONGEST_PERIOD = 1e6
+
+
+@kernel
+def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) -> None:
+    c.refusal, c.joint, c.value, c.bound = refusal, joint, value, bound
+
+
+@kernel
+def take(s: ArmLoopState, c: ArmState) -> bool:
+    """Store the state of an update; return False if something in it is no measurement."""
+    return store(s, c.given, c.all_dofs, c.all_dofs)
+
+
+# settings
+
+
+@kernel
+def tighten(
+    s: ArmLoopState, effort_scale: float, velocity_scale: float, inset: float, power: float
+) -> int:
+    """Tighten limits as Limits.tightened does; return the last joint without a range, or -1."""
+    narrow = -1
+    for i in range(len(s.dofs)):
+        s.limits[EFFORT, i] *= effort_scale
+        s.limits[VELOCITY, i] *= velocity_scale
+        s.limits[LOWER, i] += inset
+        s.limits[UPPER, i] -= inset
+        most = s.limits[EFFORT, i] * s.limits[VELOCITY, i]
+        s.limits[POWER, i] = min(most, power) if power > 0.0 else most
+        if not s.limits[LOWER, i] < s.limits[UPPER, i]:
+            narrow = i
+    return narrow
+
+
+@kernel
+def compensate(a: Actuation, share: float) -> None:
+    """Compensate a share of the friction in the robot's description."""
+    a.rubs = 1 if share > 0.0 else 0
+    for k in range(len(a.viscous)):
+        a.viscous[k] *= share
+        a.coulomb[k] *= share
+
+
+# start and modes
+
+
+@kernel
+def start(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    b: BlindState,
+    s: ArmLoopState,
+    c: ArmState,
+    trial: StartUp,
+) -> bool:
+    """Start the arm in mode c.mode and state c.given, without a jump of the efforts.
+
+    Return False if it may not start: c.refusal says why.
+    """
+    c.refusal = 0
+    if s.faulty > 0:
+        refuse(c, LATCHED, 0, 0.0, 0.0)
+        return False
+    if not (take(s, c) and take(s, c)):  # it is the state before, too
+        refuse(c, UNREADABLE, 0, 0.0, 0.0)
+        return False
+    hold(m, d, bare, own, a, s.state[0], s.holding)
+    weigh(m, d, s, c)
+    judge_room(s, c, trial)
+    judge_load(s, c)
+    judge_gains(b, s, c, c.mode)
+    judge_efforts(a, s, c)
+    judge_place(s, c)
+    if c.refusal > 0:
+        return False
+    for i in range(s.memory.shape[0]):
+        for k in range(s.memory.shape[1]):
+            s.memory[i, k] = np.inf if i == AGE else 0.0
+    s.times[BEGUN] = s.known = s.lost = c.ticking = c.ended = 0
+    run(m, d, b, s, c)
+    if c.tests > 0:
+        begin_test(m, d, trial, s.state[0], s.holding)
+        s.testing, s.armed, s.acts = 1, 0, 0
+    return True
+
+
+@kernel
+def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
+    """Change the mode; the joints stay where they are. Its gains must not shake the arm."""
+    c.refusal = 0
+    weigh(m, d, s, c)
+    judge_gains(b, s, c, mode)
+    if c.refusal > 0:
+        return
+    c.mode = mode
+    if s.testing > 0:
+        return
+    rest_at(s, c)
+    for k in s.dofs:
+        c.target[1, k] = s.state[1, k]
+    stop(s, c)
+    soften(b, c)
+    begin_efforts(s, c)
+    begin(s, s.out[RELEASED])
+
+
+@kernel
+def hold_here(
+    m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: ArmLoopState, c: ArmState
+) -> None:
+    """Write efforts that hold the arm where it was seen last into c.first."""
+    hold(m, d, bare, own, a, s.state[0], s.holding)
+    for i in range(len(s.dofs)):
+        most = s.limits[EFFORT, i]
+        c.first[i] = min(max(s.holding[s.dofs[i]], -most), most)
+
+
+@kernel
+def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
+    """Command the arm from now on, with efforts that hold it by the model."""
+    weigh(m, d, s, c)
+    soften(b, c)
+    rest_at(s, c)
+    c.idle = np.inf
+    s.testing, s.armed, s.acts, s.held = 0, 1, 1, 0.0
+    for i in range(len(s.dofs)):
+        c.first[i] = s.holding[s.dofs[i]]
+    begin_efforts(s, c)
+    begin(s, c.first)
+    begin_witness(b)
+    forget(b)
+    b.coasts = 0
+
+
+@kernel
+def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
+    """Tell the loop what the mode allows."""
+    s.floats = 1 if c.mode == GRAVITY else 0
+    s.soft = 1 if c.mode == IMPEDANCE or c.mode == PD_GRAVITY else 0  # noqa: PLR1714
+
+
+@kernel
+def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
+    """Write gravity and inertia at the newest state."""
+    for k in range(m.nv):
+        d.qpos[k] = s.state[0, k]
+    gravity_term(m, d, c.gravity)
+    reflected_inertia(m, d, c.inertia)
+
+
+@kernel
+def soften(b: BlindState, c: ArmState) -> None:
+    """Write the gains of impedance and pd_gravity for the inertia."""
+    for k in range(len(c.inertia)):
+        unset = b.gains[0, k] * c.inertia[k]
+        c.soft[0, k] = c.springs[0, k] if c.springs[0, k] > 0.0 else unset
+        critical = 2.0 * np.sqrt(c.soft[0, k] * c.inertia[k])
+        c.soft[1, k] = c.springs[1, k] if c.springs[1, k] > 0.0 else critical
+
+
+# before the start
+
+
+@kernel
+def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
+    """Refuse an arm without room for its start-up test; write the ways of the test."""
+    lower, upper = s.limits[LOWER], s.limits[UPPER]
+    i = choose_ways(lower, upper, c.slides, s.dofs, s.state[0], trial.ways)
+    if i >= 0 and c.tests > 0:
+        refuse(c, ROOM, i, s.state[0, s.dofs[i]], abs(trial.ways[i]) + CLEAR)
+
+
+@kernel
+def judge_load(s: ArmLoopState, c: ArmState) -> None:
+    """Refuse an arm that no efforts can hold; gravity that the robot carries counts too."""
+    for i in range(len(s.dofs)):
+        load = c.gravity[s.dofs[i]]
+        if not abs(load) <= s.limits[EFFORT, i]:
+            refuse(c, TOO_HEAVY, i, load, s.limits[EFFORT, i])
+
+
+@kernel
+def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
+    """Refuse gains that are too high for the rate of the updates, see control/laws/sampled.py."""
+    soften(b, c)
+    for i in range(len(s.dofs)):
+        k = s.dofs[i]
+        stiffness, damping = 0.0, c.floating[1, k]
+        if mode == COMPUTED_TORQUE:
+            stiffness, damping = b.gains[0, k], b.gains[1, k]
+        elif mode != GRAVITY:
+            stiffness, damping = c.soft[0, k] / c.inertia[k], c.soft[1, k] / c.inertia[k]
+        needed = max(damping, np.sqrt(stiffness)) / FASTEST_GAINS
+        if not needed * s.period <= 1.0:
+            refuse(c, SHAKES, i, 1.0 / s.period, needed)
+
+
+@kernel
+def judge_efforts(a: Actuation, s: ArmLoopState, c: ArmState) -> None:
+    """Refuse an arm whose measured efforts differ from those that hold it by the model."""
+    for i in range(len(s.dofs)):
+        k = s.dofs[i]
+        most = c.arm_tolerance[i] if c.arm_tolerance[i] > 0.0 else TOLERATED * s.limits[EFFORT, i]
+        own = c.gravity[k] if a.own_gravity > 0 and c.includes_gravity > 0 else 0.0
+        off = s.state[2, k] - own - s.holding[k]
+        if s.measures > 0 and np.isnan(off):
+            refuse(c, UNMEASURED, i, off, 0.0)
+        elif s.measures > 0 and abs(off) > most:
+            refuse(c, MISMATCH, i, off, most)
+
+
+@kernel
+def judge_place(s: ArmLoopState, c: ArmState) -> None:
+    """Refuse an arm that moves, or is beyond its limits."""
+    for i in range(len(s.dofs)):
+        q, v = s.state[0, s.dofs[i]], abs(s.state[1, s.dofs[i]])
+        lower, upper = s.limits[LOWER, i], s.limits[UPPER, i]
+        if q < lower - MARGIN or q > upper + MARGIN:
+            refuse(c, BEYOND, i, q, lower if q < lower else upper)
+        elif v > s.limits[VELOCITY, i]:
+            refuse(c, FAST, i, v, s.limits[VELOCITY, i])
+        elif v > FASTEST:
+            refuse(c, MOVING, i, v, FASTEST)
+
+
+# updates
+
+
+@kernel
+def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
+    """Advance the clocks by an update; the arm has rested until the first one.
+
+    A period [s] that is no number counts as a clock that went back, and as the longest one.
+    """
+    is_valid = 0.0 <= period < LONGEST_PERIOD
+    step = int((period if is_valid else -1.0) * NANOSECONDS)
+    if c.ticking == 0:
+        c.ticking, c.time, c.now = 1, steady - step, steady - step
+        admit(s, c.time, c.time, True)
+    passed = step if is_valid else int(LONGEST * NANOSECONDS)
+    c.time += step
+    c.now = c.now + passed if c.simulated > 0 else steady
+
+
+@kernel
+def end_test(
+    s: ArmLoopState, c: ArmState, refusal: int, joint: int, value: float, bound: float
+) -> None:
+    """End the start-up test without arming."""
+    s.testing, c.ended = 0, 1
+    refuse(c, refusal, joint, value, bound)
+
+
+@kernel
+def update(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    b: BlindState,
+    s: ArmLoopState,
+    c: ArmState,
+    trial: StartUp,
+    reply: Reply,
+    period: float,
+    steady: int,
+    readable: bool,
+) -> int:
+    """Answer the state in c.given; return EFFORTS, KEEP or SILENT.
+
+    `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
+    update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
+    `readable` is none.
+    """
+    c.refusal = 0
+    advance_clock(s, c, period, steady)
+    if c.ended > 0:
+        return SILENT
+    now, tests, came = c.now, s.testing > 0, readable and c.time != s.time
+    notice_pause(b, s, now)
+    if tests and not came and age(s, now) > LATE + 2.0 * s.period:
+        c.found = APART
+        end_test(s, c, FOUND, 0, 1e3 * age(s, now), 0.0)
+        return SILENT
+    answer = WAIT
+    if came:
+        answer = see(m, d, bare, own, a, b, s, c.time, now, take(s, c))
+    else:
+        answer = watch(b, s, now)
+    if tests and s.testing == 0:
+        end_test(s, c, STOPPED, 0, 0.0, 0.0)
+        return SILENT
+    sends = True
+    if answer == WAIT:
+        return KEEP
+    if answer == TEST:
+        sends = advance_test(m, d, bare, own, a, b, s, c, trial, reply)
+    elif answer == FOLLOW:
+        follow_target(m, d, bare, own, a, b, s, c)
+    elif answer == BRAKE:
+        sends = brake(m, d, bare, own, a, b, s)
+    elif answer == STOP_BLINDLY:
+        sends = answer_blindly(m, d, bare, own, a, b, s, now)
+    elif answer == COAST:
+        if came:
+            move_target(b, s, c)
+        sends = coast(m, d, bare, own, a, b, s, now)
+    return EFFORTS if sends else SILENT
+
+
+@kernel
+def advance_test(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    b: BlindState,
+    s: ArmLoopState,
+    c: ArmState,
+    trial: StartUp,
+    reply: Reply,
+) -> bool:
+    """Release the efforts of the start-up test, or of the mode after it; False: it has failed."""
+    qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
+    hold(m, d, bare, own, a, qpos, s.holding)
+    sent = s.out[RELEASED]
+    c.found = advance(trial, reply, a, qpos, qvel, measured, s.holding, sent, s.step, s.wanted)
+    if c.found > 0:
+        end_test(s, c, FOUND, trial.joint, trial.value, trial.bound)
+        return False
+    if trial.done > 0:
+        run(m, d, b, s, c)
+        follow_target(m, d, bare, own, a, b, s, c)
+    else:
+        release(s, s.wanted, s.holding, s.dt, False)
+    return True
+
+
+@kernel
+def follow_target(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    b: BlindState,
+    s: ArmLoopState,
+    c: ArmState,
+) -> None:
+    """Release the efforts of the mode after a valid state."""
+    qpos, qvel = s.state[0], s.state[1]
+    hold(m, d, bare, own, a, qpos, s.holding)
+    move_target(b, s, c)
+    tolerance = c.tracking_tolerance if c.mode == COMPUTED_TORQUE else 0.0
+    judge_target(b, s, c.target[0], tolerance, c.idle, c.target_timeout)
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+    if c.mode == GRAVITY:
+        damped_gravity(m, d, c.target, c.floating, s.wanted)
+        to_command(bare, own, a, qpos, qvel, qvel, s.wanted)
+    else:
+        if c.mode == PD_GRAVITY:
+            pd_gravity(m, d, c.target, c.soft, s.wanted)
+        elif c.mode == COMPUTED_TORQUE:
+            computed_torque(m, d, c.target, b.gains, s.wanted)
+        else:
+            joint_impedance(m, d, c.target, c.soft, s.wanted)
+        to_command(bare, own, a, qpos, qvel, c.target[1], s.wanted)
+    follow(b, s, s.wanted)
+
+
+# the target
+
+
+@kernel
+def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
+    """Move the target by the time since the last state."""
+    dt = min(s.step, s.state_timeout)
+    if c.mode == GRAVITY:
+        rest_at(s, c)
+    elif c.refers > 0 and is_possible(s, c):
+        c.follows, c.idle = 1, 0.0
+        for i in range(len(s.dofs)):
+            for row in range(3):
+                c.target[row, s.dofs[i]] = c.reference[row, i]
+    else:
+        if c.refers > 0:
+            refuse(c, REFERENCE, 0, 0.0, 0.0)
+        if c.follows > 0:
+            stop(s, c)
+        if c.left > 0.0:
+            c.left = max(c.left - dt, 0.0)
+            decelerate(s, c)
+        c.idle += dt
+    for k in range(len(b.controlled)):
+        if b.controlled[k] == 0:  # a target of its own would disturb the others
+            c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], s.state[1, k], 0.0
+
+
+@kernel
+def is_possible(s: ArmLoopState, c: ArmState) -> bool:
+    """Whether a reference is finite, within the limits, and begins near the target."""
+    fine = True
+    for i in range(len(s.dofs)):
+        q, v, acceleration = c.reference[0, i], c.reference[1, i], c.reference[2, i]
+        near = c.follows > 0 or abs(q - c.target[0, s.dofs[i]]) <= c.start_tolerance
+        fine = fine and near and s.limits[LOWER, i] <= q <= s.limits[UPPER, i]
+        fine = fine and abs(v) <= s.limits[VELOCITY, i] * ROUNDING
+        fine = fine and abs(q) < LARGEST and abs(acceleration) < LARGEST
+    return fine
+
+
+@kernel
+def rest_at(s: ArmLoopState, c: ArmState) -> None:
+    """Let the target rest at the newest state."""
+    c.left, c.follows = 0.0, 0
+    for k in range(len(c.all_dofs)):
+        c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], 0.0, 0.0
+
+
+@kernel
+def stop(s: ArmLoopState, c: ArmState) -> None:
+    """Begin to decelerate the target, within the limits of the positions."""
+    time = stopping_time(c.target, s.dofs, s.limits[LOWER], s.limits[UPPER])
+    c.left, c.stopping, c.follows = time, time, 0
+    for k in range(len(c.all_dofs)):
+        c.target[2, k] = 0.0
+        if time == 0.0:
+            c.target[1, k] = 0.0
+        c.begun[0, k], c.begun[1, k] = c.target[0, k], c.target[1, k]
+
+
+@kernel
+def decelerate(s: ArmLoopState, c: ArmState) -> None:
+    """Write the target on its way to rest.
+
+    The polynomial of degree 5 that begins with a velocity and ends at rest, without accelerations
+    at both, covers half of velocity times time.
+    """
+    x, time = 1.0 - c.left / c.stopping, c.stopping
+    for k in s.dofs:
+        v, square = c.begun[1, k], x * x
+        way = x - x * square + 0.5 * square * square
+        c.target[0, k] = c.begun[0, k] + v * time * way
+        c.target[1, k] = v * (1.0 - 3.0 * square + 2.0 * x * square)
+        c.target[2, k] = v / time * (6.0 * square - 6.0 * x)

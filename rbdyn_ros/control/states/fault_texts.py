@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The texts of the faults that the kernels of the gate find."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from rbdyn_ros.control.base import faults as kinds
+from rbdyn_ros.control.base.faults import KIND_CODES, Fault
+from rbdyn_ros.control.base.limits import FROZEN, OVERSHOOT, PASSED, Limits
+from rbdyn_ros.control.states.clock import FASTER, TIMELY
+from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
+from rbdyn_ros.errors import apart
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
+
+#: Remedy if positions and velocities disagree.
+MIXED_UP = "Check units, signs and the order of joints, and the encoders"
+
+
+class Found(NamedTuple):
+    """A fault as kernels write it, and the state and the limits that it is about."""
+
+    kind: int
+    joint: int
+    blind: bool
+    value: float
+    allowed: float
+    s: ArmLoopState
+    limits: Limits
+
+    @property
+    def name(self) -> str:
+        """Name of the joint, with the word."""
+        return f"joint '{self.limits.names[self.joint]}'"
+
+    @property
+    def speed(self) -> float:
+        """Measured velocity of the joint."""
+        return float(self.s.state[1, self.s.dofs[self.joint]])
+
+
+def fault_of(row: Array, s: ArmLoopState, limits: Limits) -> Fault:
+    """Return the fault that a kernel has written into a row of `s`, with its text.
+
+    Args:
+        row: (FOUND,), see faults.
+        s: the newest state.
+        limits: limits of the controlled joints.
+    """
+    kind, joint, blind, value, allowed = row.tolist()
+    found = Found(int(kind), int(joint), blind > 0.0, value, allowed, s, limits)
+    code = KIND_CODES[found.kind]
+    remedy = MIXED_UP if kind in (kinds.MOVED, kinds.UNLIKE) else ""
+    return Fault(code, TEXTS[code](found), found.blind, remedy)
+
+
+def _position(found: Found) -> str:
+    k, limits = found.joint, found.limits
+    place, low, high = apart(found.value, limits.lower[k], limits.upper[k])
+    return f"{found.name} is at {place}, beyond its limits {low} and {high}"
+
+
+def _velocity(found: Found) -> str:
+    fastest = float(found.limits.velocity[found.joint])
+    if found.kind == kinds.UNLIKE:
+        off, most = apart(found.value, found.allowed, digits=3)
+        return (
+            f"{found.name} does not move at its measured velocity, {found.speed:.4g}: its "
+            f"positions are {off} away from there; allowed is {most}"
+        )
+    if found.kind == kinds.MOVED:
+        moved = f"{found.name} moved by {found.value:.6g} in {found.s.passed:.6f} s"
+        return f"{moved}; its velocity limit is {fastest:.6g}"
+    speed, most, _ = apart(found.value, fastest, -fastest)
+    return f"{found.name} moves at {speed}; its velocity limit is {most}"
+
+
+def _acceleration(found: Found) -> str:
+    if found.kind == kinds.ACCELERATION:
+        return (
+            f"the velocity of {found.name} jumped to {found.speed:.4g}; acceleration_limit is "
+            f"{found.limits.acceleration:.6g}"
+        )
+    return (
+        f"{found.name} moves at {found.speed:.4g} and gains speed too fast; {OVERSHOOT:g} "
+        f"times its acceleration limit is {found.limits.gain[found.joint]:.6g}"
+    )
+
+
+def _power(found: Found) -> str:
+    power, most = apart(found.value, found.limits.power[found.joint], digits=4)
+    effort = found.s.out[RELEASED, found.joint]
+    return (
+        f"{found.name} works with {power} W, {effort:.4g} at velocity {found.speed:.4g}; its "
+        f"limit is {most} W"
+    )
+
+
+def _clock(found: Found) -> str:
+    timeout = found.s.state_timeout
+    text = f"the clock of the states runs more than {FASTER:g} times as fast as real time"
+    if found.kind == kinds.JUMPED:
+        passed = found.allowed - timeout
+        text = (
+            f"the clock of the states jumped: it advanced by {found.value:.6f} s while "
+            f"{passed:.6f} s passed; at most {timeout:g} s more is allowed"
+        )
+    if not found.blind or not found.s.found[kinds.KIND]:  # or a later state is not believed
+        return text
+    return f"{text}; and {fault_of(found.s.found, found.s, found.limits).text}"
+
+
+def _latency(found: Found) -> str:
+    late = (found.s.arrival - int(found.s.times[TIMELY])) / NANOSECONDS
+    return (
+        f"for {late:.3f} s every state was late, the newest by {1e3 * found.value:.1f} ms; "
+        f"latency_limit is {1e3 * found.allowed:g} ms"
+    )
+
+
+def _age(found: Found) -> str:
+    if found.kind == kinds.SLOW:
+        text = f"states came every {1e3 * found.value:.0f} ms, or in bursts with such pauses"
+        return f"{text}; allowed is {1e3 * found.allowed:.0f} ms on average"
+    if math.isinf(found.value):
+        return "no state of the arm has arrived yet"
+    return f"the newest state is {found.value:.3f} s old; allowed is {found.allowed:g} s"
+
+
+def _effort(found: Found) -> str:
+    return f"the effort that the mode computes for {found.name} is not a finite number"
+
+
+def _frozen(found: Found) -> str:
+    return (
+        f"{found.name} stands still at {found.value:.4g}, or its numbers repeat; by the efforts "
+        f"sent it should have moved by more than {FROZEN:g}, or by its velocity of "
+        f"{found.allowed:.4g} by more than {PASSED:g}, or its measured effort does not follow them"
+    )
+
+
+def _tracking(found: Found) -> str:
+    away, most = apart(found.value, found.allowed, digits=4)
+    return f"{found.name} is {away} from its target; tracking_tolerance is {most}"
+
+
+def _target(found: Found) -> str:
+    waited = f"no new target for {found.value:.3g} s"
+    return f"{waited}; target_timeout is {found.allowed:g} s"
+
+
+TEXTS = {
+    "position": _position,
+    "velocity": _velocity,
+    "acceleration": _acceleration,
+    "power": _power,
+    "clock": _clock,
+    "latency": _latency,
+    "age": _age,
+    "effort": _effort,
+    "frozen": _frozen,
+    "tracking": _tracking,
+    "target": _target,
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of the loop of an arm and of its safety gate: every number, declared once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rbdyn_ros.control.base.faults import FOUND
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.control.base.state_kernels import ROWS
+from rbdyn_ros.control.states.clock import NUMBERS, TIMES
+from rbdyn_ros.model.fields import Field
+
+#: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
+#: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
+LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
+
+
+class ArmLoopState(Record):
+    """State of the kernels of the gate and of the loop.
+
+    Angles are in rad and lengths in m; velocities and efforts go with them.
+    """
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        # settings
+        Field("dofs", ("n",), "controlled degrees of freedom", "int"),
+        Field("limits", (6, "n"), "limits of these joints, rows as in state_kernels"),
+        Field("acceleration", (), "limit of every measured acceleration"),
+        Field("contact", (), "effort of a contact in the soft modes, as a share of the limits"),
+        Field("bounds", (3, "nv"), "measurements are clipped: lower and upper positions, speed"),
+        Field("state_timeout", (), "largest age of a state [s]"),
+        Field("latency", (), "largest lag of states that may last [s]"),
+        Field("effort_rate", (), "largest rate of change of an effort"),
+        Field("blend_time", (), "of a bumpless start [s]"),
+        Field("simulated", (), "1: the clock of the states may run at any speed", "int"),
+        Field("measures", (), "1: measured efforts are compared with the efforts sent", "int"),
+        Field("period", (), "mean time between two states [s]; NaN: not known yet"),
+        # what the arm does
+        Field("armed", (), "1: efforts are computed for an armed arm", "int"),
+        Field("acts", (), "1: the efforts are sent, too", "int"),
+        Field("testing", (), "1: the start-up test runs", "int"),
+        Field("floats", (), "1: the mode lets the arm float", "int"),
+        Field("soft", (), "1: the mode lets contacts push the arm", "int"),
+        # states
+        Field("state", (3, "nv"), "positions, velocities and measured efforts (NaN: none)"),
+        Field("before", (3, "nv"), "the state before it"),
+        Field("known", (), "1: there is a state", "int"),
+        Field("time", (), "its stamp [ns]", "int"),
+        Field("arrival", (), "when it arrived, steady clock [ns]", "int"),
+        Field("passed", (), "time since the state before; infinite: it is the first [s]"),
+        Field("step", (), "the same of the newest state in order, at least SHORTEST [s]"),
+        Field("dt", (), "the same from SHORTEST to LONGEST; 0: there is no new state to believe"),
+        Field("held", (), "mean time for which an effort acted, until the next states came [s]"),
+        Field("dropped", (), "1: the newest state was replaced by the one before", "int"),
+        Field("lost", (), "1: the newest state is not believed", "int"),
+        # how it is judged
+        Field("times", (TIMES,), "of the clock of the states", "int"),
+        Field("numbers", (NUMBERS,), "of the clock of the states"),
+        Field("memory", (ROWS, "n"), "of the inspection, see state_kernels"),
+        Field("found", (FOUND,), "by the inspection, see faults"),
+        Field("wrong", (FOUND,), "fault of the newest state, see faults"),
+        Field("lie", (FOUND,), "first fault of a state whose numbers lie"),
+        Field("latched", (FOUND,), "fault of the arm, or the one that ended its start-up test"),
+        Field("faulty", (), "1: a fault is latched", "int"),
+        # efforts
+        Field("holding", ("nv",), "commands that hold the arm at the newest state"),
+        Field("command", ("nv",), "commands sent last; other joints are held"),
+        Field("measured", ("nv",), "measured efforts to compare with them; NaN: none"),
+        Field("wanted", ("nv",), "commands before the gate"),
+        Field("out", (OUT, "n"), "efforts of the gate"),
+        Field("since_start", (), "time since a bumpless start; infinite: it is over [s]"),
+    )
