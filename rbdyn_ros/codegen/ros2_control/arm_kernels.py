@@ -48,7 +48,7 @@ from rbdyn_ros.control.states.measured import LARGEST, store
 from rbdyn_ros.dynamics.laws import computed_torque, damped_gravity, joint_impedance, pd_gravity
 from rbdyn_ros.engine.quantities.inverse_mass import reflected_inertia
 from rbdyn_ros.engine.quantities.terms import gravity_term
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rbdyn_ros.control.base.faults import FOUND
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.control.base.state_kernels import ROWS
 from rbdyn_ros.control.states.clock import NUMBERS, TIMES
-from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 #: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
 #: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
