@@ -25,7 +25,7 @@ Irrotational contact fields, 2023 (lagged normal forces).
 from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.contact_constants import soften
 from rbdyn_ros.engine.contact.points.hits import find_hits, hold_back
 from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
@@ -45,6 +45,7 @@ from rbdyn_ros.engine.contact.solve.linearise import (
     linearise_at_start,
     linearise_viscous,
 )
+from rbdyn_ros.engine.contact.solve.newton import newton_applies
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate, move_iterate, pass_once
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import (
@@ -74,6 +75,9 @@ LATE_LISTS = 3
 
 #: Times that an impact which adds energy is solved with another part of its restitution.
 CHORDS = 4
+
+#: Times that a step begins Newton's method, if joints then stop that did not, or no longer do.
+NEWTON_TRIES = 3
 
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
@@ -135,6 +139,7 @@ def _solve(m, d, stops, moved):
     """
     solved = exact = softer = False
     switches = held = 0
+    tries = NEWTON_TRIES if m.nskyline > 0 else 0
     _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD_PASSES:
@@ -155,6 +160,18 @@ def _solve(m, d, stops, moved):
         solved = exact = write_step_and_forces(m, d) and not wrong_piece
         if solved:
             break
+        if tries > 0 and not wrong_piece and newton_applies(m, d):
+            call_stage(m.newton_stage, m, d)
+            n += d.newton_passes[0]
+            d.solver_niter = n
+            tries = tries - 1 if d.newton_solved[0] == 1 else 0
+            wrong_piece = stops and find_wrong_pieces(m, d)
+            solved = exact = d.newton_solved[0] == 1 and not wrong_piece
+            if solved:
+                break
+            _go_on_from_newton(m, d, stops, wrong_piece)
+            moved = True
+            continue
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
         there = missed <= FORCE_TOLERANCE * most and not wrong_piece
         exact = there and wrong <= FORCE_TOLERANCE * most
@@ -209,6 +226,18 @@ def _solve_without_gain(m, d, stops, gained):
         solved, exact = _solve_again(m, d, stops, low)
     d.solver_niter += passes
     return solved, exact
+
+
+@inline
+def _go_on_from_newton(m, d, stops, wrong_piece):
+    """Let the lagged forces go on from the iterate of Newton's method."""
+    keep_iterate(m, d)
+    if stops:
+        move_stop_iterate(m, d, 1.0)
+    _restart_lagged(d)
+    linearise_after_step(m, d, 0.0)
+    if wrong_piece:
+        take_pieces_at_iterate(m, d)
 
 
 @inline
