@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.tree.skyline import are_three, diagonal_of
-from rbdyn_ros.engine.tree.stiffen import bounded_pivot
 
 
 @kernel
@@ -42,7 +41,7 @@ def _factor_one(m, d, k):
         first += 1
         top += 1
     d.skyline_now[k] = end - first
-    inverse, i = _pivot(m, d, k), k
+    inverse, i = _pivot(d, k), k
     for e in range(end - 1, first - 1, -1):
         i = d.skyline_next[i]
         if L[e] != 0.0 or U[e] != 0.0:
@@ -56,11 +55,9 @@ def _factor_one(m, d, k):
 
 
 @inline
-def _pivot(m, d, k):
+def _pivot(d, k):
     """Invert the pivot of a row, whose later rows are eliminated, and return it."""
     end = diagonal_of(k)
-    if d.nstopped != 0:
-        d.skyline[end] = bounded_pivot(m, k, d.skyline[end])
     d.skyline[end] = 1.0 / d.skyline[end]
     return d.skyline[end]
 
@@ -75,7 +72,7 @@ def _factor_three(m, d, k):
     while wide > 0 and _are_zero(L, a, b, c) and _are_zero(U, a, b, c):
         a, b, c, wide, top = a + 1, b + 1, c + 1, wide - 1, top + 1
     d.skyline_now[k], d.skyline_now[k - 1], d.skyline_now[k - 2] = wide + 2, wide + 1, wide
-    by_p = _pivot(m, d, k)
+    by_p = _pivot(d, k)
     lq, lr, uq, ur = L[p - 1] * by_p, L[p - 2] * by_p, U[p - 1] * by_p, U[p - 2] * by_p
     for n in range(wide):
         L[b + n] -= uq * L[a + n]
@@ -86,13 +83,13 @@ def _factor_three(m, d, k):
     U[q - 1] -= lq * U[p - 2]
     L[q] -= uq * L[p - 1]
     L[r] -= ur * L[p - 2]
-    by_q = _pivot(m, d, k - 1)
+    by_q = _pivot(d, k - 1)
     ls, us = L[q - 1] * by_q, U[q - 1] * by_q
     for n in range(wide):
         L[c + n] -= us * L[b + n]
         U[c + n] -= ls * U[b + n]
     L[r] -= us * L[q - 1]
-    by_r = _pivot(m, d, k - 2)
+    by_r = _pivot(d, k - 2)
     L[p - 1], L[p - 2], L[q - 1] = lq, lr, ls
     U[p - 1], U[p - 2], U[q - 1] = uq, ur, us
     i = k - 2

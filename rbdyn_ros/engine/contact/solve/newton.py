@@ -79,9 +79,7 @@ from rbdyn_ros.engine.contact.solve.islands import (
     start_search,
     works,
 )
-from rbdyn_ros.engine.contact.solve.linearise import linearise_after_step
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
-from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
 from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
 from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
@@ -111,7 +109,7 @@ def _by_address(table, row):
 @inline
 def newton_applies(m, d):
     """Return whether the method knows all forces of the step beside contact."""
-    applies = m.ncone + m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
+    applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
     applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
     for c in range(d.ncon):
         applies = applies and not has_torque(d, c)
@@ -123,7 +121,7 @@ def solve_by_newton(m, d):
     """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
 
     Needs contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
-    contact_change, and contact_end, solved or not.
+    contact_change, contact_end, and contact_lagged, solved or not.
     """
     d.newton_solved[0] = d.newton_passes[0] = 0
     if d.nmutual == 0:
@@ -141,17 +139,9 @@ def solve_by_newton(m, d):
         _pass(m, d)
         _search(m, d)
         _move(m, d)
-    _leave(m, d)
-
-
-@kernel
-def _leave(m, d):
-    """Write contact_lagged, and the linearisation there where joints may stop."""
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
-    if exact_stops(m, d):
-        linearise_after_step(m, d, 0.0)
 
 
 @inline
@@ -293,8 +283,6 @@ def _fill_matrix(m, d):
             n = start + d.skyline_depth[m.M_colind[e]]
             d.skyline[n] = d.skyline_upper[n] = d.M[e]
         d.skyline[end] += viscosity_step * d.dof_viscosity[k]
-        if d.nstopped != 0:
-            d.skyline[end] += h * d.stop_slope[k]
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)

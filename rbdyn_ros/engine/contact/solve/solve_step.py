@@ -8,6 +8,10 @@ settled for the lagged normal forces, these move (lagged.py), and where that doe
 Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
 matrix (coupled_bodies.py).
 
+In Models in which they can, and no joint stops, Newton's method for velocities and all forces
+together (newton.py) first tries what the first pass has not solved; the above follows where it
+does not end.
+
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (late_contacts.py).
 
@@ -76,9 +80,6 @@ LATE_LISTS = 3
 #: Times that an impact which adds energy is solved with another part of its restitution.
 CHORDS = 4
 
-#: Times that a step begins Newton's method, if joints then stop that did not, or no longer do.
-NEWTON_TRIES = 3
-
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
 
@@ -139,7 +140,7 @@ def _solve(m, d, stops, moved):
     """
     solved = exact = softer = False
     switches = held = 0
-    tries = NEWTON_TRIES if m.nskyline > 0 else 0
+    fresh = m.nskyline > 0 and not stops
     _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD_PASSES:
@@ -160,17 +161,17 @@ def _solve(m, d, stops, moved):
         solved = exact = write_step_and_forces(m, d) and not wrong_piece
         if solved:
             break
-        if tries > 0 and not wrong_piece and newton_applies(m, d):
+        if fresh and newton_applies(m, d):
+            fresh = False
             call_stage(m.newton_stage, m, d)
             n += d.newton_passes[0]
             d.solver_niter = n
-            tries = tries - 1 if d.newton_solved[0] == 1 else 0
-            wrong_piece = stops and find_wrong_pieces(m, d)
-            solved = exact = d.newton_solved[0] == 1 and not wrong_piece
+            solved = exact = d.newton_solved[0] == 1
             if solved:
                 break
-            _go_on_from_newton(m, d, stops, wrong_piece)
+            keep_iterate(m, d)
             moved = True
+            linearise_after_step(m, d, 0.0)
             continue
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
         there = missed <= FORCE_TOLERANCE * most and not wrong_piece
@@ -226,18 +227,6 @@ def _solve_without_gain(m, d, stops, gained):
         solved, exact = _solve_again(m, d, stops, low)
     d.solver_niter += passes
     return solved, exact
-
-
-@inline
-def _go_on_from_newton(m, d, stops, wrong_piece):
-    """Let the lagged forces go on from the iterate of Newton's method."""
-    keep_iterate(m, d)
-    if stops:
-        move_stop_iterate(m, d, 1.0)
-    _restart_lagged(d)
-    linearise_after_step(m, d, 0.0)
-    if wrong_piece:
-        take_pieces_at_iterate(m, d)
 
 
 @inline
