@@ -20,7 +20,17 @@ from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.matching import Match, common_numbers
 
 #: Sizes whose entries belong to pairs and contacts, or are computed anew in every step.
-UNMATCHED = ("ncontact", "nskyline", "npath", "nplace", "nfound", "naxis", "nM")
+UNMATCHED = (
+    "ncontact",
+    "nskyline",
+    "npath",
+    "ngrow",
+    "nisland",
+    "nplace",
+    "nfound",
+    "naxis",
+    "nM",
+)
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
 #: Sizes that are another one, or 0.

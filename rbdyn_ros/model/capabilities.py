@@ -31,7 +31,7 @@ def needed_stages(m: Any) -> frozenset[str]:
         ((*CONSTRAINT_STAGES, *DRIVE_STAGES), m.nefc > 0),
         (("report_stage", *m.lock_stages), m.ndrive > 0),
         (CONTACT_STAGES, m.ncontact > 0),
-        (("coupled_bodies_stage",), m.nskyline > 0),
+        (("coupled_bodies_stage", "newton_stage"), m.nskyline > 0),
         (("pair_stage",), m.npush > 0),
         (("terrain_stage",), m.nfield + m.ntrimesh > 0),
         (ACTUATOR_STAGES, m.nu > 0),

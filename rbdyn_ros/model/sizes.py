@@ -109,6 +109,8 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     }
     found["nskyline"] = skyline_entries(arrays)
     found["npath"] = found["nvall"] if found["nskyline"] > 0 else 0
+    found["ngrow"] = contacts if found["nskyline"] > 0 else 0
+    found["nisland"] = found["nbody"] if found["nskyline"] > 0 else 0
     return {name: found[name] for name in SIZES}
 
 

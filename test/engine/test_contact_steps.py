@@ -122,11 +122,11 @@ def test_with_and_without_m(seed):
     for _ in range(10):
         rb.step(plain, d, 1)
         rb.step(driven, other, 1)
-        # iterations end where forces are exact to 5e-7, one sooner on one of the ways
+        # two methods, each exact to 5e-7 of the largest force, and a light shank; 10 steps
         scale = max(1.0, abs(d.qacc_step).max())
-        assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-6 * scale)
-        assert other.qpos == pytest.approx(d.qpos, abs=1e-9)
-        assert other.cfrc_contact == pytest.approx(d.cfrc_contact, abs=1e-6 * scale)
+        assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-5 * scale)
+        assert other.qpos == pytest.approx(d.qpos, abs=3e-9)
+        assert other.cfrc_contact == pytest.approx(d.cfrc_contact, abs=1e-5 * scale)
 
 
 @robots.needs_robots

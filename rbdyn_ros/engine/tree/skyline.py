@@ -77,7 +77,7 @@ def take_triangle(m, d):
 
 
 @inline
-def _are_three(d, k):
+def are_three(d, k):
     """Return whether dof k and the two before it are a chain with rows that begin alike.
 
     Such rows, as those of a free body, are taken together: loops over short rows cost most where
@@ -103,7 +103,7 @@ def factor_skyline(m, d):
     """
     k = m.nv - 1
     while k >= 0:
-        if _are_three(d, k):
+        if are_three(d, k):
             _factor_three(m, d, k)
             k -= 3
         else:
@@ -185,7 +185,7 @@ def solve_skyline(m, d, x):
     """Replace x by H^-1 x; needs factor_skyline."""
     k = m.nv - 1
     while k >= 0:
-        if _are_three(d, k):
+        if are_three(d, k):
             _spread_three(d, k, x)
             k -= 3
         else:
@@ -196,7 +196,7 @@ def solve_skyline(m, d, x):
             k -= 1
     k = 0
     while k < m.nv:
-        if k + 2 < m.nv and _are_three(d, k + 2):
+        if k + 2 < m.nv and are_three(d, k + 2):
             _gather_three(d, k + 2, x)
             k += 3
         else:

@@ -70,6 +70,8 @@ SIZES = {
     "ncontact": "most contacts that a Data lists; 0 if nothing can touch",
     "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",
     "npath": "nvall if moving bodies can touch, else 0",
+    "ngrow": "ncontact if moving bodies can touch, else 0",
+    "nisland": "nbody if moving bodies can touch, else 0",
     "nu": "actuators",
     "na": "length of act: their states",
 }
@@ -93,6 +95,7 @@ STAGES = {
     "sum_forces_stage": "sums of the contact forces of a step",
     "remember_stage": "memory of the contact forces of a step",
     "coupled_bodies_stage": "accelerations of a step in which moving bodies touch",
+    "newton_stage": "contact forces of a step by Newton's method",
     "actuator_stage": "forces of actuators",
     "act_stage": "states of actuators after a step",
 }

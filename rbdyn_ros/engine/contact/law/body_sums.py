@@ -86,7 +86,7 @@ def _add_to_body(d, c, end, moved):
     wrench = load6(d.cfrc_contact, body)
     for n in range(c, end):
         f, t = _load_at_start(d, n, moved)
-        wrench = add6(wrench, _with_torque(wrench_at(load3(d.contact_arm2, n), f), t))
+        wrench = add6(wrench, with_torque(wrench_at(load3(d.contact_arm2, n), f), t))
     d.body_touches[body] = 1
     store6(d.cfrc_contact, body, wrench)
     store21(d.contact_slope, body, with_slopes(d, c, end, load21(d.contact_slope, body)))
@@ -162,7 +162,7 @@ def with_slopes(d, first, end, A):
             A = add_outer(A, wrench_at(arm, normal), along - across)
         if across > 0.0 and dot3(slip, slip) > 0.0:
             f, t = at_point(d, c, slip, 0.0)
-            A = add_outer(A, _with_torque(wrench_at(arm, f), t), -across)
+            A = add_outer(A, with_torque(wrench_at(arm, f), t), -across)
         if has_torque(d, c):
             A = add21(A, _torque_slope(d, c))
         if shared > 0.0 and (c + 1 == end or not of_one_pair(d, c, c + 1)):
@@ -258,11 +258,11 @@ def add_wrench_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     d.body_touches[body2] = 1
-    wrench = _with_torque(wrench_at(load3(d.contact_arm2, c), f), t)
+    wrench = with_torque(wrench_at(load3(d.contact_arm2, c), f), t)
     store6(d.cfrc_contact, body2, add6(load6(d.cfrc_contact, body2), wrench))
     if body1 > 0:
         d.body_touches[body1] = 1
-        wrench = _with_torque(wrench_at(load3(d.contact_arm1, c), f), t)
+        wrench = with_torque(wrench_at(load3(d.contact_arm1, c), f), t)
         store6(d.cfrc_contact, body1, add_scaled6(load6(d.cfrc_contact, body1), wrench, -1.0))
 
 
@@ -274,7 +274,7 @@ def wrench_at(arm, f):
 
 
 @inline
-def _with_torque(wrench, t):
+def with_torque(wrench, t):
     """Return a wrench plus a torque."""
     return add6(wrench, (t[0], t[1], t[2], 0.0, 0.0, 0.0))
 

@@ -63,7 +63,7 @@ def accelerate_coupled_bodies(m, d):
     h = m.opt.timestep
     d.implicit_step[0], d.efc_share[0] = h, 0.5
     if d.solver_niter == 0:
-        _begin(m, d)
+        begin_coupled(m, d)
     driven = False
     if d.accelerate_stage != 0:
         d.drive_number[0] = count_driven(m, d)
@@ -98,7 +98,7 @@ def _solve_with_constraints(m, d):
 
 
 @kernel
-def _begin(m, d):
+def begin_coupled(m, d):
     """Write M and the elimination tree, which are the same in all passes of a step."""
     if d.accelerate_stage == 0:
         crb(m, d)
@@ -114,7 +114,7 @@ def _begin(m, d):
 @kernel
 def _join_paths(m, d, c):
     """Make one chain of the dofs that move the two bodies of a contact apart."""
-    middle, number = _list_paths(m, d, c)
+    middle, number = list_paths(m, d, c)
     if number == 0:
         return
     first, last, other = m.nv, -1, -1
@@ -139,7 +139,7 @@ def _join(m, d, h):
         end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
             A = with_slopes(d, c, end, ZERO21)
-            _middle, number = _list_paths(m, d, c)
+            _middle, number = list_paths(m, d, c)
             _add_square(d, number, h, A)
         c = end
 
@@ -163,7 +163,7 @@ def _add_square(d, number, h, A):
 
 
 @kernel
-def _list_paths(m, d, c):
+def list_paths(m, d, c):
     """Write path_dof and path_axis of the coordinates that move the bodies of a contact apart.
 
     Returns the number of those that move body2, and of all. path_axis is the velocity of body2

@@ -8,6 +8,10 @@ settled for the lagged normal forces, these move (lagged.py), and where that doe
 Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
 matrix (coupled_bodies.py).
 
+In Models in which they can, and no joint stops, Newton's method for velocities and all forces
+together (newton.py) first tries what the first pass has not solved; the above follows where it
+does not end.
+
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (late_contacts.py).
 
@@ -25,7 +29,7 @@ Irrotational contact fields, 2023 (lagged normal forces).
 from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.contact_constants import soften
 from rbdyn_ros.engine.contact.points.hits import find_hits, hold_back
 from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
@@ -45,6 +49,7 @@ from rbdyn_ros.engine.contact.solve.linearise import (
     linearise_at_start,
     linearise_viscous,
 )
+from rbdyn_ros.engine.contact.solve.newton import newton_applies
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate, move_iterate, pass_once
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import (
@@ -135,6 +140,7 @@ def _solve(m, d, stops, moved):
     """
     solved = exact = softer = False
     switches = held = 0
+    fresh = m.nskyline > 0 and not stops
     _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD_PASSES:
@@ -155,6 +161,18 @@ def _solve(m, d, stops, moved):
         solved = exact = write_step_and_forces(m, d) and not wrong_piece
         if solved:
             break
+        if fresh and newton_applies(m, d):
+            fresh = False
+            call_stage(m.newton_stage, m, d)
+            n += d.newton_passes[0]
+            d.solver_niter = n
+            solved = exact = d.newton_solved[0] == 1
+            if solved:
+                break
+            keep_iterate(m, d)
+            moved = True
+            linearise_after_step(m, d, 0.0)
+            continue
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
         there = missed <= FORCE_TOLERANCE * most and not wrong_piece
         exact = there and wrong <= FORCE_TOLERANCE * most

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Islands: groups of trees that contacts between them join.
+
+Nothing couples two islands in a step, so each one is solved for itself: one that is solved is not
+factored again while others still move, and each goes its own share of a Newton step (newton.py).
+An island has the number of one of its bodies. body_island says which one a body is in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+
+#: Columns of island_search: what its forces miss; its largest normal force; the measure of the
+#: line search at the iterate, at the trial, and at the best trial; shares of the step.
+MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
+#: The number of its short steps, and of looks at which it was solved to the tolerance.
+SHORT, NEAR = 7, 8
+
+#: Values of island_works: it has given up, is solved, works on, or knows its share of the step.
+GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
+
+#: An island gives up after so many steps of which it has taken less than this share.
+MOST_SHORT, LONG = 3, 1.0 / 16.0
+
+#: A step that leaves this part of the measure is taken without another trial.
+GOOD = 0.01
+
+#: An island that is solved to the tolerance, but not to this part of it, takes one more step.
+EXACT = 0.2
+
+#: Halvings of the share of a step.
+HALVINGS = 10
+
+
+@kernel
+def find_islands(m, d):
+    """Write body_island; let all islands work."""
+    for i in range(m.nbody):
+        d.body_island[i] = m.body_rootid[i]
+        d.island_works[i] = WORKS
+        d.island_search[i, SHORT] = d.island_search[i, NEAR] = 0.0
+    for c in range(d.ncon):
+        if d.contact_body[c, 0] > 0:
+            a = _top(d, m.body_rootid[d.contact_body[c, 0]])
+            b = _top(d, m.body_rootid[d.contact_body[c, 1]])
+            d.body_island[max(a, b)] = min(a, b)
+    for i in range(1, m.nbody):
+        # a root is no later than its bodies, and an island no later than its roots
+        d.body_island[i] = d.body_island[d.body_island[i]]
+
+
+@inline
+def _top(d, i):
+    while d.body_island[i] != i:
+        i = d.body_island[i]
+    return i
+
+
+@inline
+def island_of(d, c):
+    """Return the island of a contact."""
+    return d.body_island[d.contact_body[c, 1]]
+
+
+@inline
+def works(d, i):
+    """Return whether the island of body i works on."""
+    return d.island_works[d.body_island[i]] > SOLVED
+
+
+@kernel
+def mark_islands(m, d, tolerance):
+    """Let the islands work whose forces miss more than this part of the largest normal force.
+
+    Writes dof_works. Returns the numbers of islands that are not solved, and that work.
+    """
+    most, missing, working = 0.0, 0, 0
+    for i in range(1, m.nbody):
+        if d.body_island[i] == i:
+            most = max(most, d.island_search[i, MOST])
+    for i in range(1, m.nbody):
+        if d.body_island[i] == i:
+            search, d.island_works[i] = d.island_search[i], SOLVED
+            near = search[MISSED] <= tolerance * most  # NaN is not
+            search[NEAR] += near
+            exact = search[MISSED] <= EXACT * tolerance * most or search[NEAR] > 1.0
+            if not (near and exact):
+                d.island_works[i] = WORKS if search[SHORT] < MOST_SHORT else GIVEN_UP
+                missing += 1
+                working += search[SHORT] < MOST_SHORT
+    for k in range(m.nv):
+        d.dof_works[k] = 1 if works(d, m.dof_bodyid[k]) else 0
+    return missing, working
+
+
+@kernel
+def start_search(m, d):
+    """Begin the line search of the islands that work with their whole steps."""
+    for i in range(1, m.nbody):
+        if d.body_island[i] == i and works(d, i):
+            search = d.island_search[i]
+            search[TRIAL], search[BEST] = 0.0, np.inf
+            search[TRIAL_SHARE] = search[BEST_SHARE] = 1.0
+
+
+@kernel
+def next_shares(m, d):
+    """Take the measures of the trials; return whether an island needs another trial."""
+    found = False
+    for i in range(1, m.nbody):
+        if d.body_island[i] != i or d.island_works[i] != WORKS:
+            continue
+        search = d.island_search[i]
+        better = search[TRIAL] < search[BEST]
+        if better:
+            search[BEST], search[BEST_SHARE] = search[TRIAL], search[TRIAL_SHARE]
+        enough = search[BEST] < GOOD * search[START]
+        if enough or (not better and search[BEST] < search[START]):
+            d.island_works[i] = SEARCHED
+        else:
+            found = True
+        search[TRIAL], search[TRIAL_SHARE] = 0.0, 0.5 * search[TRIAL_SHARE]
+    return found

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Newton's method for velocities and contact forces together, island by island.
+
+The lagged forces of solve_step.py approach those of the solution linearly. Here the bound of
+friction moves with the normal force within a pass: of a contact that slips in the direction t, the
+slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
+
+The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
+from the first pass on, so only the law can be wrong. A contact presses if
+
+    p = f_n - r (u_n - push / slope + f_n / slope),  r = STICK m / h
+
+is positive, which at the solution is f_n, and slips if its friction leaves the disc of the radius
+mu p: an augmented Lagrangian. With r = slope this is the force of the velocity alone, which a
+small step of a near-rigid contact changes by many times its size. The measure of an iterate is the
+sum of what f misses, squared, by r. Each island goes the share of its step at which this is least.
+
+Where that is a minimum without being a solution, an island gives up after a few short steps, and
+the lagged forces go on (solve_step.py).
+
+Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
+solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO6,
+    add3,
+    add6,
+    add_scaled3,
+    add_scaled6,
+    dot3,
+    dot6,
+    load3,
+    load6,
+    scaled3,
+    scaled6,
+    store3,
+    store6,
+    sub3,
+)
+from rbdyn_ros.engine.algebra.symmetric import ZERO21, times21
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.contact.law.body_sums import (
+    add_wrench_pair,
+    at_point,
+    next_bodies,
+    with_slopes,
+    with_torque,
+    wrench_at,
+)
+from rbdyn_ros.engine.contact.law.contact_constants import STICK
+from rbdyn_ros.engine.contact.law.force import (
+    friction,
+    has_torque,
+    is_viscous,
+    normal_force,
+    slip_of,
+)
+from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
+from rbdyn_ros.engine.contact.solve.coupled_bodies import begin_coupled, list_paths
+from rbdyn_ros.engine.contact.solve.islands import (
+    BEST_SHARE,
+    HALVINGS,
+    LONG,
+    MISSED,
+    MOST,
+    SHORT,
+    START,
+    TRIAL,
+    TRIAL_SHARE,
+    WORKS,
+    find_islands,
+    island_of,
+    mark_islands,
+    next_shares,
+    start_search,
+    works,
+)
+from rbdyn_ros.engine.contact.solve.passes import moved_contact
+from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
+from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
+from rbdyn_ros.model.contact_arrays import (
+    ACROSS,
+    ALONG,
+    MASS_BY_H,
+    MU,
+    NORMAL,
+    PENALTY,
+    PUSH,
+    SLIP,
+    SLOPE,
+    WIDTH,
+)
+from rbdyn_ros.model.options import IMPLICIT
+
+#: Passes after which the lagged forces go on.
+MOST_STEPS = 16
+
+
+@optional_stage("newton_stage")
+def _by_address(table, row):
+    solve_by_newton(model_at(table), data_at(table, row))
+
+
+@inline
+def newton_applies(m, d):
+    """Return whether the method knows all forces of the step beside contact."""
+    applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
+    applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
+    for c in range(d.ncon):
+        applies = applies and not has_torque(d, c)
+    return applies
+
+
+@kernel
+def solve_by_newton(m, d):
+    """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
+
+    Needs contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
+    contact_change, contact_end, and contact_lagged, solved or not.
+    """
+    d.newton_solved[0] = d.newton_passes[0] = 0
+    if d.nmutual == 0:
+        begin_coupled(m, d)
+    find_islands(m, d)
+    for c in range(d.ncon):
+        _move_contact(d, c, 1.0)
+    while True:
+        _look(m, d)
+        missing, working = mark_islands(m, d, FORCE_TOLERANCE)
+        d.newton_solved[0] = 1 if missing == 0 else 0
+        if working == 0 or d.newton_passes[0] == MOST_STEPS:
+            break
+        d.newton_passes[0] += 1
+        _pass(m, d)
+        _search(m, d)
+        _move(m, d)
+    for c in range(d.ncon):
+        force = max(d.contact_end[c, NORMAL], 0.0)
+        d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
+
+
+@inline
+def _steep(d, c):
+    """Return r of a contact."""
+    return STICK * d.contact_spring[c, MASS_BY_H]
+
+
+@inline
+def _pressed(d, c, leaving, force):
+    """Return p of a contact: the normal force of the law at the solution."""
+    slope, steep = d.contact_spring[c, SLOPE], _steep(d, c)
+    if slope <= steep or d.contact_spring[c, WIDTH] != 0.0:
+        return normal_force(d, c, leaving)[0]
+    ahead = leaving - (d.contact_spring[c, PUSH] - force) / slope
+    return max(0.0, force - steep * ahead)
+
+
+@inline
+def _misses(d, c, u, leaving, across, force):
+    """Return by how much the forces of a contact miss those of p, squared, by r."""
+    pressed = _pressed(d, c, leaving, force)
+    missed = (force - pressed) * (force - pressed) / _steep(d, c)
+    if is_viscous(d, c):
+        return missed
+    f, _s, _t = friction(d, c, u, pressed)
+    f = sub3(across, f)
+    return missed + dot3(f, f) / d.contact_grip[c, PENALTY]
+
+
+@kernel
+def _look(m, d):
+    """Write what the forces of the islands that work miss at the iterate."""
+    for i in range(1, m.nbody):
+        if d.body_island[i] == i and works(d, i):
+            search = d.island_search[i]
+            search[MISSED] = search[MOST] = search[START] = 0.0
+    for c in range(d.ncon):
+        if not works(d, d.contact_body[c, 1]):
+            continue
+        search = d.island_search[island_of(d, c)]
+        u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
+        leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
+        across, force = load3(d.contact_end, c), d.contact_end[c, NORMAL]
+        pressing, _s = normal_force(d, c, leaving)
+        f, _s, _t = friction(d, c, u, pressing)
+        missed = max(largest_of(sub3(f, across)), abs(pressing - force))
+        search[MISSED] = max(search[MISSED], missed)
+        search[MOST] = max(search[MOST], pressing)
+        search[START] += _misses(d, c, u, leaving, across, force)
+
+
+@kernel
+def _pass(m, d):
+    """Write iterate_qacc and iterate_a, where the linearised law leads, of islands that work."""
+    _linearise(m, d)
+    _fill_matrix(m, d)
+    _fill_forces(m, d)
+    factor_lu(m, d)
+    solve_lu(m, d, d.iterate_qacc)
+    store6(d.iterate_a, 0, ZERO6)
+    for i in range(1, m.nbody):
+        if works(d, i):
+            a, first = load6(d.iterate_a, m.body_parentid[i]), m.body_dofadr[i]
+            for k in range(first, first + m.body_dofnum[i]):
+                a = add_scaled6(a, load6(d.cdof, k), d.iterate_qacc[k])
+            store6(d.iterate_a, i, a)
+
+
+@kernel
+def _linearise(m, d):
+    """Write the slopes of the law, its forces at the start of the step, and their sums."""
+    for i in range(1, m.nbody):
+        if works(d, i):
+            store6(d.cfrc_contact, i, ZERO6)
+    for c in range(d.ncon):
+        if works(d, d.contact_body[c, 1]):
+            _linearise_contact(d, c)
+            f, t = at_point(d, c, load3(d.contact_load, c), d.contact_load[c, NORMAL])
+            add_wrench_pair(d, c, f, t)
+
+
+@inline
+def _linearise_contact(d, c):
+    start, along, load = load3(d.contact_vel, c), 0.0, 0.0
+    leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
+    pressed = _pressed(d, c, leaving, d.contact_end[c, NORMAL])
+    if pressed > 0.0 and d.contact_spring[c, WIDTH] != 0.0:
+        load, along = normal_force(d, c, leaving)
+        load += along * d.contact_change[c, NORMAL]
+    elif pressed > 0.0:
+        along = d.contact_spring[c, SLOPE]
+        load = d.contact_spring[c, PUSH] - along * d.contact_vel[c, NORMAL]
+    u, penalty = add3(start, load3(d.contact_change, c)), d.contact_grip[c, PENALTY]
+    f, across, slip = friction(d, c, u, pressed)
+    if is_viscous(d, c):
+        f = scaled3(start, -penalty)
+    else:
+        f = scaled3(sub3(load3(d.contact_memory, c), scaled3(start, penalty)), across / penalty)
+        f = add_scaled3(f, slip, d.contact_grip[c, MU] * load - dot3(slip, f))
+    store3(d.contact_load, c, f)
+    d.contact_load[c, NORMAL] = load
+    slope = d.contact_force_slope[c]
+    slope[ALONG], slope[ACROSS] = along, across
+    slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
+    _write_grip(d, c, along, slip)
+
+
+@inline
+def _write_grip(d, c, along, slip):
+    """Write how friction grows where the bodies close: its wrench, and that of the normal."""
+    if not is_viscous(d, c):
+        arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
+        f, t = at_point(d, c, scaled3(slip, steep), 0.0)
+        store6(d.contact_grows, c, with_torque(wrench_at(arm, f), t))
+        store6(d.contact_closes, c, wrench_at(arm, load3(d.contact_normal, c)))
+
+
+@inline
+def _slips(d, c):
+    """Return whether the friction of a contact grows with its normal force."""
+    slip = slip_of(d.contact_force_slope[c])
+    return d.contact_force_slope[c, ALONG] > 0.0 and dot3(slip, slip) > 0.0
+
+
+@kernel
+def _fill_matrix(m, d):
+    """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    h = m.opt.timestep
+    viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
+    for k in range(m.nv):
+        if d.dof_works[k] == 0:
+            continue
+        end = diagonal_of(k)
+        for n in range(place_of(d, k, d.skyline_first[k]), end):
+            d.skyline[n] = d.skyline_upper[n] = 0.0
+        start = end - d.skyline_depth[k]
+        for e in range(m.M_rowadr[k], m.M_rowadr[k] + m.M_rownnz[k]):
+            n = start + d.skyline_depth[m.M_colind[e]]
+            d.skyline[n] = d.skyline_upper[n] = d.M[e]
+        d.skyline[end] += viscosity_step * d.dof_viscosity[k]
+    c = 0
+    while c < d.ncon:
+        end = next_bodies(d, c)
+        if works(d, d.contact_body[c, 1]):
+            _add_contacts(m, d, c, end)
+        c = end
+
+
+@kernel
+def _add_contacts(m, d, first, end):
+    """Add h J^T C J of the contacts of two bodies."""
+    A = with_slopes(d, first, end, ZERO21)
+    _middle, number = list_paths(m, d, first)
+    for b in range(number):
+        axis, k = load6(d.path_axis, b), d.path_dof[b]
+        F = times21(A, axis)
+        for c in range(first, end):
+            if _slips(d, c):
+                F = add_scaled6(
+                    F, load6(d.contact_grows, c), dot6(load6(d.contact_closes, c), axis)
+                )
+        F = scaled6(F, m.opt.timestep)
+        start = diagonal_of(k) - d.skyline_depth[k]
+        for a in range(number):
+            i, value = d.path_dof[a], dot6(load6(d.path_axis, a), F)
+            if i < k:
+                d.skyline_upper[start + d.skyline_depth[i]] += value
+            else:
+                d.skyline[place_of(d, i, k)] += value
+
+
+@kernel
+def _fill_forces(m, d):
+    """Write iterate_qacc: all forces of the islands that work at the start of the step."""
+    for i in range(1, m.nbody):
+        if works(d, i):
+            store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
+    for i in range(m.nbody - 1, 0, -1):
+        parent = m.body_parentid[i]
+        if parent > 0 and works(d, i):
+            store6(d.pA, parent, add6(load6(d.pA, parent), load6(d.pA, i)))
+    for k in range(m.nv):
+        if d.dof_works[k] != 0:
+            force = d.qfrc_applied[k] + d.qfrc_passive[k]
+            d.iterate_qacc[k] = force - dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
+
+
+@kernel
+def _search(m, d):
+    """Write contact_step and the forces at its end; find the shares of the step to take."""
+    h = m.opt.timestep
+    for c in range(d.ncon):
+        if works(d, d.contact_body[c, 1]):
+            across, away, _turn = moved_contact(d, c, d.iterate_a)
+            step = sub3(scaled3(across, h), load3(d.contact_change, c))
+            way = h * away - d.contact_change[c, NORMAL]
+            store3(d.contact_step, c, step)
+            d.contact_step[c, NORMAL] = way
+            _linear_forces(d, c, scaled3(across, h), h * away)
+    start_search(m, d)
+    for _ in range(HALVINGS):
+        for c in range(d.ncon):
+            i = island_of(d, c)
+            if d.island_works[i] == WORKS:
+                d.island_search[i, TRIAL] += _misses_at(d, c, d.island_search[i, TRIAL_SHARE])
+        if not next_shares(m, d):
+            break
+
+
+@inline
+def _linear_forces(d, c, change, away):
+    """Write contact_next: the linearised forces at a change of the velocities of the start."""
+    slope = d.contact_force_slope[c]
+    slip = slip_of(slope)
+    grows = d.contact_grip[c, MU] * slope[ALONG] * away if _slips(d, c) else 0.0
+    f = add_scaled3(change, slip, -dot3(slip, change))
+    f = add_scaled3(load3(d.contact_load, c), f, -slope[ACROSS])
+    store3(d.contact_next, c, add_scaled3(f, slip, -grows))
+    d.contact_next[c, NORMAL] = d.contact_load[c, NORMAL] - slope[ALONG] * away
+
+
+@inline
+def _misses_at(d, c, share):
+    """Return what _misses does a share of the step ahead."""
+    u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
+    u = add_scaled3(u, load3(d.contact_step, c), share)
+    leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
+    leaving += share * d.contact_step[c, NORMAL]
+    across, force = _between(d, c, share)
+    return _misses(d, c, u, leaving, across, force)
+
+
+@inline
+def _between(d, c, share):
+    """Return friction and normal force a share of the step ahead."""
+    across = scaled3(load3(d.contact_end, c), 1.0 - share)
+    force = (1.0 - share) * d.contact_end[c, NORMAL]
+    across = add_scaled3(across, load3(d.contact_next, c), share)
+    return across, force + share * d.contact_next[c, NORMAL]
+
+
+@kernel
+def _move(m, d):
+    """Move the iterate of each island that works by its share."""
+    for c in range(d.ncon):
+        i = island_of(d, c)
+        if works(d, i):
+            share = d.island_search[i, BEST_SHARE]
+            _move_contact(d, c, share)
+            across, force = _between(d, c, share)
+            store3(d.contact_end, c, across)
+            d.contact_end[c, NORMAL] = force
+    for i in range(1, m.nbody):
+        if works(d, i):
+            search = d.island_search[d.body_island[i]]
+            share = search[BEST_SHARE]
+            search[SHORT] += d.body_island[i] == i and share < LONG
+            a = scaled6(load6(d.a, i), 1.0 - share)
+            store6(d.a, i, add_scaled6(a, load6(d.iterate_a, i), share))
+    for k in range(m.nv):
+        if d.dof_works[k] != 0:
+            share = d.island_search[d.body_island[m.dof_bodyid[k]], BEST_SHARE]
+            d.qacc_step[k] += share * (d.iterate_qacc[k] - d.qacc_step[k])
+
+
+@inline
+def _move_contact(d, c, share):
+    """Move contact_change by a share of contact_step."""
+    step = load3(d.contact_step, c)
+    store3(d.contact_change, c, add_scaled3(load3(d.contact_change, c), step, share))
+    d.contact_change[c, NORMAL] += share * d.contact_step[c, NORMAL]

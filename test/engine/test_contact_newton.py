@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Newton's method for velocities and contact forces together, island by island."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import rbdyn_ros as rb
+
+H, MU = 0.001, 0.6
+
+
+def heap(places, shape, names=""):
+    """Bodies of 1 kg that fall on the floor and on each other, turning."""
+    skin = rb.Surface(friction=MU)
+    return [
+        rb.Object(f"{names}{n}", shape, mass=1.0, pose=rb.pose(place, rpy=turn), surface=skin)
+        for n, (place, turn) in enumerate(places)
+    ]
+
+
+def thrown(objects):
+    m = rb.scene(objects=objects)
+    d = rb.make_data(m)
+    d.qvel[:] = np.random.default_rng(8).uniform(-1.0, 1.0, m.nv)
+    return m, d
+
+
+def places(number, shift=0.0):
+    turns = np.random.default_rng(7).uniform(-0.5, 0.5, (number, 3))
+    at = [(0.3 * (n % 2) + shift, 0.3 * (n // 2 % 2), 0.2 + 0.3 * (n // 4)) for n in range(number)]
+    return list(zip(at, turns, strict=True))
+
+
+def test_tumbling_cubes_take_few_passes():
+    """10 passes a step with lagged forces alone."""
+    m, d = thrown(heap(places(10), rb.Box((0.2, 0.2, 0.2))))
+    passes = []
+    for _ in range(800):
+        rb.step(m, d)
+        passes.append(d.solver_niter)
+    assert d.nunsolved == 0
+    assert np.mean(passes) < 6.0
+
+
+def test_forces_of_a_falling_heap_satisfy_the_law():
+    """Balls have no patches: each force is that of Coulomb at the velocity of its own point."""
+    m, d = thrown(heap(places(12), rb.Sphere(0.1)))
+    slipping = sticking = mutual = 0
+    for _ in range(700):
+        rb.step(m, d)
+        n = d.ncon
+        force, normal = d.contact_force[:n], d.contact_normal[:n]
+        pressing = np.einsum("ci,ci->c", force, normal)
+        rubbing = force - pressing[:, None] * normal
+        most = max(pressing.max(initial=0.0), 1e-9)
+        assert (pressing >= -1e-6 * most).all()
+        size = np.linalg.norm(rubbing, axis=1)
+        assert (size <= MU * pressing + 1e-6 * most).all()
+        if d.contact_time[:n].any():
+            continue  # a touch within the step
+        u, away = velocities(m, d, normal)
+        loaded = pressing > 1e-3 * most
+        assert (away[loaded] < 0.31).all()  # what is pushed apart comes out at 0.3 m/s at most
+        speed = np.linalg.norm(u, axis=1)
+        remembered = np.linalg.norm(d.contact_memory[:n], axis=1)
+        yields = H / 10.0 * (MU * pressing + remembered)  # without slipping, by f / D
+        slips = loaded & (speed > 0.02 + 2.0 * yields)
+        slipping, sticking = slipping + slips.sum(), sticking + (loaded & ~slips).sum()
+        mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
+        assert size[slips] == pytest.approx(MU * pressing[slips], rel=1e-6, abs=1e-6 * most)
+        against = np.einsum("ci,ci->c", u[slips], rubbing[slips]) / (speed * size)[slips]
+        assert against == pytest.approx(-1.0, abs=0.01)  # the slip is that of the step's middle
+    assert d.nunsolved == 0
+    assert min(slipping, sticking, mutual) > 20
+
+
+def velocities(m, d, normal):
+    """Return the velocities of geom2 relative to geom1 at the contacts: across, away."""
+    n = d.ncon
+    there = np.zeros((n, 3))
+    for side, sign in ((1, 1.0), (0, -1.0)):
+        bodies = m.geom_bodyid[d.contact_geom[:n, side]]
+        for c, body in enumerate(bodies):
+            if body > 0:
+                k = m.body_dofadr[body]
+                q, v = d.qpos[m.jnt_qposadr[body - 1] :], d.qvel[k : k + 6]
+                R = Rotation.from_quat(q[3:7], scalar_first=True).as_matrix()
+                arm = d.contact_pos[c] - d.xpos[body]
+                there[c] += sign * (v[:3] + np.cross(R @ v[3:], arm))
+    away = np.einsum("ci,ci->c", there, normal)
+    return there - away[:, None] * normal, away
+
+
+def test_islands_are_solved_each_for_itself():
+    """Two heaps far apart take as many passes as the slower one alone, and end like alone."""
+    box = rb.Box((0.2, 0.2, 0.2))
+    alone, passes = [], np.zeros((3, 300), int)
+    for n, shift in enumerate((0.0, 100.0)):
+        m, d = thrown(heap(places(6 + n, shift), box, f"{shift:g}-"))
+        passes[n] = run(m, d)
+        alone.append(d.qpos.copy())
+    m = rb.scene(objects=[*heap(places(6), box, "a"), *heap(places(7, 100.0), box, "b")])
+    d = rb.make_data(m)
+    rng = np.random.default_rng(8).uniform(-1.0, 1.0, 42)
+    d.qvel[:] = np.concatenate([rng[:36], rng])
+    passes[2] = run(m, d)
+    assert d.nunsolved == 0
+    assert passes[2].sum() < 1.2 * passes[:2].max(axis=0).sum()
+    together = np.split(d.qpos, [6 * 7])
+    for end, both in zip(alone, together, strict=True):
+        assert both[:3] == pytest.approx(end[:3], abs=1e-3)
+
+
+def run(m, d):
+    passes = []
+    for _ in range(300):
+        rb.step(m, d)
+        passes.append(int(d.solver_niter))
+    return passes
