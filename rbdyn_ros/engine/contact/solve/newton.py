@@ -83,7 +83,7 @@ from rbdyn_ros.engine.contact.solve.passes import moved_contact
 from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
 from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
 from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
-from rbdyn_ros.model.contact_arrays import (
+from rbdyn_ros.model.declared.contact_arrays import (
     ACROSS,
     ALONG,
     MASS_BY_H,
@@ -95,7 +95,7 @@ from rbdyn_ros.model.contact_arrays import (
     SLOPE,
     WIDTH,
 )
-from rbdyn_ros.model.options import IMPLICIT
+from rbdyn_ros.model.declared.options import IMPLICIT
 
 #: Passes after which the lagged forces go on.
 MOST_STEPS = 16
