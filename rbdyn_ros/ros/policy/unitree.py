@@ -15,7 +15,7 @@ from rbdyn_ros.policies.pacer import JointsState
 from rbdyn_ros.policies.policy import BaseState
 from rbdyn_ros.policies.spec import PolicySpec
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
-from rbdyn_ros.ros.common.unitree.robots import ROBOTS, unitree_messages
+from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_messages
 
 #: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
 TICK, WRAP = 1_000_000, 2**32
@@ -93,7 +93,14 @@ class UnitreeMotors:
         return (tick + self._turns * WRAP) * TICK
 
     def command(self, target: Array) -> bytes:
-        """Return the serialised LowCmd of position targets (n) in the order of the policy."""
+        """Return the serialised LowCmd of position targets (n) in the order of the policy.
+
+        Raises:
+            RbdynError: a target is so large that its motor would follow no position.
+        """
+        if (most := float(np.abs(target).max())) >= NO_POSITION:
+            limit = f"a motor takes less than {NO_POSITION:g}"
+            raise refusal(f"the policy wants a position of {most:.4g}; {limit}")
         for place, value in zip(self._goals, target.tolist(), strict=True):
             self._row[place] = value
         return self._record.message(self._row)

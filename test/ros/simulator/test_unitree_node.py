@@ -187,6 +187,13 @@ def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
     assert sum(one.mode != 0 for one in sent) == len(joints)
 
 
+def test_a_target_that_turns_a_motor_loose_is_not_sent():
+    targets = np.zeros(12)
+    targets[3] = -3e9
+    with pytest.raises(rb.RbdynError, match=r"wants a position of 3e\+09"):
+        policy_motors("go2", QUADRUPED).command(targets)
+
+
 class Dog:
     """A Go2 in a simulator."""
 
