@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import quat_mul, rotate
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
 from rbdyn_ros.policies.pacer import JointsState
 from rbdyn_ros.policies.policy import BaseState
 from rbdyn_ros.policies.spec import PolicySpec
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
-from rbdyn_ros.ros.common.unitree.robots import ROBOTS, unitree_messages
+from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_messages
 
 #: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
 TICK, WRAP = 1_000_000, 2**32
@@ -46,8 +48,9 @@ class UnitreeMotors:
         self._record = record = UnitreeRecord(self.messages.LowCmd)
         self._row, places = record.zeros(), record.places
         gains = zip(spec.stiffness.tolist(), spec.damping.tolist(), strict=True)
-        for k, (stiffness, damping) in zip(self._numbers, gains, strict=True):
-            self._row[places[f"motor_cmd[{k}].mode"]] = robot.mode
+        motors = zip(spec.joints, self._numbers, gains, strict=True)
+        for joint, k, (stiffness, damping) in motors:
+            self._row[places[f"motor_cmd[{k}].mode"]] = robot.mode(joint)
             self._row[places[f"motor_cmd[{k}].kp"]] = stiffness
             self._row[places[f"motor_cmd[{k}].kd"]] = damping
         if "head[0]" in places:
@@ -55,10 +58,11 @@ class UnitreeMotors:
                 self._row[places[place]] = value
         self._goals = [places[f"motor_cmd[{k}].q"] for k in self._numbers]
         self._version = places.get("mode_machine")
+        self._waist = numbers[robot.waist] if robot.waist else None
         self._last, self._turns = 0, 0
 
     def state(self, message: Any) -> tuple[JointsState, BaseState]:
-        """Return the joints of the policy and the base; they have one stamp.
+        """Return the joints of the policy and the root link; they have one stamp.
 
         Raises:
             RbdynError: a number is not finite, or the quaternion is not of length 1.
@@ -69,12 +73,17 @@ class UnitreeMotors:
         quat = np.array(message.imu_state.quaternion, np.float64)
         rate = np.array(message.imu_state.gyroscope, np.float64)
         norm = float(np.linalg.norm(quat))
-        if not (np.isfinite([*position, *velocity, *rate]).all() and abs(norm - 1.0) < 1e-3):
+        turn, speed = 0.0, 0.0
+        if self._waist is not None:
+            waist = message.motor_state[self._waist]
+            turn, speed = float(waist.q), float(waist.dq)
+        numbers = [*position, *velocity, *rate, turn, speed]
+        if not (np.isfinite(numbers).all() and abs(norm - 1.0) < 1e-3):
             raise refusal("its numbers are not finite, or its quaternion is not of length 1")
         if self._version is not None:  # the robot refuses commands for another version of it
             self._row[self._version] = message.mode_machine
         state = JointsState(self._stamp(message.tick), position, velocity)
-        return state, BaseState(quat / norm, rate, np.zeros(3))
+        return state, BaseState(*_before(turn, speed, quat / norm, rate), np.zeros(3))
 
     def _stamp(self, tick: int) -> int:
         """Return the time of a tick, which begins at 0 again after 50 days [ns]."""
@@ -84,7 +93,31 @@ class UnitreeMotors:
         return (tick + self._turns * WRAP) * TICK
 
     def command(self, target: Array) -> bytes:
-        """Return the serialised LowCmd of position targets (n) in the order of the policy."""
+        """Return the serialised LowCmd of position targets (n) in the order of the policy.
+
+        Raises:
+            RbdynError: a target is so large that its motor would follow no position.
+        """
+        if (most := float(np.abs(target).max())) >= NO_POSITION:
+            limit = f"a motor takes less than {NO_POSITION:g}"
+            raise refusal(f"the policy wants a position of {most:.4g}; {limit}")
         for place, value in zip(self._goals, target.tolist(), strict=True):
             self._row[place] = value
         return self._record.message(self._row)
+
+
+def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array, Array]:
+    """Return orientation and angular velocity of the link before a joint about z.
+
+    Args:
+        turn: position of the joint [rad].
+        speed: of the joint [rad/s].
+        quat: orientation of the link behind it, w, x, y, z.
+        rate: angular velocity of that link, in its axes [rad/s].
+    """
+    c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
+    w, x, y, z = quat.tolist()
+    before = quat_mul((w, x, y, z), (c, 0.0, 0.0, -s))
+    u, v, r = rate.tolist()
+    u, v, r = rotate((c, 0.0, 0.0, s), (u, v, r))
+    return np.array(before), np.array([u, v, r - speed])

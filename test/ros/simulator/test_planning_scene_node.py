@@ -27,6 +27,8 @@ obstacles:
   table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
   pole: {{cylinder: {{radius: 0.02, length: 0.5}}, xyz: [0.5, 0, 0.25]}}
 """
+#: Links that MoveIt knows from the URDF, with the root link, and the place of that in the world.
+LINKS, MOUNT = ("mount", "hand", "left_finger", "right_finger"), (0.0, 0.0, 0.7)
 #: Joints of the gripper around the cube, closed on it, lifted, and open above.
 AROUND, CLOSED = (-0.24, 0.02, 0.02), (-0.24, 0.035, 0.035)
 LIFTED, ABOVE = (-0.15, 0.035, 0.035), (-0.15, 0.02, 0.02)
@@ -53,6 +55,8 @@ class MoveGroup:
         name = one.object.id
         if one.object.operation == CollisionObject.ADD:
             assert one.object.primitives or one.object.meshes
+            # elsewhere the pose would depend on where MoveIt believes the arm to be
+            assert one.object.header.frame_id == one.link_name
             self.world.pop(name, None)
             self.attached[name] = one
         elif name in self.attached:
@@ -61,6 +65,8 @@ class MoveGroup:
             self.wrong.append(f"{name} is not attached")
 
     def place(self, one):
+        # it knows no other frame: for a scene it looks up no transform
+        assert one.operation == CollisionObject.REMOVE or one.header.frame_id in LINKS
         if one.operation == CollisionObject.ADD:
             assert one.primitives or one.meshes or one.planes
             assert one.id not in self.attached, one.id
@@ -88,14 +94,19 @@ def place(pose):
     return np.array([pose.position.x, pose.position.y, pose.position.z])
 
 
+def world_place(one):
+    """Return where an object is in the world."""
+    assert one.header.frame_id == "mount"
+    return place(one.pose) + MOUNT
+
+
 def test_shapes_and_places_are_those_of_the_scene(scene, peer):
     peer.until(lambda: {"cube", "pill", "table", "pole"} <= scene.world.keys())
     cube, table, pole = (scene.world[name] for name in ("cube", "table", "pole"))
-    assert cube.header.frame_id == "world"
     (box,) = cube.primitives
     assert (box.type, list(box.dimensions)) == (box.BOX, [0.04, 0.04, 0.04])
     assert list(table.primitives[0].dimensions) == [0.6, 0.8, 0.3]
-    assert place(table.pose) == pytest.approx([0.0, 0.0, 0.15])
+    assert world_place(table) == pytest.approx([0.0, 0.0, 0.15])
     (post,) = pole.primitives  # height before radius
     assert (post.type, list(post.dimensions)) == (post.CYLINDER, [0.5, 0.02])
     kinds = [(one.type, list(one.dimensions)) for one in scene.world["pill"].primitives]
@@ -107,7 +118,7 @@ def test_shapes_and_places_are_those_of_the_scene(scene, peer):
     true = {one.child_frame_id: one.transform.translation for one in poses[-1].transforms}
     for name in ("cube", "pill"):
         at = true[name]
-        assert place(scene.world[name].pose) == pytest.approx([at.x, at.y, at.z], abs=1e-3)
+        assert world_place(scene.world[name]) == pytest.approx([at.x, at.y, at.z], abs=1e-3)
     assert not scene.wrong
 
 
@@ -131,9 +142,11 @@ def test_a_gripped_cube_is_attached_and_let_go(scene, peer):
     go(LIFTED, lambda: "cube" in scene.attached)
     one = scene.attached["cube"]
     assert (one.link_name, one.touch_links) == ("hand", ["hand", "left_finger", "right_finger"])
+    # where the fingers closed on it: at 0.32 m, below the hand at 0.7 m + AROUND[0]
+    assert place(one.object.pose) == pytest.approx([0.0, 0.0, -0.14], abs=0.01)
     assert "cube" not in scene.world
     go(ABOVE, lambda: "cube" in scene.world)
-    peer.until(lambda: place(scene.world["cube"].pose)[2] < 0.33)
+    peer.until(lambda: world_place(scene.world["cube"])[2] < 0.33)
     assert not scene.wrong
 
 

@@ -3,6 +3,7 @@
 
 import ctypes
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from sensor_msgs.msg import Imu, JointState
 from support import networks, robots
 from unitree_go import msg as go
 
+import rbdyn_ros as rb
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
-from rbdyn_ros.ros.common.unitree.robots import QUADRUPED
+from rbdyn_ros.ros.common.unitree.robots import H1, QUADRUPED
+from rbdyn_ros.ros.policy.unitree import UnitreeMotors
+from rbdyn_ros.ros.simulator.topics.unitree import ImuPlace
 
 pytestmark = robots.needs_robots
 
@@ -105,6 +110,88 @@ def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
     assert UnitreeRecord(go.LowCmd).crc(UnitreeRecord(go.LowCmd).row(command)) == bitwise_crc(
         command
     )
+
+
+BODY = '<inertial><mass value="2"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/>'
+TORSO = f"""<robot name="h1">
+  <link name="pelvis">{BODY}</inertial></link>
+  <link name="torso_link">{BODY}</inertial></link>
+  <joint name="torso_joint" type="revolute">
+    <origin xyz="0.01 0.02 0.1"/><parent link="pelvis"/><child link="torso_link"/>
+    <axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="9" velocity="9"/>
+  </joint>
+  <link name="imu_link"/>
+  <joint name="imu_joint" type="fixed">
+    <origin xyz="-0.04 -0.02 0.28"/><parent link="torso_link"/><child link="imu_link"/>
+  </joint>
+</robot>"""
+RATE = np.array([0.3, -0.5, 0.8])
+
+
+def swung(t):
+    """Return position, velocity and acceleration of a pelvis that swings and its torso."""
+    angle = np.linalg.norm(RATE) * t
+    turn = [math.cos(0.5 * angle), *(math.sin(0.5 * angle) * RATE / np.linalg.norm(RATE))]
+    qpos = [t * t, 0.5 * t, math.sin(t), *turn, 0.4 + 1.5 * t + t * t]
+    qvel = [2.0 * t, 0.5, math.cos(t), *RATE, 1.5 + 2.0 * t]
+    qacc = [2.0, 0.0, -math.sin(t), 0.0, 0.0, 0.0, 2.0]
+    return map(np.array, (qpos, qvel, qacc))
+
+
+@pytest.mark.parametrize("text", [TORSO, TORSO.replace("imu_link", "other")], ids=["imu", "torso"])
+def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
+    m = rb.load_urdf(text, floating_base=True)
+    d, t, h = rb.make_data(m), 0.3, 1e-4
+    link = "imu_link" if text is TORSO else "torso_link"
+    places = []
+    for time in (t - h, t + h, t):
+        qpos, qvel, qacc = swung(time)
+        d.qpos = qpos
+        place, R = rb.frame_pose(m, d, link)
+        places.append(place)
+    state = SimpleNamespace(qpos=qpos, qvel=qvel, qacc=qacc, time=t)
+    gravity = np.array([0.0, 0.0, -GRAVITY])
+    omega, force, axes = ImuPlace(m, "torso_joint").measured(state, gravity)
+    a = (places[0] + places[1] - 2.0 * places[2]) / h**2
+    assert axes == pytest.approx(R)
+    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # of the difference in time
+    message = go.LowState()
+    quat = mat_to_quat(axes)
+    message.imu_state.quaternion, message.imu_state.gyroscope = quat.tolist(), omega.tolist()
+    message.motor_state[6].q, message.motor_state[6].dq = float(qpos[7]), float(qvel[6])
+    base = policy_motors("h1", H1[:2]).state(message)[1]
+    sign = math.copysign(1.0, base.quat @ qpos[3:7])
+    assert sign * base.quat == pytest.approx(qpos[3:7], abs=1e-6)  # the message is in float32
+    assert base.angular == pytest.approx(RATE, abs=1e-6)
+
+
+def policy_motors(robot, joints):
+    gains = np.full(len(joints), 5.0)
+    return UnitreeMotors(robot, SimpleNamespace(joints=joints, stiffness=gains, damping=gains))
+
+
+@pytest.mark.parametrize(
+    ("robot", "joints", "modes"),
+    [
+        ("go2", QUADRUPED, [1] * 12),
+        ("b2", QUADRUPED, [10] * 12),
+        ("h1", ("right_knee_joint", "torso_joint", "left_ankle_joint"), [10, 10, 1]),
+        ("h1", ("left_hip_yaw_joint", "right_hip_yaw_joint", "left_elbow_joint"), [10, 10, 1]),
+    ],
+)
+def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
+    data = policy_motors(robot, joints).command(np.zeros(len(joints)))
+    motors = {"go2": QUADRUPED, "b2": QUADRUPED, "h1": H1}[robot]
+    sent = deserialize_message(data, go.LowCmd).motor_cmd
+    assert [sent[motors.index(joint)].mode for joint in joints] == modes
+    assert sum(one.mode != 0 for one in sent) == len(joints)
+
+
+def test_a_target_that_turns_a_motor_loose_is_not_sent():
+    targets = np.zeros(12)
+    targets[3] = -3e9
+    with pytest.raises(rb.RbdynError, match=r"wants a position of 3e\+09"):
+        policy_motors("go2", QUADRUPED).command(targets)
 
 
 class Dog:

@@ -31,7 +31,8 @@ def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     age = now_ns - stamp
     if stamp != 0 and age > timeout_ns:
         found = f"its stamp is {age / NANOSECONDS:.3f} s old"
-        raise refusal(f"{found}; {limit} is {timeout_ns / NANOSECONDS:g} s", "late")
+        limit = f"{limit} is {timeout_ns / NANOSECONDS:g} s"
+        raise refusal(f"{found}; {limit} (sender and node need the same clock)", "late")
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Parameter:
     def allowed(self) -> str:
         """Values that are allowed."""
         if self.choices:
-            return f"one of {', '.join(self.choices)}"
+            return "one of " + ", ".join(choice or '""' for choice in self.choices)
         if isinstance(self.default, bool):
             return "true or false"
         if isinstance(self.default, tuple):

@@ -8,6 +8,7 @@ is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes it so.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import struct
@@ -85,7 +86,9 @@ class UnitreeRecord:
         return CDR + self._wire.pack(*row)
 
 
-def _fields(kind: Any) -> Iterator[RecordField]:
+@functools.cache
+def _fields(kind: Any) -> tuple[RecordField, ...]:
+    fields = []
     for name, text in kind.get_fields_and_field_types().items():
         match = FIELD.fullmatch(text)
         assert match is not None, f"{kind.__name__}.{name} is {text}, which has no fixed size"
@@ -93,7 +96,8 @@ def _fields(kind: Any) -> Iterator[RecordField]:
         if base not in CODES:
             package, _, title = base.partition("/")
             base = getattr(importlib.import_module(f"{package}.msg"), title)
-        yield RecordField(name, base, count, match[2] is not None)
+        fields.append(RecordField(name, base, count, match[2] is not None))
+    return tuple(fields)
 
 
 def _leaves(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 
 LOW_CMD, LOW_STATE = "lowcmd", "lowstate"
-#: Values of a motor's `mode`; B2 and H1 also use 10 for a motor that is on.
+#: Values of a motor's `mode`; for most motors of B2 and H1 10 is on.
 OFF, ON, SERVO = 0, 1, 10
 #: A `q` and a `dq` from which on the motor follows no position or no velocity.
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
@@ -32,14 +32,21 @@ class UnitreeRobot:
         motors: the joint of each motor; empty: the number is not used.
         optional: joints that some versions of the robot lack.
         feet: links whose contact forces are `foot_force`.
-        mode: of a motor that is on.
+        servos: joints whose motors have the mode SERVO when they are on; the others have ON.
+        waist: joint about the z axis of the root link that carries the IMU; empty: the IMU is on
+            the root link.
     """
 
     package: str
     motors: tuple[str, ...]
     optional: frozenset[str] = frozenset()
     feet: tuple[str, ...] = ()
-    mode: int = ON
+    servos: frozenset[str] = frozenset()
+    waist: str = ""
+
+    def mode(self, joint: str) -> int:
+        """Return the mode of the motor of a joint when it is on."""
+        return SERVO if joint in self.servos else ON
 
 
 def _joints(pattern: str, *parts: str) -> tuple[str, ...]:
@@ -76,6 +83,8 @@ H1 = (
     *_joints("right_{}", *SHOULDER),
     *_joints("left_{}", *SHOULDER),
 )
+#: Its motors of ankles and arms are smaller ones.
+H1_SERVOS = frozenset(H1[:9])
 #: The G1 with 23 joints lacks these of 29.
 G1_OPTIONAL = frozenset(
     (
@@ -86,9 +95,11 @@ G1_OPTIONAL = frozenset(
 )
 ROBOTS = {
     "go2": UnitreeRobot("unitree_go", QUADRUPED, feet=FEET),
-    "b2": UnitreeRobot("unitree_go", QUADRUPED, feet=FEET, mode=SERVO),
-    "h1": UnitreeRobot("unitree_go", H1, mode=SERVO),
-    "h1_2": UnitreeRobot("unitree_hg", (*_legs("h1_2"), "torso_joint", *ARMS)),
+    "b2": UnitreeRobot("unitree_go", QUADRUPED, feet=FEET, servos=frozenset(QUADRUPED)),
+    "h1": UnitreeRobot("unitree_go", H1, servos=H1_SERVOS, waist="torso_joint"),
+    "h1_2": UnitreeRobot(
+        "unitree_hg", (*_legs("h1_2"), "torso_joint", *ARMS), waist="torso_joint"
+    ),
     "g1": UnitreeRobot(
         "unitree_hg",
         (*_legs("g1"), *_joints("waist_{}", "yaw", "roll", "pitch"), *ARMS),

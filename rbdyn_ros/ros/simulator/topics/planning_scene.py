@@ -4,6 +4,10 @@
 All messages are differences. `move_group` subscribes without history: for some seconds after a new
 subscriber has come, whole scenes are sent. An object that the robot holds is attached to it, so
 that MoveIt moves both.
+
+Poses are in frames that MoveIt knows from the robot alone: it takes no transforms for a scene, and
+where the SRDF fixes the robot, its planning frame is the root link. An object in the hand has its
+pose in the link that holds it, so that the place of a moving arm does not matter.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.build.renaming import root_of
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scenes.entities import Weld, entity_of
 from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
@@ -75,7 +80,7 @@ class PlanningSceneTopic:
         node: publishes.
         loop: of the robot.
         content: of the scene.
-        world_frame: of the poses.
+        world_frame: of the poses, unless the robot is fixed.
 
     Attributes:
         period: of publishing [ticks].
@@ -87,7 +92,7 @@ class PlanningSceneTopic:
     def __init__(self, node: Node, loop: Loop, content: SceneContent, world_frame: str) -> None:
         self._msgs = importlib.import_module("moveit_msgs.msg")
         self._shapes = importlib.import_module("shape_msgs.msg")
-        self._frame = world_frame
+        self._world_frame = world_frame
         self._publisher = node.create_publisher(self._msgs.PlanningScene, TOPIC, reliable(10))
         self.period = max(1, round(NANOSECONDS / (RATE * loop.period_ns)))
         self._ticker = Ticker(self.period)
@@ -102,12 +107,14 @@ class PlanningSceneTopic:
         description = content.description
         solid = {geom.link for geom in description.geometries}
         links = [x for x in content.m.frame_names if x in solid and _object_of(description, x)]
+        root = fixed_root(content)
         whole = {name: self._object(name, description) for name in links}
         fixed = {one.name: self._object(one.name, description) for one in description.obstacles}
 
         def commit() -> None:
             self._content, self._links, self._objects = content, links, whole | fixed
             self._fixed = {one.name: one.origin for one in description.obstacles}
+            self._root, self._frame = root, root or self._world_frame
             self._whole = round(LONG * RATE)
 
         return commit
@@ -116,7 +123,6 @@ class PlanningSceneTopic:
         """Return an object with its shapes."""
         message = self._msgs.CollisionObject(id=name)
         message.operation = self._msgs.CollisionObject.ADD
-        message.header.frame_id = self._frame
         for one in description.obstacles:
             if one.name == name:
                 fill_shapes(message, self._shapes, one.shape, IN_PLACE)
@@ -144,23 +150,29 @@ class PlanningSceneTopic:
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
         """Return the difference to what was published; None: there is none."""
         places = self._content.places(state.qpos, state.time)
-        poses = self._fixed | {name: places.of(name) for name in self._links}
-        held = held_objects(self._content, state, self._links)
-        objects, attached = [], []
-        for name, link in held.items():
-            if whole or self._attached.get(name) != link:
-                attached.append(self._attach(name, link, poses[name], stamp_ns))
-        for name in self._attached.keys() - held.keys():
-            attached.append(self._removal(name, attached=True))
-            self._shown.pop(name, None)  # where it was let go is told anew
+        poses, held = self._poses(places), held_objects(self._content, state, self._links)
+        attached = [
+            self._attach(name, link, places, stamp_ns)
+            for name, link in held.items()
+            if whole or self._attached.get(name) != link
+        ]
+        attached += [
+            self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
+        ]
+        # without those in the hand: where they are let go is told anew
+        shown = {
+            name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
+        }
+        objects = []
         for name, pose in poses.items():
-            known = self._shown.get(name)
+            known = shown.get(name)
             if name not in held and (whole or known is None or _moved(known, pose)):
-                objects.append(self._placed(name, pose, stamp_ns, whole or known is None))
+                add = whole or known is None
+                objects.append(self._placed(name, self._frame, pose, stamp_ns, add))
+                shown[name] = pose
         gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
         objects += [self._removal(name) for name in gone]  # also one that was in the hand
-        self._shown = {name: pose for name, pose in poses.items() if name not in held}
-        self._attached = held
+        self._shown, self._attached = shown, held
         if not objects and not attached:
             return None
         message = self._msgs.PlanningScene(is_diff=True)
@@ -169,20 +181,27 @@ class PlanningSceneTopic:
         message.robot_state.attached_collision_objects = attached
         return message
 
-    def _placed(self, name: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
+    def _poses(self, places: Any) -> dict[str, Pose]:
+        """Return where objects and obstacles are in the frame of the poses."""
+        back = inverse(places.of(self._root)) if self._root else IN_PLACE
+        poses = self._fixed | {name: places.of(name) for name in self._links}
+        return {name: compose(back, pose) for name, pose in poses.items()}
+
+    def _placed(self, name: str, frame: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
         """Return an object at a pose: with its shapes, or as a motion of one that is known."""
         message = self._objects[name]
         if not whole:
             message = self._msgs.CollisionObject(id=name)
             message.operation = self._msgs.CollisionObject.MOVE
-            message.header.frame_id = self._frame
+        message.header.frame_id = frame
         message.header.stamp = convert.time_message(stamp_ns)
         message.pose = pose_message(pose)
         return message
 
-    def _attach(self, name: str, link: str, pose: Pose, stamp_ns: int) -> Any:
+    def _attach(self, name: str, link: str, places: Any, stamp_ns: int) -> Any:
+        pose = compose(inverse(places.of(link)), places.of(name))
         message = self._msgs.AttachedCollisionObject(link_name=link)
-        message.object = self._placed(name, pose, stamp_ns, whole=True)
+        message.object = self._placed(name, link, pose, stamp_ns, whole=True)
         message.touch_links = hand_links(self._content.m, link)
         return message
 
@@ -190,6 +209,13 @@ class PlanningSceneTopic:
         message = self._msgs.CollisionObject(id=name)
         message.operation = self._msgs.CollisionObject.REMOVE
         return self._msgs.AttachedCollisionObject(object=message) if attached else message
+
+
+def fixed_root(content: SceneContent) -> str:
+    """Return the root link of the robot if it is fixed and its URDF has that name; else ''."""
+    m, description = content.m, content.description
+    root = (*description.robots, root_of(description))[0]
+    return root if "/" not in root and m.frame_bodyid[m.frame_id(root)] == 0 else ""
 
 
 def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> dict[str, str]:

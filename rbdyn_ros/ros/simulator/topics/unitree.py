@@ -16,10 +16,12 @@ import numpy as np
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_acceleration, frame_pose, frame_velocity
 from rbdyn_ros.errors import Finding, ParameterError, exactly, refusal
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.parsing.commands import CommandParser
@@ -44,7 +46,7 @@ from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, Command
 
 #: Rate of lowstate [Hz].
 RATE = 500.0
-#: Links at which the IMU may be, fixed to the root link; without one it is at the root link.
+#: Links at which the IMU may be.
 IMU_LINKS = ("imu", "imu_link", "imu_in_pelvis")
 #: The first bytes and the level of messages of the Go2 and its kin.
 HEAD, LOW_LEVEL = (0xFE, 0xEF), 0xFF
@@ -117,7 +119,7 @@ class UnitreeTopics:
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
         dofs = m.jnt_dofadr[[m.jnt_id(name) for name in self._motors]]
-        imu = ImuPlace(m)
+        imu = ImuPlace(m, self._robot.waist)
         feet = [
             int(m.frame_bodyid[m.frame_id(name)])
             for name in self._robot.feet
@@ -178,7 +180,7 @@ class UnitreeTopics:
             row[places[f"motor_state[{k}].mode"]] = self._modes[name]
 
     def _put_imu(self, state: LoopState) -> None:
-        omega, force, R = self._imu.measured(state)
+        omega, force, R = self._imu.measured(state, self._loop.plant.m.opt.gravity)
         w, x, y, z = quat = mat_to_quat(R).tolist()
         roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
         pitch = math.asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x))))
@@ -195,34 +197,33 @@ class UnitreeTopics:
 
 
 class ImuPlace:
-    """An IMU fixed to the root link of a robot.
+    """The IMU of a robot: at a link of IMU_LINKS, else where the robot carries it.
 
     Args:
         m: the robot.
+        waist: joint that carries the IMU; empty: the root link does.
     """
 
-    def __init__(self, m: Model) -> None:
-        self._floats = m.njnt > 0 and m.jnt_type[0] == JointType.FREE
-        root = 1 if self._floats else 0
-        self._gravity = m.opt.gravity.copy()
-        self._place, self._turn = np.zeros(3), np.eye(3)
-        for name in IMU_LINKS:
-            if name in m.frame_names and m.frame_bodyid[m.frame_id(name)] == root:
-                frame = m.frame_id(name)
-                self._place = m.frame_pos[frame].copy()
-                self._turn = quat_to_mat(m.frame_quat[frame])
-                break
+    def __init__(self, m: Model, waist: str) -> None:
+        self._m, self._d = m, make_data(m)
+        floats = m.njnt > 0 and m.jnt_type[0] == JointType.FREE
+        body = m.jnt_bodyid[m.jnt_id(waist)] if waist else int(floats)
+        named = [m.frame_id(name) for name in IMU_LINKS if name in m.frame_names]
+        self._frame = named[0] if named else m.frame_bodyid.tolist().index(body)
 
-    def measured(self, state: LoopState) -> tuple[Array, Array, Array]:
-        """Return angular velocity and specific force in the axes of the IMU, and those axes."""
-        R, omega, alpha, a = np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3)
-        if self._floats:
-            R, omega = quat_to_mat(state.qpos[3:7]), state.qvel[3:6]
-            a, alpha = state.qacc[:3], state.qacc[3:6]
-        place = self._place
-        force = R.T @ (a - self._gravity)
-        force = force + np.cross(alpha, place) + np.cross(omega, np.cross(omega, place))
-        return self._turn.T @ omega, self._turn.T @ force, R @ self._turn
+    def measured(self, state: LoopState, gravity: Array) -> tuple[Array, Array, Array]:
+        """Return angular velocity and specific force in the axes of the IMU, and those axes.
+
+        Args:
+            state: of the robot.
+            gravity: (3,) in world axes [m/s^2].
+        """
+        m, d, frame = self._m, self._d, self._frame
+        d.qpos, d.qvel, d.qacc, d.time = state.qpos, state.qvel, state.qacc, state.time
+        R = frame_pose(m, d, frame)[1]
+        omega = frame_velocity(m, d, frame)[:3]
+        force = frame_acceleration(m, d, frame)[3:] - gravity
+        return R.T @ omega, R.T @ force, R
 
 
 def _goal(name: str, motor: Any) -> tuple[int, float, float, float, float, float]:
