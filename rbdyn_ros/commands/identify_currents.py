@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.identification.actuators.gains import DriveGains
+    from rbdyn_ros.identification.actuators.drive_gains import DriveGains
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.model.model import Model
 

@@ -236,6 +236,13 @@ def test_friction_under_the_slow_pulses_of_a_first_arming_is_no_error(scale):
         assert "start-up test" in Tried(SEVEN, lie, m=slow, plant=plant, qpos=rest).tried()
 
 
+@pytest.mark.parametrize("pair", [(4, 5), (0, 3), (1, 2)])
+def test_friction_that_is_described_far_too_large_hides_no_wrong_order(pair):
+    plant = model(UR5)
+    rough = plant.replaced(dof_frictionloss=0.3 * plant.jnt_effort)
+    assert "start-up test" in Tried(lie=exchanged(*pair), m=rough, plant=plant).tried()
+
+
 def test_a_joint_that_its_described_friction_holds_is_left_out():
     m = rubbed(model(PANDA))
     m.opt.passive = True

@@ -13,7 +13,8 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification import gains_dict, identify_gains
+from rbdyn_ros.identification import DriveGains, gains_dict, identify_gains
+from rbdyn_ros.identification.actuators import gains as gains_module
 from rbdyn_ros.identification.data.csv_files import write_csv
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.equations.inertia import with_parameters
@@ -24,7 +25,7 @@ LINK = {UR5: "tool0", SEVEN: "tool_flange"}
 LOAD = 3.0
 
 
-def currents(file, seed, samples=500):
+def currents(file, seed, samples=500, link=None):
     """Return a description, gains, and currents without and with a load.
 
     The real arm has other masses than its description, with the spread that the prior supposes.
@@ -34,7 +35,7 @@ def currents(file, seed, samples=500):
     real = with_parameters(described, factors * rb.inertial_parameters(described).reshape(-1, 10))
     gains = 10.0 * np.exp(0.5 * rng.normal(size=described.nv))
     inertia = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
-    loaded = rb.with_payload(real, LINK[file], LOAD, (0.0, 0.02, 0.08), inertia)
+    loaded = rb.with_payload(real, link or LINK[file], LOAD, (0.0, 0.02, 0.08), inertia)
     motions = (
         recorded(m, rubbing(described, seed), seed + more, noise=0.02, samples=samples)
         for m, more in ((real, 0), (loaded, 500))
@@ -75,6 +76,33 @@ def test_a_gain_that_is_not_separable_is_named(seed):
     assert both.messages == ()
 
 
+def test_a_load_that_no_joint_lifts_determines_no_gain():
+    """It turns about the vertical axis of the first joint only."""
+    m, gains, motion, loaded = currents(UR5, 1, link="shoulder_link")
+    found = identify_gains(m, motion, loaded=loaded, link="shoulder_link", mass=LOAD)
+    assert (np.abs(np.log(found.gains / gains)) < 3.0 * found.std).all()
+    assert "weighed load does not determine the gains of" in found.messages[0]
+    assert found.why_no_patch == ""
+
+
+def test_torques_go_by_the_names_of_joints():
+    _, _, motion, _ = currents(UR5, 0, samples=20)
+    found = DriveGains(motion.names, np.arange(1.0, 7.0), np.zeros((6, 6)))
+    turned = slice(None, None, -1)
+    rows = {k: getattr(motion, k)[:, turned] for k in ("qpos", "qvel", "qacc", "effort")}
+    efforts = found.efforts(replace(motion, names=motion.names[turned], **rows)).effort
+    np.testing.assert_array_equal(efforts[:, turned], motion.effort * np.arange(1.0, 7.0))
+    fewer = DriveGains(motion.names[:5], np.ones(5), np.zeros((5, 5)))
+    with refused(ParameterError, "no-gain", "wrist_3_joint"):
+        fewer.efforts(motion)
+
+
+def test_gains_that_have_not_settled_give_no_patch(monkeypatch):
+    m, _, motion, _ = currents(UR5, 0)
+    monkeypatch.setattr(gains_module, "MOST_STEPS", 1)
+    assert "have not settled" in identify_gains(m, motion).why_no_patch
+
+
 def test_a_common_factor_of_currents_is_one_of_the_gains():
     m, _, motion, _ = currents(UR5, 0)
     one = identify_gains(m, motion)
@@ -95,6 +123,12 @@ def test_currents_that_cannot_be_are_refused():
     noise = np.random.default_rng(0).normal(size=motion.effort.shape)
     with refused(ParameterError, "no-gain"):
         identify_gains(m, replace(motion, effort=noise))
+    silent = motion.effort.copy()
+    silent[:, 5] = 0.0
+    with refused(ParameterError, "no-efforts", "wrist_3_joint"):
+        identify_gains(m, replace(motion, effort=silent))
+    with refused(ParameterError, "no-efforts"):
+        identify_gains(m, replace(motion, effort=1e-200 * motion.effort))
     for mass in (None, 0.0, -1.0, np.nan):
         with refused(ParameterError, "bad-argument"):
             identify_gains(m, motion, loaded=loaded, link="tool0", mass=mass)

@@ -70,6 +70,8 @@ SURE = 0.75
 #: Friction of this share of a pulse's largest effort leaves less than MOVED of the way, by
 #: Newton's law; of the smaller share also, if the efforts for other joints move these instead.
 HOLDS, HINDERS = 0.65, 0.25
+#: These move by at most this multiple of what their efforts do while the driven joint is fixed.
+DRAGGED = 1.5
 #: Share of an effort limit that a pulse may take before friction must be larger than described.
 GENTLE = 0.1
 #: Most of a reply that may remain unexplained.
@@ -331,11 +333,23 @@ def is_held(s: StartUp, a: Actuation, share: float) -> bool:
 
 
 @kernel
+def dragged(s: StartUp, i: int) -> float:
+    """Return how far a joint moves under the efforts of a pulse if the driven joint is fixed.
+
+    It is the larger distance: with all other joints free, or with all of them fixed too.
+    """
+    free = s.mobility[i, s.k] / s.mobility[s.k, s.k]
+    alone = inertia(s, i, s.k) / inertia(s, i, i)
+    return float(max(abs(free), abs(alone)) * abs(s.way))
+
+
+@kernel
 def check_order(s: StartUp, a: Actuation) -> int:
     """Return OTHER if another joint moved instead of the driven one, or 0.
 
     Efforts of other joints belong to the motion of the driven one, and move them if friction holds
-    it back: then a stronger pulse decides.
+    it back: then a stronger pulse decides. A motion that is too large for this is no such one,
+    however large the friction is said to be.
     """
     other = 0
     for i in range(len(s.dofs)):
@@ -343,7 +357,7 @@ def check_order(s: StartUp, a: Actuation) -> int:
     slid = abs(s.ways[s.k] / s.ways[other])
     if is_coupled(s) or has_moved(s) or s.most[other] * slid < MOVED * abs(s.way):
         return 0
-    if is_held(s, a, HINDERS):
+    if is_held(s, a, HINDERS) and s.most[other] <= DRAGGED * dragged(s, other):
         return 0
     return refuse(s, OTHER, other, s.most[other], float(s.k))
 

@@ -27,9 +27,13 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, fit_drive
-from rbdyn_ros.identification.actuators.estimate import LARGEST_STD
+from rbdyn_ros.identification.actuators.drive_gains import (
+    DriveGains,
+    not_separable,
+    without_factor,
+)
 from rbdyn_ros.identification.actuators.identify import alone
-from rbdyn_ros.identification.data.motion import Motion, dofs_of
+from rbdyn_ros.identification.data.motion import Motion, dofs_of, kept_samples
 from rbdyn_ros.identification.equations.fit import FitOfMotion
 from rbdyn_ros.identification.equations.inertia import consistent_prior
 from rbdyn_ros.identification.equations.iterations import HOPED, Progress, noise, silent
@@ -38,7 +42,13 @@ from rbdyn_ros.identification.equations.payload import EXPECTED
 from rbdyn_ros.identification.equations.reduced import Equations
 from rbdyn_ros.identification.equations.residuals import Residuals, validate
 from rbdyn_ros.identification.equations.solve import MASS_SPREAD, Prior, solve
-from rbdyn_ros.identification.equations.unknowns import Unknowns, unknowns_of
+from rbdyn_ros.identification.equations.unknowns import (
+    CARRIES_NOTHING,
+    LEAST_KEPT,
+    NO_EFFORT,
+    Unknowns,
+    unknowns_of,
+)
 from rbdyn_ros.model.model import Model
 
 #: Terms that every drive may have, beside viscous and Coulomb friction.
@@ -49,54 +59,6 @@ SPREAD = np.log(10.0)
 WEIGHED = 1e-3
 #: Largest number of steps, largest step of log g, and the step at which the iteration stops.
 MOST_STEPS, LONGEST, DONE = 60, 0.5, 1e-4
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DriveGains:
-    """Torque by current of the drives of an arm.
-
-    Attributes:
-        names: joints (n,).
-        gains: (n,) [N m/A or N/A].
-        covariance: (n, n) covariance of the logarithms of the gains.
-        messages: a sentence for every gain that the recording does not determine.
-        weighed: whether a weighed load determines the common factor.
-    """
-
-    names: tuple[str, ...]
-    gains: Array
-    covariance: Array
-    messages: tuple[str, ...] = ()
-    weighed: bool = False
-
-    @property
-    def std(self) -> Array:
-        """Return the standard deviations of the gains, relative to them, (n,)."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
-
-    @property
-    def common_std(self) -> float:
-        """Return the standard deviation of the common factor: that of the best known gain."""
-        return float(self.std.min())
-
-    @property
-    def ratio_std(self) -> Array:
-        """Return the standard deviations (n,) of the ratios to the gains that suit best."""
-        C, n = self.covariance, len(self.gains)
-        if n == 1:
-            return self.std
-        variances = np.diag(C)[:, None] + np.diag(C) - 2.0 * C + np.diag(np.full(n, np.inf))
-        return np.asarray(np.sqrt(np.maximum(variances.min(axis=1), 0.0)))
-
-    @property
-    def why_no_patch(self) -> str:
-        """Return why masses that follow from these gains do not suit a URDF; "" if they do."""
-        apart = [text for text in self.messages if "not separable" in text]
-        return apart[0] if apart else ""
-
-    def efforts(self, currents: Motion) -> Motion:
-        """Return a motion whose efforts are the torques of its currents."""
-        return replace(currents, effort=currents.effort * self.gains)
 
 
 def identify_gains(
@@ -124,16 +86,19 @@ def identify_gains(
         progress: called with a message after every step.
 
     Raises:
-        ModelError, ParameterError: as identify, the current of a joint falls when its load grows,
-            or a motion with a load has no mass or moves other joints.
+        ModelError, ParameterError: as identify, a joint has no current, its current falls when its
+            load grows, or a motion with a load has no mass or moves other joints.
     """
+    none = np.zeros(m.nv)
     bare = m.replaced(
-        dof_damping=np.zeros(m.nv),
-        dof_frictionloss=np.zeros(m.nv),
-        dof_armature=np.zeros(m.nv),
+        dof_damping=none,
+        dof_frictionloss=none,
+        dof_armature=none,
         jnt_effort=np.full(m.njnt, np.inf),
     )
+    _check_currents(bare, currents)
     if loaded is not None:
+        _check_currents(bare, loaded)
         same_joints(currents, loaded)
     start = _first_gains(bare, currents, smoothing, rest)
     if loaded is None:
@@ -142,29 +107,34 @@ def identify_gains(
         weighed = finite("the mass of the load", mass, above=0.0, element="payload")
         both = _times(currents, start), _times(loaded, start)
         problem = _of_two(bare, *both, bare.frame_id(link), weighed, smoothing, rest)
-    logs, covariance = _solved(problem, progress or silent)
-    found = DriveGains(
-        currents.names, start * np.exp(logs), covariance, weighed=loaded is not None
+    logs, covariance, change = _solved(problem, progress or silent)
+    gains, weighs = start * np.exp(logs), loaded is not None
+    found = DriveGains(currents.names, gains, covariance, weighed=weighs)
+    grave = *_unsettled(change), *not_separable(found)
+    return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
+
+
+def _unsettled(change: float) -> list[str]:
+    """Return a sentence if the last step changed the logarithms of gains too much."""
+    text = (
+        f"the gains have not settled: the last of {MOST_STEPS} steps changed them by up to "
+        f"{change:.2g}, allowed is {DONE:g}. Are positions and currents those of this robot?"
     )
-    return replace(found, messages=tuple(_doubts(found)))
+    return [text] if change >= DONE else []
 
 
-def _doubts(found: DriveGains) -> list[str]:
-    """Return a sentence for every gain, or for their common factor, that is not determined."""
-    texts = [
-        f"the gain of joint {quote(name)} is not separable from masses and friction: its standard "
-        f"deviation is {std:.0%}, allowed is {LARGEST_STD:.0%}. Neither gravity nor the joints "
-        "beside it load it enough; give its gain, or record a motion in which it carries more"
-        for name, std in zip(found.names, found.ratio_std, strict=True)
-        if std > LARGEST_STD
-    ]
-    if not found.weighed:
-        texts.append(
-            f"the common factor of all gains is that of the described masses, +- "
-            f"{found.common_std:.0%}: currents show only the ratios of gains. A second recording "
-            "with a weighed load determines it"
-        )
-    return texts
+def _check_currents(m: Model, currents: Motion) -> None:
+    """Raise RbdynError if this is no motion of the robot, or a drive reports no current."""
+    dofs_of(m, currents)
+    largest = np.abs(currents.effort).max(axis=0)
+    for name, value in zip(currents.names, largest.tolist(), strict=True):
+        if value < CARRIES_NOTHING * largest.max() or value < NO_EFFORT:
+            text = (
+                f"the largest current of joint {quote(name)} is {value:.3g} A, so its drive seems "
+                "to report none; are currents in another column or unit? If not, name only the "
+                "other joints"
+            )
+            raise ParameterError(Finding("no-efforts", text, "error", name))
 
 
 def _times(currents: Motion, gains: Array) -> Motion:
@@ -177,10 +147,12 @@ def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike |
     A joint whose load says nothing has the geometric mean of the others.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
+    kept = kept_samples(m, currents, dofs_of(m, currents))
     gains = np.full(len(currents.names), np.nan)
     for i, name in enumerate(currents.names):
-        every = np.ones(len(currents.time), bool)
-        record = DriveRecord(alone(currents, i), load[:, i], every)
+        if kept[:, i].sum() < LEAST_KEPT:
+            continue  # refused when the equations are made
+        record = DriveRecord(alone(currents, i), load[:, i], kept[:, i])
         scale = fit_drive(record, stribeck=False).scale
         if scale.is_found and scale.value < 0.0:
             text = (
@@ -274,20 +246,24 @@ def _of_two(
     return _GainProblem(both.equations(), prior, both.largest(), both.residuals)
 
 
-def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array]:
-    """Return the logarithms of the gains (n,) by the first ones, and their covariance."""
+def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array, float]:
+    """Return the logarithms of the gains (n,) by the first ones, and their covariance.
+
+    The third is the largest change of a logarithm in the last step.
+    """
     logs = np.zeros(problem.eqs.R.shape[1])
     x, sigma = problem.prior.start, HOPED * problem.unknowns.largest
     for k in range(MOST_STEPS):
         x = solve(*problem.at(logs).weighted(sigma), problem.prior_at(logs), 1.0, x)
         sigma = problem.noise(x, logs)
         step, covariance = _step(problem, x, sigma, logs)
-        tell(f"step {k + 1}: gains change by up to {np.abs(step).max():.2g}")
-        if np.abs(step).max() < DONE and k > 1:
+        change = float(np.abs(step).max())
+        tell(f"step {k + 1}: gains change by up to {change:.2g}")
+        if change < DONE and k > 1:
             break
-        step *= min(1.0, LONGEST / float(np.abs(step).max()))
+        step *= min(1.0, LONGEST / change)
         logs, sigma = logs + step, sigma * np.exp(step)
-    return logs, covariance
+    return logs, covariance, change
 
 
 def _step(problem: _GainProblem, x: Array, sigma: Array, logs: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.actuators.writer import actuators_text
-from rbdyn_ros.identification.actuators.gains import DriveGains
+from rbdyn_ros.identification.actuators.drive_gains import DriveGains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, finite_or_none
@@ -70,7 +70,7 @@ def actuators_report_dict(found: Sequence[ActuatorEstimate]) -> dict[str, Any]:
 
 def gains_text(found: DriveGains) -> str:
     """Return a table of drive gains, what they do not say, and the line for a columns file."""
-    rows: list[Row] = [("joint", "gain [N m/A]", "deviation", "of its ratio to others")]
+    rows: list[Row] = [("joint", "gain [N m/A or N/A]", "deviation", "of its ratio to others")]
     for name, gain, std, ratio in zip(
         found.names, found.gains, found.std, found.ratio_std, strict=True
     ):

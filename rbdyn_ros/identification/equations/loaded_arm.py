@@ -208,14 +208,24 @@ def same_unknowns(a: Unknowns, b: Unknowns) -> None:
 
 def same_joints(a: Motion, b: Motion) -> None:
     """Raise ParameterError if two motions do not have the same joints in the same order."""
+    if set(a.names) != set(b.names):
+        raise _other_joints(set(a.names) ^ set(b.names))
     if a.names != b.names:
-        raise _other_joints(set(a.names) ^ set(b.names) or set(a.names))
+        text = (
+            "the motions with and without the payload must have their joints in the same order; "
+            f"one begins {_first(a.names)}, the other {_first(b.names)}"
+        )
+        raise ParameterError(Finding("payload", text, "error", "payload"))
+
+
+def _first(names: tuple[str, ...]) -> str:
+    return ", ".join(map(quote, names[:8]))
 
 
 def _other_joints(names: set[str]) -> ParameterError:
     text = (
-        "the recordings with and without the payload must move the same joints, in the same "
-        f"order; only one moves {', '.join(map(quote, sorted(names)))}"
+        "the recordings with and without the payload must move the same joints; only one moves "
+        f"{', '.join(map(quote, sorted(names)))}"
     )
     return ParameterError(Finding("payload", text, "error", "payload"))
 
