@@ -437,6 +437,29 @@ def test_a_point_that_does_not_come_fails_the_trajectory(bench):
     assert bench.keep(2.0)[0] == FAILURE  # at rest it waits 0.5 s
 
 
+def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
+    wrong = point("SPLINE", HOME + 1.0, time=0.01, form=CUBIC)
+    stale = point("MOVEJ", HOME + 0.5, third=(1.0, 1.0))
+    assert bench.follow(wrong, stale, stale)[0] == CANCELED
+    result, path = bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))
+    assert result == SUCCESS
+    assert path[-1] == pytest.approx(HOME + 0.01)
+    assert path.max(axis=0) == pytest.approx(HOME + 0.01)  # it did not head for a stale point
+
+
+def test_after_a_late_point_a_spline_begins_where_the_arm_is(bench):
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_START", timeout=0.0))
+    bench.points.request(point("SPLINE", HOME + 0.05, [0.2] * 6, time=0.5, form=CUBIC))
+    bench.cycle(503)  # the arm goes on at its speed
+    assert bench.robot.joints.x[0] > HOME[0] + 0.05 + 2 * DT * 0.19
+    bench.points.request(point("SPLINE", HOME + 0.15, [0.2] * 6, time=0.5, form=CUBIC))
+    speeds = []
+    for _ in range(100):
+        bench.cycle()
+        speeds.append(bench.robot.joints.v[0])
+    assert speeds == pytest.approx([0.2] * 100, abs=0.02)
+
+
 def test_a_trajectory_is_cancelled(bench):
     points = [point("MOVEJ", HOME + 0.1 * k, time=1.0) for k in range(1, 5)]
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 4))
