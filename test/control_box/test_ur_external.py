@@ -100,6 +100,18 @@ def test_older_versions_have_other_names_and_places():
     assert found.numbers["MOTION_TYPE_MOVEJ"] == 0
 
 
+def test_a_hostile_text_is_read_in_one_pass():
+    """Expressions that look at a letter many times would not end here."""
+    many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
+    assert ExternalScript.read(many) == ExternalScript.read(program())
+
+
+def test_a_line_before_version_1_6_has_the_speed_of_a_line():
+    source = program().replace("= raw_point", "= 0")
+    found = TrajectoryPoint.of((0,) * 20 + (1,), ExternalScript.read(source))
+    assert (found.kind, found.velocity, found.acceleration) == ("MOVEL", 0.25, 1.2)
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
@@ -108,6 +120,9 @@ def test_older_versions_have_other_names_and_places():
         (program(point="3000"), "without its ports and numbers"),
         (program().replace("MULT_time = 1000", ""), "without its ports and numbers"),
         (program().replace('"127.0.0.1", 50001', '"127.0.0.2", 50001'), "several hosts"),
+        (program(command=1), "without its ports and numbers"),
+        (program(more="\n".join("A" * k + " = 1" for k in range(2, 600))), "ports and numbers"),
+        (program().replace("raw_point[13]", "raw_point[19]"), "is no number of a point"),
     ],
 )
 def test_a_program_that_the_box_does_not_know_is_refused(text, wrong, reason):
@@ -612,6 +627,20 @@ def test_a_flood_waits_outside(bench):
     assert not bench.reverse.is_full
     bench.points.request(point("MOVEJ", HOME) * (MOST_ROWS + 5))
     assert bench.points.is_full
+
+
+def test_a_reboot_forgets_that_somebody_plays(bench):
+    bench.robot.plays = True
+    bench.robot.reboot()
+    assert not bench.robot.plays
+
+
+def test_a_flood_of_modes_takes_several_ticks(bench):
+    modes = message("IDLE", timeout=0.0) + message("UNINITIALIZED", timeout=0.0)
+    bench.say(modes * 100)
+    assert len(bench.reverse.rows) == 200 - 20
+    bench.cycle(10)
+    assert not bench.reverse.rows
 
 
 def test_the_box_waits_for_a_command_that_answers_a_state(bench):

@@ -308,6 +308,34 @@ def test_a_refused_connection_is_tried_again(monkeypatch):
     end.close()
 
 
+def test_after_a_reboot_nobody_is_called_any_more(monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
+    with socket.create_server((address(), 0)) as server:
+        where = server.getsockname()
+    end = Dialled(IntegerSession(2), "a server", *where, print)
+    assert not end.receive()
+    end.hang_up("the box reboots")
+    with socket.create_server(where):
+        for _ in range(3):
+            assert not end.receive()
+        assert not end.connected
+    end.close()
+
+
+def test_nobody_waits_at_the_socket_of_a_full_session():
+    session = IntegerSession(2)
+    with socket.create_server((address(), 0)) as server:
+        end = Dialled(session, "a server", *server.getsockname(), print)
+        until(lambda: not end.receive() and end.connected)
+        assert len(end.sockets) == 1
+        session.request(bytes(8 * reverse.MOST_ROWS))
+        assert not end.sockets
+        end.close()
+        link, _ = server.accept()
+        assert link.recv(1) == b""
+        link.close()
+
+
 def test_privileges_have_a_name():
     with refused(ParameterError, "bad-argument"):
         rb.BoxedArm(find("ur5_robot.urdf"), ["ur"], realtime="perhaps")
