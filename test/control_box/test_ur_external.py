@@ -658,6 +658,15 @@ def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     assert bench.robot.rests or bench.robot.settles
 
 
+def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
+    bench.say(message("SPEEDJ", [0.4] * 6, timeout=0.1), 90)
+    bench.robot.told = True
+    assert bench.robot.awaits
+    bench.cycle(20)
+    assert bench.robot.program is not None  # the arm brakes
+    assert not bench.robot.awaits
+
+
 def test_time_may_stand_while_it_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests

@@ -189,6 +189,7 @@ class ExternalControl:
                     yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
+        self._streams = False  # nobody has to command the end
         self._trajectory.kill()
         yield from halting(r)
 
