@@ -158,6 +158,19 @@ def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
     assert box.failure is None
 
 
+def test_nobody_waits_for_the_commands_of_a_client_that_died(said):
+    with driven(said, patience=1e6) as (box, driver):
+        driver.reverse.sendall(message("IDLE", timeout=0.0))
+        rtde = Rtde()
+        for _ in range(20):
+            driver.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.0))
+            rtde.state()
+        until(lambda: box.robot.awaits)
+        driver.hang_up()
+        until(lambda: box.robot.program is None)
+        rtde.close()
+
+
 def test_a_client_that_dies_while_time_stands_ends_its_program(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
