@@ -100,7 +100,7 @@ xArm is not simulated.
 EXTERNAL = """\
 ## external_control.urscript
 
-The program of `ur_client_library` and `ur_robot_driver`. The box knows it by its sockets and names, and reads ports, numbers, message lengths and the gains of servoj from its text, so versions may differ in them. From a loopback address it calls only loopback addresses back.
+The program of `ur_client_library` and `ur_robot_driver`. The box knows it by its sockets and names, and reads ports, numbers, message lengths and the gains of servoj from its text, so versions may differ in them. From a loopback address it calls only loopback addresses back; from another one it calls any address that the program names, so let only machines that you trust reach it.
 
 | part | |
 |---|---|
@@ -112,7 +112,7 @@ The program of `ur_client_library` and `ur_robot_driver`. The box knows it by it
 | SPEEDJ, SPEEDL | simulated, 40 rad/s^2 and m/s^2 |
 | TORQUE | simulated, clipped at the efforts of the robot file; friction is not compensated |
 | FREEDRIVE | approximated: the law is not public |
-| FORWARD | simulated: trajectories with a number of points, endless ones, cancel, results; a point must come within 0.5 s at rest, and 4 ms in a motion |
+| FORWARD | simulated: trajectories with a number of points, endless ones, cancel, results; a point must come within 0.5 s at rest, and 4 ms in a motion; points that a cancelled or failed trajectory leaves are dropped before the next one |
 | splines of third and fifth degree | simulated on the polynomial; a fast end slows down at 15 rad/s^2 |
 | times of points | a third of the time for each ramp; the vendor's share is not public |
 | tool contact | approximated: 10 N against the motion; the tool stops, goes back to where the contact began, and the client gets the result |

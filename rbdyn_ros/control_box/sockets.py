@@ -497,10 +497,21 @@ class Dialled(Peers[S]):
         if time.monotonic() >= self._last:
             self.failure = os.strerror(self._refusal)
 
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """The sockets to wait at; not those of a session that takes no bytes for now."""
+        return [peer.socket for peer in self.peers if not peer.session.is_full]
+
+    def hang_up(self, why: str) -> None:
+        """End the connection, or the attempts to connect; `why` goes to the log."""
+        self.failure = self.failure or why
+        super().hang_up(why)
+
     def close(self) -> None:
         """Close all sockets."""
-        if self._socket is not None:
-            self._socket.close()
+        mine = [] if self._socket is None else [self._socket]
+        for each in (*mine, *(peer.socket for peer in self.peers)):
+            each.close()
         super().close()
 
 

@@ -54,7 +54,7 @@ class Grant:
         """What a busy machine does without the refused privileges, and the cure; or ""."""
         if self.fifo in ("", _OFF) and self.memory in ("", _OFF):
             return ""
-        return f"on a busy machine this node may be late: the system refuses ({self}). {_CURE}"
+        return f"on a busy machine this process may be late: the system refuses ({self}). {_CURE}"
 
 
 def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:

@@ -100,6 +100,18 @@ def test_older_versions_have_other_names_and_places():
     assert found.numbers["MOTION_TYPE_MOVEJ"] == 0
 
 
+def test_a_hostile_text_is_read_in_one_pass():
+    """Expressions that look at a letter many times would not end here."""
+    many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
+    assert ExternalScript.read(many) == ExternalScript.read(program())
+
+
+def test_a_line_before_version_1_6_has_the_speed_of_a_line():
+    source = program().replace("= raw_point", "= 0")
+    found = TrajectoryPoint.of((0,) * 20 + (1,), ExternalScript.read(source))
+    assert (found.kind, found.velocity, found.acceleration) == ("MOVEL", 0.25, 1.2)
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
@@ -108,6 +120,9 @@ def test_older_versions_have_other_names_and_places():
         (program(point="3000"), "without its ports and numbers"),
         (program().replace("MULT_time = 1000", ""), "without its ports and numbers"),
         (program().replace('"127.0.0.1", 50001', '"127.0.0.2", 50001'), "several hosts"),
+        (program(command=1), "without its ports and numbers"),
+        (program(more="\n".join("A" * k + " = 1" for k in range(2, 600))), "ports and numbers"),
+        (program().replace("raw_point[13]", "raw_point[19]"), "is no number of a point"),
     ],
 )
 def test_a_program_that_the_box_does_not_know_is_refused(text, wrong, reason):
@@ -437,6 +452,29 @@ def test_a_point_that_does_not_come_fails_the_trajectory(bench):
     assert bench.keep(2.0)[0] == FAILURE  # at rest it waits 0.5 s
 
 
+def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
+    wrong = point("SPLINE", HOME + 1.0, time=0.01, form=CUBIC)
+    stale = point("MOVEJ", HOME + 0.5, third=(1.0, 1.0))
+    assert bench.follow(wrong, stale, stale)[0] == CANCELED
+    result, path = bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))
+    assert result == SUCCESS
+    assert path[-1] == pytest.approx(HOME + 0.01)
+    assert path.max(axis=0) == pytest.approx(HOME + 0.01)  # it did not head for a stale point
+
+
+def test_after_a_late_point_a_spline_begins_where_the_arm_is(bench):
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_START", timeout=0.0))
+    bench.points.request(point("SPLINE", HOME + 0.05, [0.2] * 6, time=0.5, form=CUBIC))
+    bench.cycle(503)  # the arm goes on at its speed
+    assert bench.robot.joints.x[0] > HOME[0] + 0.05 + 2 * DT * 0.19
+    bench.points.request(point("SPLINE", HOME + 0.15, [0.2] * 6, time=0.5, form=CUBIC))
+    speeds = []
+    for _ in range(100):
+        bench.cycle()
+        speeds.append(bench.robot.joints.v[0])
+    assert speeds == pytest.approx([0.2] * 100, abs=0.02)
+
+
 def test_a_trajectory_is_cancelled(bench):
     points = [point("MOVEJ", HOME + 0.1 * k, time=1.0) for k in range(1, 5)]
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 4))
@@ -591,6 +629,20 @@ def test_a_flood_waits_outside(bench):
     assert bench.points.is_full
 
 
+def test_a_reboot_forgets_that_somebody_plays(bench):
+    bench.robot.plays = True
+    bench.robot.reboot()
+    assert not bench.robot.plays
+
+
+def test_a_flood_of_modes_takes_several_ticks(bench):
+    modes = message("IDLE", timeout=0.0) + message("UNINITIALIZED", timeout=0.0)
+    bench.say(modes * 100)
+    assert len(bench.reverse.rows) == 200 - 20
+    bench.cycle(10)
+    assert not bench.reverse.rows
+
+
 def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     assert not bench.robot.awaits
     bench.say(message("SPEEDJ", [0.1] * 6))
@@ -604,6 +656,15 @@ def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     bench.say(message("IDLE", timeout=0.0), 200)
     assert not bench.robot.awaits
     assert bench.robot.rests or bench.robot.settles
+
+
+def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
+    bench.say(message("SPEEDJ", [0.4] * 6, timeout=0.1), 90)
+    bench.robot.told = True
+    assert bench.robot.awaits
+    bench.cycle(20)
+    assert bench.robot.program is not None  # the arm brakes
+    assert not bench.robot.awaits
 
 
 def test_time_may_stand_while_it_waits_for_a_message(bench):

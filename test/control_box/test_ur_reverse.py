@@ -158,6 +158,19 @@ def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
     assert box.failure is None
 
 
+def test_nobody_waits_for_the_commands_of_a_client_that_died(said):
+    with driven(said, patience=1e6) as (box, driver):
+        driver.reverse.sendall(message("IDLE", timeout=0.0))
+        rtde = Rtde()
+        for _ in range(20):
+            driver.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.0))
+            rtde.state()
+        until(lambda: box.robot.awaits)
+        driver.hang_up()
+        until(lambda: box.robot.program is None)
+        rtde.close()
+
+
 def test_a_client_that_dies_while_time_stands_ends_its_program(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
@@ -306,6 +319,34 @@ def test_a_refused_connection_is_tried_again(monkeypatch):
         until(lambda: not end.receive() and not end.connected)
         assert not session.open
     end.close()
+
+
+def test_after_a_reboot_nobody_is_called_any_more(monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
+    with socket.create_server((address(), 0)) as server:
+        where = server.getsockname()
+    end = Dialled(IntegerSession(2), "a server", *where, print)
+    assert not end.receive()
+    end.hang_up("the box reboots")
+    with socket.create_server(where):
+        for _ in range(3):
+            assert not end.receive()
+        assert not end.connected
+    end.close()
+
+
+def test_nobody_waits_at_the_socket_of_a_full_session():
+    session = IntegerSession(2)
+    with socket.create_server((address(), 0)) as server:
+        end = Dialled(session, "a server", *server.getsockname(), print)
+        until(lambda: not end.receive() and end.connected)
+        assert len(end.sockets) == 1
+        session.request(bytes(8 * reverse.MOST_ROWS))
+        assert not end.sockets
+        end.close()
+        link, _ = server.accept()
+        assert link.recv(1) == b""
+        link.close()
 
 
 def test_privileges_have_a_name():

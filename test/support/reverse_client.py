@@ -8,8 +8,8 @@ from support.raw_client import PATIENT
 
 SCALE, TIME_SCALE = 1e6, 1e3
 MODES = {
-    "STOPPED": -2, "IDLE": 0, "SERVOJ": 1, "SPEEDJ": 2, "FORWARD": 3, "SPEEDL": 4, "POSE": 5,
-    "FREEDRIVE": 6, "TOOL_IN_CONTACT": 7, "TORQUE": 8,
+    "STOPPED": -2, "UNINITIALIZED": -1, "IDLE": 0, "SERVOJ": 1, "SPEEDJ": 2, "FORWARD": 3,
+    "SPEEDL": 4, "POSE": 5, "FREEDRIVE": 6, "TOOL_IN_CONTACT": 7, "TORQUE": 8,
 }  # fmt: skip
 KINDS = {
     "MOVEJ": 0, "MOVEL": 1, "MOVEP": 2, "MOVEC": 3, "OPTIMOVEJ": 4, "OPTIMOVEL": 5,

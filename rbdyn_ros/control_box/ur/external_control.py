@@ -27,7 +27,7 @@ from rbdyn_ros.control_box.ur.reverse import IntegerSession
 from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.script_commands import COMMANDS
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE
-from rbdyn_ros.control_box.ur.statements import joints, line_move, reason
+from rbdyn_ros.control_box.ur.statements import LINE_A, LINE_V, joints, line_move, reason
 from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, halting
 
 #: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
@@ -90,6 +90,7 @@ class ExternalControl:
         self._streams = False  # whether the client commands each step
         self._goal = np.zeros(6)  # of servoj
         self._age = 0  # ticks since its last command
+        self._taken = 0  # messages in this tick
         self._watches = False  # for a contact
         self._complained = -math.inf
 
@@ -141,6 +142,7 @@ class ExternalControl:
             self._obey(r, self._commands.rows.popleft())
         if self._main is None:
             self._main = self._listen(r)
+        self._taken = 0
         try:
             next(self._main)
         except StopIteration:
@@ -187,12 +189,15 @@ class ExternalControl:
                     yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
+        self._streams = False  # nobody has to command the end
         self._trajectory.kill()
         yield from halting(r)
 
     def _until_message(self, r: UrRobot, timeout: float) -> Flow:
         self._until = r.clock + timeout if timeout > 0.0 else math.inf
         self._listens = True
+        if self._taken >= CALLS_PER_CYCLE:  # a flood waits
+            yield
         while not self._reverse.rows and self._reverse.open and r.clock < self._until:
             yield
         self._listens = False
@@ -206,6 +211,7 @@ class ExternalControl:
         """Take the next message; of a stream the newest one counts, if more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
+        self._taken += 1
         name = self._script.name("MODE_", row[-1])
         while name in STREAMED and len(rows) > early and rows[0][-1] == row[-1]:
             row = rows.popleft()
@@ -313,7 +319,7 @@ class ExternalControl:
         self.mode = "TOOL_IN_CONTACT"
         yield from halting(r, CONTACT_A, of_tool=True)
         yield from self._trajectory.clear(r)
-        motion = line_move(r, T, 0.25, 1.2)
+        motion = line_move(r, T, LINE_V, LINE_A)
         r.begin(motion)
         while r.motion is motion:
             yield

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 
 from rbdyn_ros.errors import quote
 
+# spaces within a line only, and few factors: hostile texts take no more time than others
 _NUMBER = re.compile(
-    r"^\s*([A-Z][A-Z_]+)\s*=\s*(-?\d+(?:\s*[*+]\s*\d+)*)\s*(?:#.*)?$", re.MULTILINE
+    r"^[ \t]*([A-Z][A-Z_]+)[ \t]*="
+    r"[ \t]*(-?\d{1,10}(?:[ \t]*[*+][ \t]*\d{1,10}){0,3})[ \t\r]*(?:#.*)?$",
+    re.MULTILINE,
 )
 _SOCKET = re.compile(
-    r"(?:socket_open|connect_socket_with_retry)\(\s*\"([^\"]*)\"\s*,\s*(\d+)\s*,\s*\"(\w+)\""
+    r"(?:socket_open|connect_socket_with_retry)\(\s*\"([^\"]*)\"\s*,\s*(\d{1,5})\s*,\s*\"(\w+)\""
 )
 _SERVO = re.compile(r"lookahead_time\s*=\s*([\d.eE+-]+)\s*,\s*gain\s*=\s*([\d.eE+-]+)")
-_PLACE = r"\b{} = raw_point\[(\d+)\]"
-_SCALE = re.compile(r"^\s*MULT_(jointstate|time)\s*=\s*(\d+)\s*$", re.MULTILINE)
+_PLACE = r"\b{} = raw_point\[(\d{{1,10}})\]"
+_SCALE = re.compile(r"^[ \t]*MULT_(jointstate|time)[ \t]*=[ \t]*(\d{1,10})[ \t\r]*$", re.MULTILINE)
 #: Names of sockets, as messages call them, in the order in which the box opens them.
 SOCKETS = {
     "trajectory_socket": "trajectory interface",
@@ -35,8 +38,8 @@ FORMER = {
     "TRAJECTORY_POINT_CARTESIAN": "MOTION_TYPE_MOVEL",
     "TRAJECTORY_POINT_JOINT_SPLINE": "MOTION_TYPE_SPLINE",
 }
-#: Longest message [integers].
-LONGEST = 256
+#: Lengths of messages [integers], and the shortest point: numbers, time; how many names it has.
+LONGEST, SHORTEST_POINT, MOST_NAMES = 256, 19, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +79,15 @@ class ExternalScript:
         numbers |= {FORMER[name]: numbers[name] for name in FORMER if name in numbers}
         sockets = {name: (host, int(port)) for host, port, name in _SOCKET.findall(text)}
         scales = {name: int(value) for name, value in _SCALE.findall(text)}
-        lengths = [numbers.get(f"{name}_DATA_DIMENSION") for name in _LENGTHS]
-        if "read_timeout" not in text or None in lengths:
+        lengths = {name: numbers.get(f"{name}_DATA_DIMENSION") for name in _LENGTHS}
+        if "read_timeout" not in text or None in lengths.values():
             raise ValueError(
                 "it is external_control.urscript of a ur_client_library before 1.3.4 (2023)"
             )
         missing = [name for name in SOCKETS if name not in sockets]
         right = len(scales) == 2 and all(scales.values()) and not missing
-        if not right or not all(1 < (length or 0) <= LONGEST for length in lengths):
+        long = all(_LENGTHS[name] <= (length or 0) <= LONGEST for name, length in lengths.items())
+        if not (right and long and len(numbers) <= MOST_NAMES):
             raise ValueError("it is external_control.urscript without its ports and numbers")
         hosts = {host for host, _ in sockets.values()}
         if len(hosts) > 1:
@@ -92,6 +96,8 @@ class ExternalScript:
         lookahead, gain = (float(one) for one in servo.groups()) if servo else (0.03, 2000.0)
         places = [re.search(_PLACE.format(name), text) for name in ("velocity", "acceleration")]
         velocity, acceleration = (int(place[1]) - 1 if place else None for place in places)
+        if not {velocity, acceleration} <= {None, *range(SHORTEST_POINT - 1)}:
+            raise ValueError("its speed or acceleration is no number of a point")
         ports = {name: sockets[name][1] for name in SOCKETS}
         return ExternalScript(
             hosts.pop(), ports, numbers, scales["jointstate"], scales["time"],
@@ -119,7 +125,8 @@ class ExternalScript:
         return self.numbers["SCRIPT_COMMAND_DATA_DIMENSION"]
 
 
-_LENGTHS = ("REVERSE_INTERFACE", "TRAJECTORY", "SCRIPT_COMMAND")
+#: Messages, and how many integers each has at least.
+_LENGTHS = {"REVERSE_INTERFACE": 8, "TRAJECTORY": SHORTEST_POINT, "SCRIPT_COMMAND": 2}
 
 
 def _computed(text: str) -> int:

@@ -21,6 +21,8 @@ from rbdyn_ros.control_box.ur.splines import SplineMove
 from rbdyn_ros.control_box.ur.statements import (
     JOINT_A,
     JOINT_V,
+    LINE_A,
+    LINE_V,
     arc_move,
     joint_move,
     joints,
@@ -63,15 +65,16 @@ class TrajectoryPoint:
     @staticmethod
     def of(row: tuple[int, ...], script: ExternalScript) -> TrajectoryPoint:
         """Return the point of a row of integers."""
-        kind = script.name("MOTION_TYPE_", row[-1]) or script.name("TRAJECTORY_POINT_", row[-1])
+        kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale
         velocity, acceleration = script.velocity, script.acceleration
         if kind == "MOVEC" and velocity == 6:  # before version 2.12 of ur_client_library
             velocity = 13
+        usual = (LINE_V, LINE_A) if kind == "MOVEL" else (JOINT_V, JOINT_A)
         return TrajectoryPoint(
             kind, row[-1], numbers[:6], numbers[6:12], numbers[12:18],
-            JOINT_V if velocity is None else float(numbers[velocity]),
-            JOINT_A if acceleration is None else float(numbers[acceleration]),
+            usual[0] if velocity is None else float(numbers[velocity]),
+            usual[1] if acceleration is None else float(numbers[acceleration]),
             row[-3] / script.time_scale, row[-2],
         )  # fmt: skip
 

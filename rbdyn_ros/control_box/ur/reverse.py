@@ -18,8 +18,8 @@ from rbdyn_ros.control_box.sockets import Dialled
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM
 from rbdyn_ros.errors import quote
 
-#: Rows of a client that wait; more are not read from its connection.
-MOST_ROWS = 256
+#: Rows of a client that wait; more are not read from its connection. Bytes read in one cycle.
+MOST_ROWS, PIECE_OF_ROWS = 256, 4096
 #: Where a client serves its program, and how it ends.
 SENDER = ("127.0.0.1", 50002)
 _ASKS, _ENDS = b"request_program\n", b"# NODE_CONTROL_LOOP_ENDS"
@@ -182,6 +182,7 @@ class ReverseLinks:
         if sender.failure:
             host, port = SENDER
             self._log(f"nobody serves a program at {host} port {port}: {sender.failure}")
+        sender.close()
         self._sender = None
 
     def _open(self, called: CallingProgram, name: str, port: int, session: IntegerSession) -> None:
@@ -193,7 +194,8 @@ class ReverseLinks:
             where = quote(f"{called.host}:{port}")
             called.unreachable = f"{where} is not an address that this box may call"
             return
-        self.lines.append(Dialled(session, name, called.host, port, self._log))
+        line = Dialled(session, name, called.host, port, self._log, PIECE_OF_ROWS)
+        self.lines.append(line)
 
     def pass_on(self, send: Callable[[tuple[Any, bytes]], None]) -> None:
         """Send what the sessions have said."""

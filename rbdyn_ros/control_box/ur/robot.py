@@ -238,7 +238,7 @@ class UrRobot(BoxedRobot):
 
     def reboot(self) -> None:
         """Begin as after switching on, with the brakes released: without program and settings."""
-        self.program, self.teaches, self.paused = None, False, False
+        self.program, self.teaches, self.paused, self.plays = None, False, False, False
         stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
         self.safety = self.safety if stopped else SafetyMode.NORMAL
         self.mode = self.mode if stopped else RobotMode.RUNNING

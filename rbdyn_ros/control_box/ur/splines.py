@@ -60,6 +60,10 @@ class SplineMove(Move):
         s = [_monomial(i, derivative, t / self._T) for i in range(len(self._powers))]
         return np.array(s @ self._powers / self._T**derivative)
 
+    def move_on(self, x: Array) -> None:
+        """Set the end to where the arm (6,) is after it went on with the end's speed."""
+        self.end, self.over = np.array([x, *self.end[1:]]), 0.0
+
     def step(self, c: Course) -> bool:
         self._t += c.dt * c.scale * self._share(c.dt)
         left = self._T - self._t

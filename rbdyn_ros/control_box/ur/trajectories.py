@@ -141,6 +141,8 @@ class TrajectoryThread:
                 if before is not None:
                     self._coast(r, before)
                 yield from self._until_point(r, POINT_PATIENCE if before is None else 2 * STEP)
+                if before is not None:
+                    before.move_on(r.joints.x)
             self._left -= 1
             if not self._session.rows:
                 over = endless and not self._endless and self._left < 0
@@ -157,7 +159,9 @@ class TrajectoryThread:
                 before = motion
         yield from halting(r)
         self._session.tell(result)
-        self._thread, self._left, self._endless = None, 0, False
+        if result == SUCCESS:  # else the next trajectory, or mode, drops the points that are left
+            self._left, self._endless = 0, False
+        self._thread = None
         yield
 
     def _coast(self, r: UrRobot, before: SplineMove) -> None:
