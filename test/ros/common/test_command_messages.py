@@ -233,6 +233,13 @@ def test_a_late_answer_to_tick_0_is_not_called_unstamped():
     assert "tick 0" in str(caught.value)
 
 
+def test_arrays_of_a_command_that_differ_in_length_are_an_error():
+    """Compiled code reads them without a check of its own."""
+    one = np.zeros(1)
+    with pytest.raises(ValueError, match="lengths"):
+        Command([0, 1], [0, 0], one, one, one, one, one)
+
+
 def test_orders_have_arrays_for_compiled_code():
     command = Command.of_efforts([2, 0], (1, 2.5))
     assert command.dofs.dtype == command.mode.dtype == np.int64
