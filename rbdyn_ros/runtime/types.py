@@ -53,6 +53,8 @@ class Command:
 
     def __post_init__(self) -> None:
         _set_arrays(self, dofs=np.int64, mode=np.int64, **dict.fromkeys(NUMBERS, np.float64))
+        if len({len(getattr(self, name)) for name in ("dofs", "mode", *NUMBERS)}) != 1:
+            raise ValueError("the arrays of a Command differ in their lengths")
 
     @staticmethod
     def of_efforts(dofs: ArrayLike, efforts: ArrayLike) -> Command:

@@ -262,10 +262,11 @@ def simulators(folder, domain, fresh=False):
     """Yield a function that starts simulators, see `simulate` and support/processes.py."""
     started = []
 
-    def start(*arguments, wait=True, entry="cli", clock=False):
+    def start(*arguments, wait=True, entry="cli", clock=False, prelude=""):
         if not clock:
             arguments = [*arguments, "--ros-args", "-p", "publish_clock:=false"]
-        simulator = Simulator(folder, domain, *arguments, entry=entry, fresh=fresh)
+        more = {"entry": entry, "prelude": prelude, "fresh": fresh}
+        simulator = Simulator(folder, domain, *arguments, **more)
         started.append(simulator)
         if wait:
             simulator.wait_for(STARTED)
@@ -280,7 +281,8 @@ def simulators(folder, domain, fresh=False):
 def simulate(request, tmp_path, domain):
     """Start simulators: simulate(*arguments); they end with the test.
 
-    They do not publish /clock, which takes seconds to start, unless clock is true.
+    They do not publish /clock, which takes seconds to start, unless clock is true. prelude: Python
+    code that runs first.
     """
     with simulators(tmp_path, domain, is_fresh(request)) as start:
         yield start

@@ -96,6 +96,7 @@ def _publish_all(s: Shared) -> bool:
     """Publish the plain states of a robot; return False if one needs Python."""
     while load_acquire(s.state_version, 0) != s.stream_version:
         following = s.stream_version + 1
+        # Python skips states of a large backlog and tells of it, see BACKLOG in readout.py
         behind = s.state_version[0] - following > len(s.state_slots) // 2
         if s.stream_armed == 0 or behind:
             return False

@@ -116,6 +116,26 @@ def test_partial_messages(make):
         make("reject").by_mode(["a"], [VELOCITY], velocity=[1.0])
 
 
+@pytest.mark.parametrize("partial", ["keep", "zero"])
+@pytest.mark.parametrize("given", [(1, 0, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1)])
+def test_a_later_message_for_the_same_joints_has_its_own_numbers(make, partial, given):
+    numbers = [[has * (10.0 * k + n) for n in (1, 2)] for k, has in enumerate(given)]
+    later = [row if has else [] for row, has in zip(numbers, given, strict=True)]
+    parser = make(partial)
+    for names in (["b", "a"], ["a", "b"]):
+        parser.by_name(names, *[[5.0, 6.0] if has else [] for has in given])
+        assert rows(parser.by_name(names, *later)) == rows(make(partial).by_name(names, *later))
+
+
+def test_a_later_message_for_the_same_joints_is_checked_too(parser):
+    parser.by_name(["a"], [1.0], [2.0], [3.0])
+    for wrong in ([[1.0], [], [math.nan]], [[-2e100], [], []], [[1.0], [1.0, 2.0], []]):
+        with refused(rb.RbdynError, "request"):
+            parser.by_name(["a"], *wrong)
+    for effort in (1.0, 2.0):  # at a mimic joint
+        assert rows(parser.by_name(["jaw"], effort=[effort]))[A][3] == -2.0 * effort
+
+
 REFUSED_BY_NAME = [
     (["a"], [], [], []),
     (["a", "b"], [1.0], [], []),
@@ -211,6 +231,13 @@ def test_a_late_answer_to_tick_0_is_not_called_unstamped():
     with refused(rb.RbdynError, "request") as caught:
         TickStamps(0, PERIOD).check(0, 15)
     assert "tick 0" in str(caught.value)
+
+
+def test_arrays_of_a_command_that_differ_in_length_are_an_error():
+    """Compiled code reads them without a check of its own."""
+    one = np.zeros(1)
+    with pytest.raises(ValueError, match="lengths"):
+        Command([0, 1], [0, 0], one, one, one, one, one)
 
 
 def test_orders_have_arrays_for_compiled_code():

@@ -158,6 +158,18 @@ def test_a_scene_and_a_robot_exclude_each_other(simulate):
         assert simulator.process.wait(60) == 2
 
 
+def test_object_poses_begin_when_somebody_subscribes(simulate, peer):
+    """Before that, nothing but joint_states is published, by compiled code alone."""
+    lacks = "import sys; sys.modules['visualization_msgs.msg'] = None"
+    simulate("--scene", SCENE, "--ros-args", "-p", "publish_tf:=false", prelude=lacks)
+    states = peer.hear(JointState, "joint_states")
+    seen = len(states)
+    peer.until(lambda: len(states) > seen + 200)
+    objects, late = peer.collect(TFMessage, "object_poses"), states[-1].header.stamp.sec + 10
+    peer.until(lambda: objects or states[-1].header.stamp.sec > late)
+    assert objects
+
+
 WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 

@@ -95,8 +95,9 @@ class CommandParser:
         check_numbers(arrays, names)
         check_lengths(arrays, names)
         shape = *names, *map(len, arrays.values())
-        if self._last is not None and self._last[0] == shape:
-            return _like(*self._last[1:], arrays)
+        last = self._last
+        if last is not None and last[0] == shape:
+            return _like(*last[1:], arrays)
         if names and not any(map(len, arrays.values())):
             raise refusal("the message names joints but has no position, velocity or effort")
         self.check_joints(names)

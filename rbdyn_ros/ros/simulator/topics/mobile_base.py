@@ -130,12 +130,13 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
+            epoch, newest = self._loop.readout.stream.newest  # not each one comes to `publish`
+            now = newest if epoch == self._last[0] else self._now
             if stamped:
-                check_age(message.header, self._now, self._timeout, "base.timeout")
+                check_age(message.header, now, self._timeout, "base.timeout")
             twist = twist_of(message, self.frame, stamped)
             self._joints.check(twist)
-            epoch, newest = self._loop.readout.stream.newest  # not each one comes to `publish`
-            self._target = twist, newest if epoch == self._last[0] else self._now
+            self._target = twist, now
 
         log.subscribe(self._node, TwistStamped if stamped else Twist, "cmd_vel", take)
 

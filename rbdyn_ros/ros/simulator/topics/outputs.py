@@ -50,6 +50,8 @@ from rbdyn_ros.runtime.stream import StreamPlan
 
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
+#: Interval at which Python takes a state for new subscribers and lasting troubles [s].
+LOOK = 0.1
 
 #: What is published beside joints, motors and transforms.
 Other = (
@@ -298,7 +300,8 @@ class Outputs:
 
     def _made_plan(self, objects: bool, others: list[int]) -> StreamPlan:
         """Return the plan of compiled code; `objects`: object_poses are heard."""
-        cadence, others = self._cadence, list(others)
+        cadence = self._cadence
+        others = [*others, max(1, round(LOOK * NANOSECONDS / self._loop.period_ns))]
         found = [one.streamed(cadence.states) for one in (self._joint_states, *self.spawned)]
         if None in found or objects or self._motors or self._odometry:
             others.append(cadence.states)

@@ -119,14 +119,14 @@ class ServoTopic:
         """Take messages from ~/twist."""
 
         def take(message: Any) -> None:
-            check_age(message.header, self._now[1], self._timeout, "servo.timeout")
+            # states between its own periods do not come to `publish`
+            now = max(self._now, self._loop.readout.stream.newest)
+            check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
             if frame in ("world", self._world) and frame not in self._servo.m.frame_names:
                 frame = ""
             self._servo.check_frame(frame)
             twist = servo_twist(message)
-            # states between its own periods do not come to `publish`
-            now = max(self._now, self._loop.readout.stream.newest)
             self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
         # a twist counts for a moment only: of those that wait, only the newest

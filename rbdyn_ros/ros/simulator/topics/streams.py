@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 
 import numpy as np
 from rclpy.publisher import Publisher
@@ -20,9 +21,10 @@ NMESSAGE = 8
 
 @functools.cache
 def _publish_function() -> int:
-    """Return the address of rcl_publish_serialized_message, or 0."""
+    """Return the address of rcl_publish_serialized_message in the library of rclpy, or 0."""
     try:
-        found = ctypes.CDLL("librcl.so").rcl_publish_serialized_message  # rclpy has loaded it
+        library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)  # never that of another ROS 2
+        found = library.rcl_publish_serialized_message
     except (OSError, AttributeError):
         return 0
     return ctypes.cast(found, ctypes.c_void_p).value or 0

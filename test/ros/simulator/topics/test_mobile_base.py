@@ -83,6 +83,16 @@ def test_a_twist_from_before_a_reset_of_time_is_old(peer):
     assert np.all(stand.commands[-1] == 0.0)
 
 
+def test_a_twist_counts_from_the_newest_state_though_the_base_did_not_see_it(peer):
+    stand = Stand(peer.node)
+    stand.base._loop.orders.command = stand.speeds
+    stand.state(0)
+    stand.base._loop.readout.stream.newest = 0, 5000 * TICK
+    stand.drive(0.1)
+    stand.state(5001)
+    assert np.all(stand.commands[-1] > 0.0)
+
+
 def test_a_twist_between_a_reset_and_the_first_state_counts_from_time_zero(peer):
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from geometry_msgs.msg import TwistStamped
+from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
@@ -163,6 +164,22 @@ def test_a_twist_times_out_by_the_time_of_the_loop(held):
     last = held.sent[-1][0]
     braked = np.abs(held.sent[-2][0].velocity).max()
     assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
+
+
+def test_the_age_of_a_twist_is_by_the_newest_state_though_the_topic_did_not_see_it(held):
+    held.run(10)
+    for _ in range(200):
+        held.loop.time.step(1)
+        held.loop.readout.next_state(1.0)
+    held.loop.readout.stream.note()
+    message = TwistStamped()
+    message.header.frame_id = "left/panda_link0"
+    message.header.stamp.nanosec = 11 * TICK
+    with refused(rb.RbdynError, "late"):
+        held.take(message)
+    message.header.stamp.nanosec = 211 * TICK
+    held.take(message)
+    assert held.topic._given.stamp_ns == 211 * TICK
 
 
 @pytest.mark.parametrize("time", [True, False])
