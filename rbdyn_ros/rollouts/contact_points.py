@@ -113,7 +113,8 @@ def _of_world(m: Model) -> str:
         return f"the contact of {first} with {second}, both moving, runs only in the engine"
     for o in range(m.ngeomlink, m.ngeom):
         if m.geom_type[o] != PLANE and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
-            return f"contact with '{m.geom_names[o]}', which is no plane, runs only in the engine"
+            name = quote(m.geom_names[o])
+            return f"contact with {name}, which is no plane, runs only in the engine"
     return ""
 
 
@@ -129,11 +130,12 @@ def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
             "a spring": not _is_rigid(m, g),
             "viscous friction": m.geom_viscosity[g] >= 0.0,
             "torsional or rolling friction": m.geom_torsional[g] + m.geom_rolling[g] > 0.0,
-            "a moving surface": bool(np.any(m.geom_velocity[g])),
+            "a velocity": bool(np.any(m.geom_velocity[g])),
         }
         for what, has in found.items():
             if has:
-                return f"the surface of '{m.geom_names[g]}' has {what}, only in the engine"
+                name = quote(m.geom_names[g])
+                return f"contact with {name} runs only in the engine: its surface has {what}"
     return ""
 
 
