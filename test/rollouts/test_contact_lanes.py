@@ -411,6 +411,16 @@ def boxed():
     return rb.build(system)
 
 
+def crowded():
+    system = rb.SystemBuilder("crowd", base="world").floor()
+    system.body("block", rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
+    system.joint("slide", "prismatic", "world", "block", axis=(0.0, 0.0, 1.0))
+    for k in range(9):
+        at = rb.pose((0.1 * (k // 3), 0.1 * (k % 3), -0.1))
+        system.geometry(f"foot{k}", "block", rb.Sphere(0.02), origin=at)
+    return rb.build(system)
+
+
 def springy():
     m = finger()
     return m.replaced(geom_restitution=np.where(np.arange(m.ngeom) == 0, 0.5, 0.0))
@@ -431,6 +441,10 @@ def implicit():
     ("make", "reason"),
     [
         (boxed, "no sphere of it can touch a plane"),
+        (
+            crowded,
+            "9 pairs of a sphere and a plane can touch, and with more than 8 the engine is faster",
+        ),
         (springy, "contact with 'ball' runs only in the engine: its surface has restitution"),
         (implicit, "the integrator 'rk4' runs only in the engine"),
         (soft, "a joint with a soft limit runs only in the engine"),
