@@ -29,9 +29,9 @@ from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.symbols import SymbolGraph
 
-#: Columns of a geometry: its centre from the com of its tree, its lowest height above the plane,
-#: velocity and angular velocity.
-ARM, LOWEST, VELOCITY, TURN = slice(0, 3), 3, slice(4, 7), slice(7, 10)
+#: Columns of a geometry that is guarded: its lowest height above the plane, the velocity of its
+#: centre, and its angular velocity.
+LOWEST, VELOCITY, TURN = 0, slice(1, 4), slice(4, 7)
 
 
 def check(
@@ -43,7 +43,9 @@ def check(
     )
     live = where(final > 0.0, 0.0, done)
     first = where(settled > 0.0, 0.0, live)
-    moves_on, refused = _geometries(m, shelf, graph, places, qacc)
+    change = _body_accelerations(m, shelf.get(graph, "cdof"), qacc)
+    moves_on = _moves_on(m, shelf, graph, change)
+    refused = _comes_near(m, shelf, graph, places, change)
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
@@ -85,32 +87,39 @@ def _late_contacts(
     return found, {"lines": rows, "listed_now": marks, "lagged": loads, "joined": [joined]}
 
 
-def _geometries(
-    m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, qacc: Objects
-) -> tuple[Any, Any]:
-    """Return 1 if a geometry moves on, and 1 if one that is guarded may touch a plane.
-
-    Moves on: as in late_contacts.py, it is accelerated more than the list allows for.
-    """
-    rows, cdof = shelf.get(graph, "geometries"), shelf.get(graph, "cdof")
-    change = _body_accelerations(m, cdof, qacc)
-    h, moves, near_plane = m.opt.timestep, graph.constant(0.0), graph.constant(0.0)
-    gap = CLOSED_GAP * h * h
-    for row, pair in zip(rows, (*places.points, *places.guarded), strict=True):
-        a, radius = change[m.geom_bodyid[pair.geom]], float(m.geom_rbound[pair.geom])
-        there, turn = a[3:] + cross(a[:3], row[ARM]), a[:3]
-        moved = h * h * (_length(there) + radius * _length(turn))
+def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects]) -> Any:
+    """Return 1 if a geometry is accelerated more than the list allows for, as late_contacts.py."""
+    moves, h = graph.constant(0.0), m.opt.timestep
+    for g, arm in enumerate(shelf.get(graph, "arms")):
+        a, radius = change[m.geom_bodyid[g]], float(m.geom_rbound[g])
+        moved = h * h * (_length(_accelerated(a, arm)) + radius * _length(a[:3]))
         still = a @ a < MIN_ACCELERATION * MIN_ACCELERATION
-        moves = where(still, moves, where(moved > 0.5 * gap, 1.0, moves))
-        if pair in places.guarded:
-            up, v, w = frame_of(m, pair.plane)[2], row[VELOCITY], row[TURN]
-            way = largest(
-                radius * _length(w) - up @ v,
-                radius * _length(w + h * turn) - up @ (v + h * there),
-                0.0,
-            )
-            near_plane = where(row[LOWEST] > gap + h * way, near_plane, 1.0)
-    return moves, near_plane
+        moves = where(still, moves, where(moved > 0.5 * CLOSED_GAP * h * h, 1.0, moves))
+    return moves
+
+
+def _comes_near(
+    m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, change: list[Objects]
+) -> Any:
+    """Return 1 if a geometry that is guarded may touch a plane."""
+    near_plane, h, arms = graph.constant(0.0), m.opt.timestep, shelf.get(graph, "arms")
+    for row, pair in zip(shelf.get(graph, "guarded"), places.guarded, strict=True):
+        a, radius = change[m.geom_bodyid[pair.geom]], float(m.geom_rbound[pair.geom])
+        there, turn = _accelerated(a, arms[pair.geom]), a[:3]
+        up, v, w = frame_of(m, pair.plane)[2], row[VELOCITY], row[TURN]
+        way = largest(
+            radius * _length(w) - up @ v,
+            radius * _length(w + h * turn) - up @ (v + h * there),
+            0.0,
+        )
+        near_plane = where(row[LOWEST] > CLOSED_GAP * h * h + h * way, near_plane, 1.0)
+    return near_plane
+
+
+def _accelerated(a: Objects, arm: Objects) -> Objects:
+    """Return the acceleration of a point of a body, `arm` from the com of its tree."""
+    found: Objects = a[3:] + cross(a[:3], arm)
+    return found
 
 
 def _body_accelerations(m: Model, cdof: Objects, qacc: Objects) -> list[Objects]:

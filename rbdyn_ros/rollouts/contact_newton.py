@@ -38,6 +38,9 @@ PATIENCE = 0.2
 #: Rounding errors of a velocity, as a part of it.
 ROUNDING = 4e-16
 
+#: Sums of velocities and forces above it, and those that are no number, are no solution.
+MOST = 1e300
+
 #: Columns of a linearisation: the normal force and its slope; friction, its slope across its
 #: direction, this direction if the contact slips, and mu times the slope of the normal force.
 FORCE, ALONG, RUBBING, ACROSS, SLIP, COUPLED, COLUMNS = 0, 1, 2, 4, 5, 7, 8
@@ -79,12 +82,12 @@ def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
     before, u0 = shelf.state(graph, "f"), shelf.state(graph, "velocity_now")
     listed, done = shelf.state(graph, "listed_now"), shelf.state(graph, "done")[0]
     lagged, joined = shelf.state(graph, "lagged"), shelf.state(graph, "joined")[0]
-    G = shelf.get(graph, "G")
+    G, free = shelf.get(graph, "G"), shelf.get(graph, "free")
     lines = np.array(
         [_without_jam(*each) for each in zip(points, kept, lagged, _blocks(G), strict=True)],
         object,
     )
-    step = _newton_step(G, shelf.get(graph, "free"), lines, u0)
+    step = _newton_step(G, free, lines, u0)
     u: list[Any] = []
     f: list[Any] = []
     found, most = [graph.constant(0.0)] * 3, graph.constant(0.0)
@@ -97,6 +100,7 @@ def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
         u, f = [*u, *velocity], [*f, *force]
     wrong, apart, disc = found
     right = where(wrong <= TOLERANCE * most + shelf.state(graph, "floor")[0], 1.0, 0.0)
+    right = _if_numbers([*u, *f], right, _if_numbers(free, 0.0, 1.0))
     joins = where(apart <= SETTLED * disc, 1.0, joined + PATIENCE)
     rows, after = [], []
     for n, point in enumerate(points):
@@ -192,6 +196,14 @@ def _missed(
         share = where(presses > 0.0, share, 0.0)
         found.append(largest(along, abs(x * share - force[0]), abs(y * share - force[1])))
     return found[0], found[1], point["mu"] * abs(normal - where(presses > 0.0, lagged, 0.0))
+
+
+def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
+    """Return `yes` if all entries are finite, else `no`; `largest` passes over nan.
+
+    A lane whose state is not finite has no solution, and none is looked for.
+    """
+    return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
 
 def _blocks(G: Objects) -> list[Objects]:

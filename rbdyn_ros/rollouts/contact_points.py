@@ -22,8 +22,9 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.symbols import not_traceable
 
-#: Most contact points of a robot: the matrix of a pass has three rows for each.
-MOST_POINTS = 12
+#: Most contact points of a robot: the matrix of a pass has three rows for each, and with more of
+#: them the engine's own step is faster.
+MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
 #: mesh, and corners that need none.
@@ -113,7 +114,8 @@ def _of_world(m: Model) -> str:
         return f"the contact of {first} with {second}, both moving, runs only in the engine"
     for o in range(m.ngeomlink, m.ngeom):
         if m.geom_type[o] != PLANE and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
-            return f"contact with '{m.geom_names[o]}', which is no plane, runs only in the engine"
+            name = quote(m.geom_names[o])
+            return f"contact with {name}, which is no plane, runs only in the engine"
     return ""
 
 
@@ -122,18 +124,20 @@ def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
     if not points:
         return "no sphere of it can touch a plane, and other contacts run only in the engine"
     if len(points) > MOST_POINTS:
-        return f"it has {len(points)} spheres that can touch a plane; allowed are {MOST_POINTS}"
+        count, faster = len(points), f"with more than {MOST_POINTS} the engine is faster"
+        return f"{count} pairs of a sphere and a plane can touch, and {faster}"
     for g in sorted({g for pair in points for g in (pair.geom, pair.plane)}):
         found = {
             "restitution": m.geom_restitution[g] != 0.0,
             "a spring": not _is_rigid(m, g),
             "viscous friction": m.geom_viscosity[g] >= 0.0,
             "torsional or rolling friction": m.geom_torsional[g] + m.geom_rolling[g] > 0.0,
-            "a moving surface": bool(np.any(m.geom_velocity[g])),
+            "a velocity": bool(np.any(m.geom_velocity[g])),
         }
         for what, has in found.items():
             if has:
-                return f"the surface of '{m.geom_names[g]}' has {what}, only in the engine"
+                name = quote(m.geom_names[g])
+                return f"contact with {name} runs only in the engine: its surface has {what}"
     return ""
 
 

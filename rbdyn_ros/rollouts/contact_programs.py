@@ -96,7 +96,9 @@ def _start(
         columns.append(_point(m, tracing, d, pair, memory))
     for name in columns[0]:
         shelf.put(name, np.array([each[name] for each in columns], object))
-    shelf.put("geometries", _geometries(m, d, places))
+    arms = np.array([_arm(m, d, g) for g in range(m.ngeommoving)], object)
+    shelf.put("arms", arms)
+    shelf.put("guarded", _guarded(m, d, places, arms))
     state = first_forces(graph, columns) | stops.start(d, shelf, remembered[number:])
     outputs = shelf.written(state)
     if law is not None:
@@ -201,19 +203,24 @@ def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
     return found
 
 
-def _geometries(m: Model, d: Any, places: Touching) -> Objects:
-    """Return what the check needs of the geometries that may touch: rows as GEOMETRY."""
+def _arm(m: Model, d: Any, g: int) -> Objects:
+    """Return the way to the centre of a geometry from the com of its tree."""
+    tree = m.body_rootid[m.geom_bodyid[g]]
+    found: Objects = _in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
+    return found
+
+
+def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
+    """Return what the check needs of the geometries that are guarded, see contact_check.py."""
     rows = []
-    for pair in (*places.points, *places.guarded):
+    for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.plane)
         centre = _in_world(m, d, g, np.zeros(3))
-        arm = centre - d.subtree_com[m.body_rootid[body]]
         R = d.xmat[body].reshape(3, 3) @ m.geom_mat[g].reshape(3, 3).astype(object)
         up = axes[2] @ R
         low = axes[2] @ (centre - m.geom_pos[pair.plane].astype(object)) - _deep(m, g, up)
         w = d.cvel[body, :3]
-        v = d.cvel[body, 3:] + cross(w, arm)
-        rows.append([*arm, low, *v, *w])
+        rows.append([low, *(d.cvel[body, 3:] + cross(w, arms[g])), *w])
     return np.array(rows, object)
 
 

@@ -205,8 +205,17 @@ def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
     assert len(set(found)) == 1
 
 
-def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch):
-    monkeypatch.setattr(contact_newton, "TOLERANCE", np.nan)
+def no_numbers(A, right, order):
+    """A singular matrix leads to what is no number."""
+    zero = right[0] * 1e-300 * 1e-300
+    return np.array([zero / zero for _ in right], object)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("TOLERANCE", np.nan), ("_solved", no_numbers)], ids=["slow", "singular"]
+)
+def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch, name, wrong):
+    monkeypatch.setattr(contact_newton, name, wrong)
     m = finger()
     b = rb.Batch(m, 5)
     b.qpos[:, 0] = np.linspace(0.0, 0.06, 5)
@@ -252,6 +261,27 @@ def hopper(mass):
     system.joint("slide", "prismatic", "world", "ball", axis=(0.0, 0.0, 1.0))
     system.geometry("skin", "ball", rb.Sphere(0.05))
     return rb.build(system)
+
+
+def test_a_geometry_that_touches_nothing_wakes_the_search_for_late_contacts():
+    """The engine looks for contacts that begin in a step if any geometry is accelerated a lot.
+
+    The second ball falls onto the floor within the step, by gravity alone.
+    """
+    system = rb.SystemBuilder("slides", base="world").floor()
+    for name, touches in (("rests", 1), ("falls", 1), ("pushed", 0)):
+        system.body(name, rb.shapes.sphere(0.05, mass=1.0))
+        system.joint(f"{name}_slide", "prismatic", "world", name, axis=(0.0, 0.0, 1.0))
+        only_the_floor = rb.Filter(contype=touches, conaffinity=0)
+        system.geometry(f"{name}_skin", name, rb.Sphere(0.05), filter=only_the_floor)
+    m = rb.build(system)
+    b = rb.Batch(m, 2)
+    assert b.specialized
+    b.qpos[:] = 0.05 - 1e-9, 0.05 + 25e-6, 0.2
+    b.qvel[:] = 0.0, -0.02, 0.0
+    b.qfrc_applied[:, 2] = 100.0
+    assert one_step_errors(b).max() < SAME
+    assert b.get_data(0).nstick == 2
 
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
@@ -381,6 +411,16 @@ def boxed():
     return rb.build(system)
 
 
+def crowded():
+    system = rb.SystemBuilder("crowd", base="world").floor()
+    system.body("block", rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
+    system.joint("slide", "prismatic", "world", "block", axis=(0.0, 0.0, 1.0))
+    for k in range(9):
+        at = rb.pose((0.1 * (k // 3), 0.1 * (k % 3), -0.1))
+        system.geometry(f"foot{k}", "block", rb.Sphere(0.02), origin=at)
+    return rb.build(system)
+
+
 def springy():
     m = finger()
     return m.replaced(geom_restitution=np.where(np.arange(m.ngeom) == 0, 0.5, 0.0))
@@ -401,7 +441,11 @@ def implicit():
     ("make", "reason"),
     [
         (boxed, "no sphere of it can touch a plane"),
-        (springy, "the surface of 'ball' has restitution"),
+        (
+            crowded,
+            "9 pairs of a sphere and a plane can touch, and with more than 8 the engine is faster",
+        ),
+        (springy, "contact with 'ball' runs only in the engine: its surface has restitution"),
         (implicit, "the integrator 'rk4' runs only in the engine"),
         (soft, "a joint with a soft limit runs only in the engine"),
     ],
