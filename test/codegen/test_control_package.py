@@ -536,6 +536,26 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert native.start(BENT, still, held, "gravity") == 0
 
 
+def test_a_refused_mode_leaves_the_gains_of_the_present_one(code):
+    """They belong to the inertia where the mode began, not to that where another is refused."""
+    held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
+    for asked in (False, True):
+        native = CppArm(code, settings_of(gravity_damping=1e4), GateSettings())
+        assert native.start(BENT, np.zeros(7), held, "impedance") == 0
+        place = BENT
+        for k in range(300):
+            speed = min(1e-3 * k, 0.2) * np.eye(7)[3]
+            place = place + H * speed
+            native.update(place, speed, H, effort=held)
+        if asked:
+            native.set_mode("gravity")
+            assert native.event() == 9
+        native.update(place + H * speed, speed, H, effort=held)
+        assert native.fault == ("", False)
+        efforts.append(native.effort.copy())
+    np.testing.assert_array_equal(*efforts)
+
+
 def test_after_a_fault_efforts_change_faster(code):
     native = started(code)
     native.update(BENT, np.r_[2.3, np.zeros(6)], H)
