@@ -413,6 +413,35 @@ def test_updates_that_pause_too_long_are_a_fault(code):
     assert native.phase == "braking"
 
 
+def test_a_blind_arm_is_left_alone_after_a_pause(code):
+    """It may be somewhere else: no last efforts are sent either."""
+    native, still = started(code, blind_time=0.5), np.zeros(7)
+    for _ in range(100):
+        assert native.update(BENT * np.nan, still, H) == EFFORTS
+    assert native.phase == "blind"
+    assert native.update(BENT, still, 0.65) == SILENT
+    assert native.phase == "silent"
+
+
+@pytest.mark.parametrize("readable", [False, True])
+def test_a_pause_of_the_updates_ends_the_start_up_test(code, readable):
+    """It says why, sends nothing more, and the arm may be started again."""
+    native, still = started(code, start_up_test=True), np.zeros(7)
+    held = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7))
+    assert native.update(BENT, still, H, effort=held) == EFFORTS
+    assert native.phase == "testing"
+    before = native.effort.copy()
+    assert native.update(BENT, still, 0.081, readable=readable, effort=held) == SILENT
+    assert native.event() == (13 if readable else 12)
+    assert ("fault age" if readable else "ms apart") in native.sentence
+    assert native.update(BENT, still, H, effort=held) == SILENT
+    np.testing.assert_array_equal(native.effort, before)
+    assert (native.phase, native.fault) == ("silent", ("", False))
+    assert native.start(BENT, still, held, "gravity") == 0
+    assert native.update(BENT, still, H, effort=held) == EFFORTS
+    assert native.phase == "testing"
+
+
 def test_a_lie_is_not_believed_again(code):
     """Not after 0.15 s either, in which the joints might have moved there; the truth is."""
     for lies, phase in ((150, "blind"), (1, "braking")):
