@@ -413,6 +413,35 @@ def test_updates_that_pause_too_long_are_a_fault(code):
     assert native.phase == "braking"
 
 
+def test_a_blind_arm_is_left_alone_after_a_pause(code):
+    """It may be somewhere else: no last efforts are sent either."""
+    native, still = started(code, blind_time=0.5), np.zeros(7)
+    for _ in range(100):
+        assert native.update(BENT * np.nan, still, H) == EFFORTS
+    assert native.phase == "blind"
+    assert native.update(BENT, still, 0.65) == SILENT
+    assert native.phase == "silent"
+
+
+@pytest.mark.parametrize("readable", [False, True])
+def test_a_pause_of_the_updates_ends_the_start_up_test(code, readable):
+    """It says why, sends nothing more, and the arm may be started again."""
+    native, still = started(code, start_up_test=True), np.zeros(7)
+    held = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7))
+    assert native.update(BENT, still, H, effort=held) == EFFORTS
+    assert native.phase == "testing"
+    before = native.effort.copy()
+    assert native.update(BENT, still, 0.081, readable=readable, effort=held) == SILENT
+    assert native.event() == (13 if readable else 12)
+    assert ("fault age" if readable else "ms apart") in native.sentence
+    assert native.update(BENT, still, H, effort=held) == SILENT
+    np.testing.assert_array_equal(native.effort, before)
+    assert (native.phase, native.fault) == ("silent", ("", False))
+    assert native.start(BENT, still, held, "gravity") == 0
+    assert native.update(BENT, still, H, effort=held) == EFFORTS
+    assert native.phase == "testing"
+
+
 def test_a_lie_is_not_believed_again(code):
     """Not after 0.15 s either, in which the joints might have moved there; the truth is."""
     for lies, phase in ((150, "blind"), (1, "braking")):
@@ -534,6 +563,26 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert native.start(BENT, still, held, "gravity") == 1
     native.clear()
     assert native.start(BENT, still, held, "gravity") == 0
+
+
+def test_a_refused_mode_leaves_the_gains_of_the_present_one(code):
+    """They belong to the inertia where the mode began, not to that where another is refused."""
+    held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
+    for asked in (False, True):
+        native = CppArm(code, settings_of(gravity_damping=1e4), GateSettings())
+        assert native.start(BENT, np.zeros(7), held, "impedance") == 0
+        place = BENT
+        for k in range(300):
+            speed = min(1e-3 * k, 0.2) * np.eye(7)[3]
+            place = place + H * speed
+            native.update(place, speed, H, effort=held)
+        if asked:
+            native.set_mode("gravity")
+            assert native.event() == 9
+        native.update(place + H * speed, speed, H, effort=held)
+        assert native.fault == ("", False)
+        efforts.append(native.effort.copy())
+    np.testing.assert_array_equal(*efforts)
 
 
 def test_after_a_fault_efforts_change_faster(code):

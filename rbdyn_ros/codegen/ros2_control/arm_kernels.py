@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.arming.start_up_reply import Reply
     from rbdyn_ros.control.blind.state import BlindState
     from rbdyn_ros.control.states.loop_state import ArmLoopState
+    from rbdyn_ros.engine.compiler.jit import Matrix
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -121,6 +122,7 @@ class ArmState(Record):
         # the law
         Field("mode", (), "GRAVITY, PD_GRAVITY, COMPUTED_TORQUE or IMPEDANCE", "int"),
         Field("soft", (2, "nv"), "gains of impedance and pd_gravity here"),
+        Field("judged", (2, "nv"), "the same where a mode is judged"),
         Field("inertia", ("nv",), "at each motor, with all other joints free"),
         Field("gravity", ("nv",), "efforts that hold the arm"),
         Field("first", ("n",), "efforts at a start"),
@@ -245,7 +247,7 @@ def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mod
     for k in s.dofs:
         c.target[1, k] = s.state[1, k]
     stop(s, c)
-    soften(b, c)
+    soften(b, c, c.soft)
     begin_efforts(s, c)
     begin(s, s.out[RELEASED])
 
@@ -265,7 +267,7 @@ def hold_here(
 def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Command the arm from now on, with efforts that hold it by the model."""
     weigh(m, d, s, c)
-    soften(b, c)
+    soften(b, c, c.soft)
     rest_at(s, c)
     c.idle = np.inf
     s.testing, s.armed, s.acts, s.held = 0, 1, 1, 0.0
@@ -295,13 +297,13 @@ def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
 
 
 @kernel
-def soften(b: BlindState, c: ArmState) -> None:
-    """Write the gains of impedance and pd_gravity for the inertia."""
+def soften(b: BlindState, c: ArmState, gains: Matrix) -> None:
+    """Write the gains (2, nv) of impedance and pd_gravity for the inertia."""
     for k in range(len(c.inertia)):
         unset = b.gains[0, k] * c.inertia[k]
-        c.soft[0, k] = c.springs[0, k] if c.springs[0, k] > 0.0 else unset
-        critical = 2.0 * np.sqrt(c.soft[0, k] * c.inertia[k])
-        c.soft[1, k] = c.springs[1, k] if c.springs[1, k] > 0.0 else critical
+        gains[0, k] = c.springs[0, k] if c.springs[0, k] > 0.0 else unset
+        critical = 2.0 * np.sqrt(gains[0, k] * c.inertia[k])
+        gains[1, k] = c.springs[1, k] if c.springs[1, k] > 0.0 else critical
 
 
 # before the start
@@ -328,14 +330,14 @@ def judge_load(s: ArmLoopState, c: ArmState) -> None:
 @kernel
 def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
     """Refuse gains that are too high for the rate of the updates, see control/laws/sampled.py."""
-    soften(b, c)
+    soften(b, c, c.judged)  # a refused mode must not change the gains of the present one
     for i in range(len(s.dofs)):
         k = s.dofs[i]
         stiffness, damping = 0.0, c.floating[1, k]
         if mode == COMPUTED_TORQUE:
             stiffness, damping = b.gains[0, k], b.gains[1, k]
         elif mode != GRAVITY:
-            stiffness, damping = c.soft[0, k] / c.inertia[k], c.soft[1, k] / c.inertia[k]
+            stiffness, damping = c.judged[0, k] / c.inertia[k], c.judged[1, k] / c.inertia[k]
         needed = max(damping, np.sqrt(stiffness)) / FASTEST_GAINS
         if not needed * s.period <= 1.0:
             refuse(c, SHAKES, i, 1.0 / s.period, needed)
