@@ -28,10 +28,18 @@ ROOT = TEST.parent
 #: Good files of each kind.
 GOOD = {
     "actuators": ["config/actuators.yaml", "test/fuzz/seeds/good/actuators*.yaml"],
-    "mechanism": ["examples/*.yaml", "test/fuzz/seeds/good/mechanism.yaml"],
-    "policy": ["test/fuzz/seeds/good/policy.yaml"],
-    "scene": ["config/scenes/*.yaml", "config/worlds/*.yaml"],
-    "sensors": ["config/sensors.yaml", "test/fuzz/seeds/good/sensors*.yaml"],
+    "mechanism": [
+        "examples/crank_slider.yaml",
+        "examples/delta_robot.yaml",
+        "test/fuzz/seeds/good/mechanism.yaml",
+    ],
+    "policy": ["examples/trot.yaml", "test/fuzz/seeds/good/policy.yaml"],
+    "scene": ["config/scenes/gripper.yaml", "config/scenes/so101.yaml", "config/worlds/*.yaml"],
+    "sensors": [
+        "config/*sensors.yaml",
+        "config/scenes/*_sensors.yaml",
+        "test/fuzz/seeds/good/sensors*.yaml",
+    ],
     "trial": ["config/trials/*.yaml", "test/fuzz/seeds/good/trial*.yaml"],
 }
 
