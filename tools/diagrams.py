@@ -143,6 +143,31 @@ DIAGRAMS = {
         (("others", "graph", "not found"), ("graph", "sim", ""), ("graph", "arm", "")),
         "who is in the graph can command; the nodes check what they are sent",
     ),
+    "layouts": Diagram(
+        (7.6, 1.9),
+        {
+            "robot": ((1.0, 1.05), "arm.urdf\nsensors.yaml", OTHERS),
+            "layout": ((3.0, 1.05), "rbdyn layout", OURS),
+            "rviz": ((6.3, 1.6), "RViz", OTHERS),
+            "foxglove": ((6.3, 1.05), "Foxglove, Lichtblick", OTHERS),
+            "plots": ((6.3, 0.5), "PlotJuggler", OTHERS),
+        },
+        (
+            ("robot", "layout", ""),
+            ("layout", "rviz", "arm.rviz"),
+            ("layout", "foxglove", "arm.json"),
+            ("layout", "plots", "arm.xml"),
+        ),
+    ),
+    "unitree": Diagram(
+        (7.6, 1.5),
+        {
+            "policy": ((1.2, 0.85), "policy_node\nor your controller", OTHERS),
+            "sim": ((6.3, 1.2), "rbdyn sim\n-p unitree:=go2", OURS),
+            "real": ((6.3, 0.5), "the robot", OTHERS),
+        },
+        (("policy", "sim", "<lowcmd, lowstate"), ("policy", "real", "<lowcmd, lowstate")),
+    ),
     "arm_faults": Diagram(
         (7.6, 2.4),
         {
