@@ -103,7 +103,9 @@ def model():
     """Return what the controller says of kinematics and dynamics."""
     c, state = connected()
     c.setTcp([0.0, 0.0, 0.1, 0.0, 0.0, 0.3])
-    q, pose = settled(state), state.getActualTCPPose()
+    q, told = settled(state), np.array(c.getForwardKinematics())
+    until(lambda: gap(np.array(state.getActualTCPPose()), told) < 1e-3)  # states come later
+    pose = state.getActualTCPPose()
     M, J = (np.reshape(x, (6, 6), "F").tolist() for x in (c.getMassMatrix(), c.getJacobian()))
     inverse = c.getInverseKinematics(pose, (q + 0.1).tolist())
     return {
