@@ -98,10 +98,6 @@ LONG = {
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # wheels with 24 rollers each, beside wheels without
-    "ros/simulator/test_mobile_base_node.py::test_a_square_of_a_metre_closes_within_a_percent": [
-        "omni",
-    ],
     # parts of a larger case that runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_centres_of_mass": ["mixed", "three trees"],
@@ -145,7 +141,7 @@ LONG = {
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
     # the paths of all kinds of drives are in test/control/mobile
     "ros/simulator/test_mobile_base_node.py::test_a_square_of_a_metre_closes_within_a_percent": [
-        "public", "skid", "car", "planar",
+        "public", "skid", "car", "planar", "omni",
     ],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],
