@@ -14,7 +14,7 @@ from rbdyn_ros.control_box.ur.command_queue import DONE, READY, CommandQueue
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STOP_SCRIPT, STREAMED
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_calls
-from rbdyn_ros.control_box.ur.statements import CALLS, reason
+from rbdyn_ros.control_box.ur.statements import CALLS, stepped
 
 #: First registers that ur_rtde may use.
 OFFSETS = (0, 24)
@@ -81,12 +81,7 @@ class ControlScript(CommandQueue):
 
     def step(self, r: UrRobot) -> bool:
         """Go on for a tick; return whether the program is over."""
-        try:
-            return self._step(r)
-        except Exception as error:  # noqa: BLE001 - no program ends the box
-            r.say(f"the control script ends: {reason(error)}")
-            r.brake()
-            return True
+        return stepped(self._step, r, "the control script")
 
     def _step(self, r: UrRobot) -> bool:
         written = int(r.signals.written[self._offset])

@@ -27,7 +27,7 @@ from rbdyn_ros.control_box.ur.reverse import IntegerSession
 from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.script_commands import COMMANDS
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE
-from rbdyn_ros.control_box.ur.statements import LINE_A, LINE_V, joints, line_move, reason
+from rbdyn_ros.control_box.ur.statements import LINE_A, LINE_V, joints, line_move, stepped
 from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, halting
 
 #: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
@@ -128,12 +128,7 @@ class ExternalControl:
 
     def step(self, r: UrRobot) -> bool:
         """Go on for a tick; return whether the program is over."""
-        try:
-            return self._step(r)
-        except Exception as error:  # noqa: BLE001 - no program ends the box
-            r.say(f"program {self.name} ends: {reason(error)}")
-            r.brake()
-            return True
+        return stepped(self._step, r, f"program {self.name}")
 
     def _step(self, r: UrRobot) -> bool:
         if self.unreachable:

@@ -273,6 +273,22 @@ class StatementRow:
         return False
 
 
+def stepped(step: Callable[[UrRobot], bool], robot: UrRobot, what: str) -> bool:
+    """Return what a step of a program does; one that fails brakes the arm and ends the program.
+
+    Args:
+        step: goes on for a tick; returns whether the program is over.
+        robot: runs the program.
+        what: the program, as the log names it.
+    """
+    try:
+        return step(robot)
+    except Exception as error:  # noqa: BLE001 - no program ends the box
+        robot.say(f"{what} ends: {reason(error)}")
+        robot.brake()
+        return True
+
+
 def reason(error: Exception) -> str:
     """Return why a program ends: a refusal in its words, and any other failure with its kind."""
     return str(error) if isinstance(error, ValueError) else repr(error)
