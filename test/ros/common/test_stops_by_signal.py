@@ -61,11 +61,13 @@ ENTRIES = {
     "simulator": "from rbdyn_ros.__main__ import simulator; simulator()",
     "arm_controller": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
 }
-#: A group of its own, as ros2 launch is one with its nodes; pytest may run under nohup.
+#: A group of its own, as ros2 launch is one with its nodes. It does not ignore signals, as pytest
+#: does under nohup or behind `&`.
 PRELUDE = """
 import os, signal
 os.setpgid(0, 0)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("begun", flush=True)
 """
 
