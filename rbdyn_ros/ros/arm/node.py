@@ -390,16 +390,11 @@ class ArmController(process.ManagedNode):
         armed = self._arm is not None and self._arm.armed
         if self._arm is not None and self._arm.testing:
             self._arm.disarm()
-        if self._topics is not None:
+        for actions in (self._action, *self._grippers, self._arming, self._estimate):
+            if actions is not None:
+                actions.close()
+        if self._topics is not None:  # last, for a request in progress uses its node
             self._topics.stop()
-        if self._estimate is not None:
-            self._estimate.close()
-        if self._action is not None:
-            self._action.close()
-        for actions in self._grippers:
-            actions.close()
-        if self._arming is not None:
-            self._arming.close()
         if self._topics is not None and armed and not self.values.dry_run:
             print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
 

@@ -60,6 +60,28 @@ DEEP = QoSProfile(depth=1000)
 ENTRIES = {
     "simulator": "from rbdyn_ros.__main__ import simulator; simulator()",
     "arm_controller": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
+    "slow_arm_controller": """
+import time
+from rbdyn_ros.__main__ import arm_controller
+from rbdyn_ros.ros.arm.node import TrajectoryController
+from rbdyn_ros.ros.arm.topics import ArmTopics
+
+busy, stop = set(), ArmTopics.stop
+
+def slow_try_arm(controller, now):
+    busy.add(controller)
+    print("asked to arm", flush=True)
+    time.sleep(0.3)
+    busy.clear()
+
+def stop_topics(topics):
+    if busy:
+        print("the topics end during a request", flush=True)
+    stop(topics)
+
+TrajectoryController.try_arm, ArmTopics.stop = slow_try_arm, stop_topics
+arm_controller()
+""",
 }
 #: A group of its own, as ros2 launch is one with its nodes. It does not ignore signals, as pytest
 #: does under nohup or behind `&`.
@@ -370,6 +392,17 @@ def test_storm_of_stops(storm, request):
     turns = [phase for phase, often in PHASES.items() for _ in range(often)]
     for phase in itertools.islice(itertools.cycle(turns), count):
         phase(storm)
+
+
+def test_an_arm_that_ends_answers_first(storm):
+    space = storm.start("slow_arm_controller")
+    storm.wait_for("idle; disarmed")
+    arm = storm.peer.client(Trigger, f"{space}/arm_controller/arm")
+    arm.call_async(Trigger.Request())
+    storm.wait_for("asked to arm")
+    storm.stop("request")
+    assert "the topics end" not in storm.text()
+    storm.forget(arm)
 
 
 @pytest.mark.parametrize("ends", [False, True])
