@@ -32,6 +32,7 @@ from rbdyn_ros.control_box.ur.modes import (
 from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
 from rbdyn_ros.control_box.ur.registers import Signals
 from rbdyn_ros.control_box.ur.sensing import ToolSensing
+from rbdyn_ros.errors import apart
 
 #: Natural frequency of the stiff joints [rad/s].
 STIFF = 100.0
@@ -315,7 +316,8 @@ class UrRobot(BoxedRobot):
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
         force = float(np.linalg.norm(self.sensing.wrench[:3]))
         if force > MOST_FORCE:
-            return f"a force of {force:.0f} N acts on the tool; allowed are {MOST_FORCE:g} N"
+            found, most = apart(force, MOST_FORCE, digits=3)
+            return f"a force of {found} N acts on the tool; allowed are {most} N"
         away = np.abs(self.joints.x - at.q)
         if self._gives is None and (away > MOST_DEVIATION).any():
             joint = int(np.argmax(away))

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import Finding, ParameterError, apart, quote
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, fit_drive
 from rbdyn_ros.identification.actuators.drive_gains import (
     DriveGains,
@@ -116,9 +116,10 @@ def identify_gains(
 
 def _unsettled(change: float) -> list[str]:
     """Return a sentence if the last step changed the logarithms of gains too much."""
+    found, most = apart(change, DONE, digits=2)
     text = (
         f"the gains have not settled: the last of {MOST_STEPS} steps changed them by up to "
-        f"{change:.2g}, allowed is {DONE:g}. Are positions and currents those of this robot?"
+        f"{found}, allowed is {most}. Are positions and currents those of this robot?"
     )
     return [text] if change >= DONE else []
 
