@@ -121,8 +121,14 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a sentence, and send it to clients; a flood of them is cut, if not `always`."""
+        """Log a sentence as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        self.note(text, always)
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text)
+
+    def note(self, text: str, always: bool = False) -> None:
+        """Log a sentence; a flood of them is cut, if not `always`."""
         second = int(self.clock)
         if second != self._second:
             self._second, self._sentences = second, 0
@@ -133,8 +139,6 @@ class UrRobot(BoxedRobot):
             self._log(
                 f"more than {SENTENCES} sentences in a second; the log leaves out the others"
             )
-        if len(self.messages) < MOST_MESSAGES:
-            self.messages.append(text)
 
     # programs
 
