@@ -49,6 +49,7 @@ from rbdyn_ros.identification.equations.unknowns import (
     Unknowns,
     unknowns_of,
 )
+from rbdyn_ros.identification.equations.warnings import MASS_RATIO
 from rbdyn_ros.model.model import Model
 
 #: Terms that every drive may have, beside viscous and Coulomb friction.
@@ -110,7 +111,7 @@ def identify_gains(
     logs, covariance, change = _solved(problem, progress or silent)
     gains, weighs = start * np.exp(logs), loaded is not None
     found = DriveGains(currents.names, gains, covariance, weighed=weighs)
-    grave = *_unsettled(change), *not_separable(found)
+    grave = *_unsettled(change), *_unlikely_load(np.exp(logs)), *not_separable(found)
     return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
 
 
@@ -122,6 +123,17 @@ def _unsettled(change: float) -> list[str]:
         f"{found}, allowed is {most}. Are positions and currents those of this robot?"
     )
     return [text] if change >= DONE else []
+
+
+def _unlikely_load(ratios: Array) -> list[str]:
+    """Return a sentence if the gains are far from those (n,) of the described masses."""
+    factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
+    text = (
+        f"the weighed load makes the gains {factor} times those of the described masses, and a "
+        f"factor from {least} to {most} is allowed. Compare the mass of the load and its link "
+        "with the recordings, and the masses of the description with the arm"
+    )
+    return [] if 1.0 / MASS_RATIO <= np.median(ratios) <= MASS_RATIO else [text]
 
 
 def _check_currents(m: Model, currents: Motion) -> None:
