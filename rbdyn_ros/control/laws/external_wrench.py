@@ -86,7 +86,7 @@ class SensedWrench:
         age = abs(now - arrival) / NANOSECONDS
         if age <= self._timeout:
             return ""
-        found, most = apart(age, self._timeout, digits=3)
+        found, most = apart(age, self._timeout, digits=4)
         return f"the newest wrench is {found} s old; allowed is {most} s"
 
     def wrench(self, arm: Arm, qpos: Array) -> Array:

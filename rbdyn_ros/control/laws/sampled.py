@@ -48,7 +48,7 @@ def check_frame_gains(frequency: float, damping_ratio: float, dt: float) -> None
     """
     rate = frequency * max(1.0, 2.0 * damping_ratio)
     if not rate * dt <= LARGEST:
-        needed, found = apart(rate / LARGEST, 1.0 / dt, digits=3)
+        needed, found = apart(rate / LARGEST, 1.0 / dt)
         message = (
             f"the frame would shake: its stiffness gives a frequency of {frequency:.0f} rad/s, "
             f"which needs states at {needed} Hz or more; they come at {found} Hz"

@@ -80,7 +80,7 @@ def cartesian_path(
     targets = _targets(start, positions, rotations)
     motion = CartesianMotion(start, targets, limits or CartesianLimits())
     if motion.duration > LONGEST:
-        duration, most = apart(motion.duration, LONGEST, digits=3)
+        duration, most = apart(motion.duration, LONGEST, digits=4)
         text = f"the motion would take {duration} s; allowed are {most} s"
         raise bad_argument("positions", text)
     number = int(np.clip(math.ceil(motion.duration / SPACING), FEWEST, MOST))

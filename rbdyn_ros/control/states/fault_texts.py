@@ -116,19 +116,19 @@ def _clock(found: Found) -> str:
 
 def _latency(found: Found) -> str:
     late = (found.s.arrival - int(found.s.times[TIMELY])) / NANOSECONDS
-    lag, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=3)
+    lag, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=4)
     text = f"for {late:.3f} s every state was late, the newest by {lag} ms"
     return f"{text}; latency_limit is {most} ms"
 
 
 def _age(found: Found) -> str:
     if found.kind == kinds.SLOW:
-        pause, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=2)
+        pause, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=4)
         text = f"states came every {pause} ms, or in bursts with such pauses"
         return f"{text}; allowed is {most} ms on average"
     if math.isinf(found.value):
         return "no state of the arm has arrived yet"
-    age, most = apart(found.value, found.allowed, digits=3)
+    age, most = apart(found.value, found.allowed, digits=4)
     return f"the newest state is {age} s old; allowed is {most} s"
 
 
@@ -150,7 +150,7 @@ def _tracking(found: Found) -> str:
 
 
 def _target(found: Found) -> str:
-    waited, most = apart(found.value, found.allowed, digits=3)
+    waited, most = apart(found.value, found.allowed, digits=4)
     return f"no new target for {waited} s; target_timeout is {most} s"
 
 

@@ -320,7 +320,7 @@ class UrRobot(BoxedRobot):
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
         force = float(np.linalg.norm(self.sensing.wrench[:3]))
         if force > MOST_FORCE:
-            found, most = apart(force, MOST_FORCE, digits=3)
+            found, most = apart(force, MOST_FORCE, digits=4)
             return f"a force of {found} N acts on the tool; allowed are {most} N"
         away = np.abs(self.joints.x - at.q)
         if self._gives is None and (away > MOST_DEVIATION).any():

@@ -60,7 +60,7 @@ class ArmGripper:
         age = (self._time() - arrival) / NANOSECONDS
         if 0.0 <= age <= OLD:  # below 0: the arm has changed its clock
             return ""
-        silence, most = apart(abs(age), OLD, digits=3)
+        silence, most = apart(abs(age), OLD, digits=4)
         return (
             f"no message of joint_states has had a position of joint {quote(self.gripper.joint)} "
             f"for {silence} s; allowed is {most} s"

@@ -30,7 +30,7 @@ def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     stamp = nanoseconds(header.stamp)
     age = now_ns - stamp
     if stamp != 0 and age > timeout_ns:
-        found, most = apart(age / NANOSECONDS, timeout_ns / NANOSECONDS, digits=3)
+        found, most = apart(age / NANOSECONDS, timeout_ns / NANOSECONDS)
         text = f"its stamp is {found} s old; {limit} is {most} s"
         raise refusal(f"{text} (sender and node need the same clock)", "late")
 
