@@ -313,7 +313,7 @@ def _of_friction(unknowns: Unknowns, found: Identification) -> str:
 def _of_held(found: Identification) -> str:
     if found.held is None:
         return ""
-    before, held = np.linalg.norm(found.before.rms), np.linalg.norm(found.held.rms)
+    before, held = (float(np.linalg.norm(one.rms)) for one in (found.before, found.held))
     if held <= before:
         return ""
     after, present = apart(held, before, digits=4)

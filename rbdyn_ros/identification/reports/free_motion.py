@@ -64,8 +64,8 @@ def free_motion(m: Model, run: RecordedRun, windows: Sequence[float] = WINDOWS) 
     _check(m, run)
     lengths = tuple(w for w in sorted(windows) if w <= run.duration + 0.25 * m.opt.timestep)
     if not lengths:
-        time, least = apart(run.duration, min(windows), digits=3)
-        text = f"the recording has {time} s; free simulation needs {least} s"
+        found, least = apart(run.duration, min(windows), digits=3)
+        text = f"the recording has {found} s; free simulation needs {least} s"
         raise ParameterError(Finding("short-recording", text, "error", run.source))
     qvel = run.qvel if np.isfinite(run.qvel).all() else np.gradient(run.qpos, run.time, axis=0)
     rms, time, qpos = [], np.zeros(0), np.zeros((0, m.nv))
