@@ -28,7 +28,7 @@ from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.motion.handover import Departure, WayIn
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.states.gate import SafetyGate
-from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal
+from rbdyn_ros.errors import RbdynError, apart, did_you_mean, listing, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 
@@ -120,8 +120,8 @@ class Controller(ControlLoop):
         if math.isnan(self.period):
             return
         if self.period > LONGEST:
-            rate, needed = 1.0 / self.period, 1.0 / LONGEST
-            message = f"states come at {rate:.0f} Hz; {needed:.0f} Hz or more are needed"
+            rate, needed = apart(1.0 / self.period, 1.0 / LONGEST, digits=2)
+            message = f"states come at {rate} Hz; {needed} Hz or more are needed"
             raise refusal(message, "gains", "states")
         seen, limits = self.gate.measured, self.gate.limits
         self._modes.check_gains(mode, seen.qpos, self.period, limits)

@@ -17,7 +17,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
 from rbdyn_ros.control.arming import position_start_up
-from rbdyn_ros.control.arming.effort_check import FASTEST
+from rbdyn_ros.control.arming.effort_check import FASTEST, moving
 from rbdyn_ros.control.arming.position_start_up import PositionTest
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
@@ -93,8 +93,7 @@ class PositionController(Controller):
         """Raise RbdynError unless the arm rests; it carries itself."""
         speed = float(np.abs(self.gate.measured.qvel[self._dofs]).max())
         if not speed <= FASTEST:
-            text = f"the arm moves at {speed:.3g}; it must rest (below {FASTEST:g} rad/s)"
-            raise refusal(text, "moving")
+            raise refusal(moving(speed), "moving")
 
     def _check_gains(self, mode: str) -> None:
         """Raise RbdynError unless the inputs of a mode are there."""

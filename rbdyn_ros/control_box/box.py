@@ -227,7 +227,8 @@ class ControlBox(ABC):
     def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
             mode = "off" if self._lockstep else self._loop.settings.realtime
-            realtime.obtain(mode, bind=False)  # the loop has its processor for itself
+            # the loop has its processor for itself, and holds the memory for longer than the box
+            realtime.release(realtime.obtain(mode, bind=False))
         while not self._ended.is_set():
             found = self._loop.readout.newer(self.seen, AGAIN)
             if found is None:

@@ -255,6 +255,7 @@ class Loop:
         self._requests.send(shared.STOP, 1)
         if self._thread.is_alive():  # an interrupt may have prevented its start
             self._thread.join()
+        realtime.release(self.grant)
         self._thread, self._requests.running = None, False
         self._requests.close()
         if self._owns_wakeup:

@@ -21,6 +21,8 @@ _CURE = (
     "unlimited', then log in again)"
 )
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
+#: One entry for each thread that holds the memory of this process locked.
+_HOLDERS: list[None] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
     slack = _outcome(libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
     if mode == "off":
         return Grant(timer_slack=slack)
+    _HOLDERS.append(None)  # before, so that no other thread unlocks it meanwhile
     memory = _outcome(libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT))
+    if memory:
+        _HOLDERS.pop()
     fifo, cpu = "", None
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
@@ -86,8 +91,17 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
         cpu = _bound()
     grant = Grant(slack, fifo, memory, cpu, priority)
     if mode == "enforce" and (fifo or memory):
+        release(grant)
         raise _not_granted(grant)
     return grant
+
+
+def release(grant: Grant) -> None:
+    """Unlock the memory of this process, unless another thread still needs it; call it once."""
+    if not grant.memory and _HOLDERS:
+        _HOLDERS.pop()
+        if not _HOLDERS:
+            ctypes.CDLL(None).munlockall()
 
 
 def _bound() -> int | None:

@@ -82,9 +82,13 @@ def references(case):
 
 
 def judged(case):
-    """Return the fault, the distance beyond the references, and the speed by its own bound."""
+    """Return the fault, the distance beyond the references, and the speed by its own bound.
+
+    The reaction must have ended by itself: a short one is safe whatever it does.
+    """
     places, fastest = references(case)
     loop, q, speed = ran(case)
+    assert loop.controller.ending == ["silent"]
     return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
 
 

@@ -5,12 +5,14 @@ The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
 """
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 from closed_loop import ClosedLoop, armed, model
 from test_safety_gate import REST, Admitting, N, at, ur5_limits
 
+from rbdyn_ros.control.base import faults as kinds
 from rbdyn_ros.control.base.faults import CODES, FAULTS, REMEDIES
 from rbdyn_ros.control.motion.paths import Path as JointPath
 
@@ -106,7 +108,7 @@ TABLE = {
         lambda: sent({"qpos": REST[:5]}),
         *("names", "blind", "5 positions for 6 names; Check the joints"),
     ),
-    "age": (silent_states, "age", "blind", "0.090 s old; 0.08 s; Check the driver"),
+    "age": (silent_states, "age", "blind", "0.09 s old; 0.08 s; Check the driver"),
     "latency": (
         lambda: sent({"waited": 1.5}),
         *("latency", "blind", "the newest by; latency_limit is 20 ms; Check the network"),
@@ -193,6 +195,23 @@ def test_the_messages_of_all_faults_are_tested():
     others = {(kind.code, kind.reaction) for kind in FAULTS if kind.code == "rivals"}
     assert rows | others == {(kind.code, kind.reaction) for kind in FAULTS}
     assert set(REMEDIES) == CODES
+
+
+#: Faults whose text has a number and the limit that it breaks, both from the kernel.
+COMPARED = (kinds.UNLIKE, kinds.LATE, kinds.SLOW, kinds.OLD, kinds.STRAYED, kinds.IDLE)
+
+
+@pytest.mark.parametrize("kind", COMPARED)
+def test_no_number_reads_like_the_limit_that_it_breaks(kind):
+    send = limited()
+    send()
+    row = np.zeros(kinds.FOUND)
+    row[[kinds.KIND, kinds.VALUE, kinds.ALLOWED]] = kind, 0.08 * (1.0 + 1e-7), 0.08
+    text = send.gate.fault_of(row).text
+    limit = 80.0 if " ms" in text else 0.08
+    numbers = [float(number) for number in re.findall(r"\d[\d.]*", text)]
+    assert limit in numbers
+    assert any(limit < number < limit * (1.0 + 2e-7) for number in numbers)
 
 
 def test_states_after_a_jump_of_the_clock_are_disbelieved_without_an_error():

@@ -397,6 +397,14 @@ def test_a_flood_of_sentences_is_cut(bench):
     assert len(bench.said) == SENTENCES + 3
 
 
+@pytest.mark.parametrize("word", ["popup", "addToLog"])
+def test_a_flood_of_lines_of_the_dashboard_is_cut(bench, word):
+    session = DashboardSession(bench.robot)
+    session.request(f"{word} x\n".encode() * 1000)
+    assert len(bench.said) == SENTENCES + 1
+    assert session.answers().count(b"\n") == 1001  # each line has its answer
+
+
 def test_a_long_line_is_cut_in_the_log(bench):
     start_program(bench.robot, "x" * 100_000)
     assert len(bench.said[-1]) < 600
@@ -411,7 +419,7 @@ def test_words_of_a_client_stay_on_their_line(bench, way):
         start_program(bench.robot, f'textmsg("{words.replace(chr(13), "")}")')
         bench.cycle()
     else:
-        DashboardSession(bench.robot, bench.said.append).request(f"{way} {words}\n".encode())
+        DashboardSession(bench.robot).request(f"{way} {words}\n".encode())
     assert bench.said[-1].isprintable()
     assert "\\x1b[2J" in bench.said[-1]
 
@@ -436,7 +444,7 @@ def test_a_stream_takes_the_place_of_an_asynchronous_path(bench, number):
 
 def test_quit_closes_the_dashboard_after_its_answer(bench):
     said = []
-    make = functools.partial(DashboardSession, bench.robot, said.append)
+    make = functools.partial(DashboardSession, bench.robot)
     hub = Hub(make, "dashboard", "127.0.0.1", 0, said.append)
     client = socket.create_connection(hub.sockets[0].getsockname(), 10.0)
     try:

@@ -327,14 +327,14 @@ def test_registers_have_an_offset(bench):
 
 
 def lines(bench, *asked):
-    session = DashboardSession(bench.robot, bench.said.append)
+    session = DashboardSession(bench.robot)
     session.answers()
     session.request("".join(f"{line}\n" for line in asked).encode())
     return session.answers().decode().splitlines()
 
 
 def test_the_dashboard_answers_as_the_vendors(bench):
-    session = DashboardSession(bench.robot, bench.said.append)
+    session = DashboardSession(bench.robot)
     assert session.answers() == b"Connected: Universal Robots Dashboard Server\n"
     assert lines(bench, "robotmode", "safetymode", "running", "play", "stop", "pause") == [
         "Robotmode: RUNNING",

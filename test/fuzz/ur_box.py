@@ -167,7 +167,7 @@ def fuzz_ur_box(data: bytes) -> None:
 
     def sessions() -> dict[int, RtdeSession | DashboardSession | ScriptSession]:
         rtde = [RtdeSession(robot, owners, 2e-3, lambda _: None, k == 0) for k in (0, 1)]
-        dashboard = DashboardSession(robot, lambda _: None)
+        dashboard = DashboardSession(robot)
         return dict(zip(range(4), [*rtde, dashboard, ScriptSession(start)], strict=True))
 
     open_ones, now = sessions(), moved(READY, b"")

@@ -63,6 +63,13 @@ def test_gains_are_within_three_standard_deviations(seed):
     assert weighed.messages == ()
 
 
+@pytest.mark.parametrize("wrong", [0.25, 4.0])
+def test_a_load_whose_mass_is_grossly_wrong_is_doubted(wrong):
+    m, _, motion, loaded = currents(UR5, 0)
+    found = identify_gains(m, motion, loaded=loaded, link=LINK[UR5], mass=wrong * LOAD)
+    assert "the weighed load makes the gains" in found.why_no_patch
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_gain_that_is_not_separable_is_named(seed):
     """The last link turns about its own axis: gravity does not load it."""

@@ -2,7 +2,9 @@
 """The loop without ROS: efforts, policies, pause, faults, overruns."""
 
 import dataclasses
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,6 +263,25 @@ def test_enforce_is_refused_without_the_privileges(monkeypatch):
     monkeypatch.setattr(realtime.os, "sched_setscheduler", refuse)
     with refused(rb.ParameterError, "realtime", "realtime"):
         realtime.obtain("enforce")
+
+
+def locked_memory():
+    """Return how much memory of this process is locked [kB]."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmLck:\s*(\d+)", status)[1])
+
+
+def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # not of this thread
+    one, other = (realtime.obtain("try", bind=False) for _ in range(2))
+    if one.memory:
+        pytest.skip(f"memory cannot be locked: {one.memory}")
+    assert locked_memory() > 0
+    realtime.release(one)
+    assert locked_memory() > 0
+    realtime.release(other)
+    assert locked_memory() == 0
+    realtime.release(realtime.Grant())  # of a thread that requested nothing
 
 
 def test_warming_leaves_no_thread_behind(arm):

@@ -312,6 +312,26 @@ def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
                 os.kill(pid, signal.SIGKILL)
 
 
+#: A worker that is ended twice: the second signal comes while it ends its run.
+TWICE = """
+import os, signal
+from rbdyn_ros.trials.processes import worker
+
+signal.signal(signal.SIGTERM, worker._end)
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+finally:
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("ended")
+"""
+
+
+def test_a_second_signal_does_not_cut_the_end_of_a_worker_short():
+    words = [sys.executable, "-c", TWICE]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300.0)
+    assert (done.stdout, done.stderr, done.returncode) == ("ended\n", "", 0)
+
+
 def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
     """SIGKILL leaves the worker no time to end it."""
     own = tmp_path / "locked"

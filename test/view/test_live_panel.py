@@ -473,12 +473,22 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
     assert made._grip.goal == pytest.approx(position - ORIGIN)
 
 
-def test_a_held_robot_says_so_until_it_falls(m, cast):
+@pytest.mark.parametrize(
+    ("idle", "released"),
+    [
+        ("", "<i>Release</i> lets it fall"),
+        ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;"),
+    ],
+)
+def test_a_robot_says_what_holds_it(m, cast, idle, released):
     server = Server()
-    torques = JointSliders(server, m, replace(cast, start="held <so>"), None, None)
-    (note,) = (part for label, part in server.parts.items() if "held &lt;so&gt;" in label)
-    assert not note.visible
+    torques = JointSliders(server, m, replace(cast, start="held <so>", idle=idle), None, None)
+    (held,) = (
+        part for label, part in server.parts.items() if f"held &lt;so&gt;; {released}" in label
+    )
+    (rest,) = (part for label, part in server.parts.items() if "without commands" in label)
+    assert not held.visible
     torques.put(replace(Instant.still(m, m.qpos0), held=True))
-    assert note.visible
+    assert (held.visible, rest.visible) == (True, False)
     torques.put(Instant.still(m, m.qpos0))
-    assert not note.visible
+    assert (held.visible, rest.visible) == (False, bool(idle))

@@ -82,11 +82,8 @@ class EffortCheck:
         """
         holding = self.holding(arm)
         if not self._speed <= FASTEST:
-            message = (
-                f"the arm moves at {self._speed:.3g}; it must rest (below {FASTEST:g} rad/s) so "
-                "that its efforts can be compared with the model"
-            )
-            raise refusal(message, "moving")
+            what = "so that its efforts can be compared with the model"
+            raise refusal(f"{moving(self._speed)} {what}", "moving")
         k, measured = self._dofs, self._measured()
         off = (measured - holding)[k]
         unknown = np.isnan(off)
@@ -100,11 +97,11 @@ class EffortCheck:
         off[unknown] = 0.0
         worst = int((np.abs(off) / self._tolerance).argmax())
         if abs(off[worst]) > self._tolerance[worst]:
-            expected = holding[k][worst]
+            found, most = apart(abs(off[worst]), self._tolerance[worst], digits=3)
             message = (
                 f"joint '{self._names[worst]}' measures {measured[k][worst]:.4g} where the model "
-                f"needs {expected:.4g} to hold the arm; the difference may be "
-                f"{self._tolerance[worst]:.3g}. Check the model, the mounting and the payload"
+                f"needs {holding[k][worst]:.4g} to hold the arm: {found} apart, and {most} is "
+                "allowed. Check the model, the mounting and the payload"
             )
             raise refusal(message, "effort-mismatch", self._names[worst])
 
@@ -129,6 +126,12 @@ class EffortCheck:
             "a payload while the arm carries it, or while it is disarmed"
         )
         raise refusal(message, "payload-mismatch", name)
+
+
+def moving(speed: float) -> str:
+    """Return the refusal of an arm that moves at a speed above FASTEST."""
+    found, most = apart(speed, FASTEST, digits=3)
+    return f"the arm moves at {found}; it must rest (below {most} rad/s)"
 
 
 def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:

@@ -21,7 +21,7 @@ from rbdyn_ros.control.arming.start_up_kernels import FAR, MOVED, STILL, UNLIKE
 from rbdyn_ros.control.arming.start_up_reply import LONGEST_DELAY, ROWS, Reply
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, apart, refusal
 
 #: Time before the first joint is moved [s].
 QUIET = 0.2
@@ -179,22 +179,23 @@ class PositionTest:
             text = f"joint '{name}' moved, but its motion does not match the positions sent"
             raise _refused(f"{text}. Check its encoder, and what else moves the arm", name)
         if fit.delay > SLOWEST:
-            text = f"joint '{name}' answered {1e3 * fit.delay:.0f} ms after its position"
-            text += f"; {1e3 * SLOWEST:.0f} ms are allowed"
+            delay, most = apart(1e3 * fit.delay, 1e3 * SLOWEST, digits=3)
+            text = f"joint '{name}' answered {delay} ms after its position; {most} ms are allowed"
             raise _refused(f"{text}. Check the delay of the driver and its filters", name)
         low, high = TRUE_PLACE
         ratio = self._ratio()
         if not low <= ratio <= high:
-            text = f"joint '{name}' moved by {ratio:.2g} of the way that it was sent"
-            text += f"; {low:g} to {high:g} are allowed"
+            share, least, most = apart(ratio, low, high, digits=3)
+            text = f"joint '{name}' moved by {share} of the way that it was sent"
+            text += f"; {least} to {most} are allowed"
             raise _refused(f"{text}. Check its gear ratio and units", name)
         fit = self._fitted(replies.VELOCITY)
         if not _within.call(fit.handle, *TRUE_SPEED):
             text = f"joint '{name}' reported {fit.share:.2g} of its velocity"
             raise _refused(f"{text}. Check the sign, unit and filter of velocities", name)
         if fit.delay > SLOWEST:
-            text = f"joint '{name}' reported its velocity {1e3 * fit.delay:.0f} ms late"
-            text += f"; {1e3 * SLOWEST:.0f} ms are allowed"
+            delay, most = apart(1e3 * fit.delay, 1e3 * SLOWEST, digits=3)
+            text = f"joint '{name}' reported its velocity {delay} ms late; {most} ms are allowed"
             raise _refused(f"{text}. Check the filter of velocities", name)
 
     def _ratio(self) -> float:

@@ -17,7 +17,7 @@ from rbdyn_ros.control.arming.start_up_kernels import StartUp
 from rbdyn_ros.control.arming.start_up_reply import Reply
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.dynamics.entry import Entry, handles
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.model.declared.joints import JointType
 
 #: What is found, and what to check. The generated controller has this table, too.
@@ -166,7 +166,8 @@ class StartUpTest:
     def _refused(self, found: int, joint: int, value: float, bound: float) -> RbdynError:
         name = "" if found == kernels.APART else self._names[joint]  # it concerns all joints
         driven = self._names[int(bound)] if found == kernels.OTHER else ""
-        numbers = {"value": f"{value:.3g}", "bound": f"{bound:.3g}"}
+        bounds = (bound, 1.0 / bound) if found == kernels.SHARE else (bound,)
+        numbers = dict(zip(("value", "bound"), apart(value, *bounds, digits=3), strict=False))
         text = TEXTS[found].format(joint=name, driven=driven, **numbers)
         return refusal(f"the start-up test found: {text}", "start-up", name)
 

@@ -129,10 +129,10 @@ class SelfCollision:
 
 def _check_margin(margin: float) -> None:
     if not margin >= RESOLUTION:
+        found, least = apart(1e3 * margin, 1e3 * RESOLUTION)
         text = (
-            f"the margin is {1e3 * margin:g} mm; allowed are {1e3 * RESOLUTION:g} mm or more: a "
-            f"path is checked in steps of {1e3 * RESOLUTION:g} mm, between which thin parts could "
-            "pass through each other"
+            f"the margin is {found} mm; allowed are {least} mm or more: a path is checked in "
+            f"steps of {least} mm, between which thin parts could pass through each other"
         )
         raise ParameterError(Finding("self-collision", text, "error", "margin"))
 

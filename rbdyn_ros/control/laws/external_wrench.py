@@ -15,7 +15,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.states.measured import Measured
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Larger forces [N] and torques [N m] are not measured.
@@ -86,7 +86,8 @@ class SensedWrench:
         age = abs(now - arrival) / NANOSECONDS
         if age <= self._timeout:
             return ""
-        return f"the newest wrench is {age:.3f} s old; allowed is {self._timeout:g} s"
+        found, most = apart(age, self._timeout, digits=4)
+        return f"the newest wrench is {found} s old; allowed is {most} s"
 
     def wrench(self, arm: Arm, qpos: Array) -> Array:
         """Return torque about the link's origin and force (6,), in the axes of the base link."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 
 #: Largest D dt / I and sqrt(K / I) dt of a joint. A sampled damper whose effort comes one period
 #: after the state shakes from D dt / I = 1 on; with two periods of delay, from 0.62 on.
@@ -48,9 +48,9 @@ def check_frame_gains(frequency: float, damping_ratio: float, dt: float) -> None
     """
     rate = frequency * max(1.0, 2.0 * damping_ratio)
     if not rate * dt <= LARGEST:
+        needed, found = apart(rate / LARGEST, 1.0 / dt)
         message = (
             f"the frame would shake: its stiffness gives a frequency of {frequency:.0f} rad/s, "
-            f"which needs states at {rate / LARGEST:.0f} Hz or more; they come at "
-            f"{1.0 / dt:.0f} Hz"
+            f"which needs states at {needed} Hz or more; they come at {found} Hz"
         )
         raise refusal(message, "gains", "frame")

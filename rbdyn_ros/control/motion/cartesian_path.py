@@ -80,7 +80,8 @@ def cartesian_path(
     targets = _targets(start, positions, rotations)
     motion = CartesianMotion(start, targets, limits or CartesianLimits())
     if motion.duration > LONGEST:
-        text = f"the motion would take {motion.duration:.0f} s; allowed are {LONGEST:g} s"
+        duration, most = apart(motion.duration, LONGEST, digits=4)
+        text = f"the motion would take {duration} s; allowed are {most} s"
         raise bad_argument("positions", text)
     number = int(np.clip(math.ceil(motion.duration / SPACING), FEWEST, MOST))
     times = np.linspace(0.0, motion.duration, number + 1)
@@ -208,9 +209,10 @@ def _check_straight(
         place, turn = frame_pose(m, d, frame)
         away = max(np.abs(place - places[k]).max(), np.abs(turn - turns[k]).max())
         if away > STRAIGHT:
+            off, most = apart(away, STRAIGHT, digits=3)
             text = (
-                f"at {motion.where(time)} the frame would leave its line by {away:.3g} m or rad, "
-                f"and {STRAIGHT:g} is allowed: the joints turn too sharply there, as near a "
+                f"at {motion.where(time)} the frame would leave its line by {off} m or rad, "
+                f"and {most} is allowed: the joints turn too sharply there, as near a "
                 "singular posture or a joint limit. Lower the speed or change the path"
             )
             raise refusal(text, CODE, str(frame))

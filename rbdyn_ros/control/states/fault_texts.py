@@ -116,19 +116,20 @@ def _clock(found: Found) -> str:
 
 def _latency(found: Found) -> str:
     late = (found.s.arrival - int(found.s.times[TIMELY])) / NANOSECONDS
-    return (
-        f"for {late:.3f} s every state was late, the newest by {1e3 * found.value:.1f} ms; "
-        f"latency_limit is {1e3 * found.allowed:g} ms"
-    )
+    lag, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=4)
+    text = f"for {late:.3f} s every state was late, the newest by {lag} ms"
+    return f"{text}; latency_limit is {most} ms"
 
 
 def _age(found: Found) -> str:
     if found.kind == kinds.SLOW:
-        text = f"states came every {1e3 * found.value:.0f} ms, or in bursts with such pauses"
-        return f"{text}; allowed is {1e3 * found.allowed:.0f} ms on average"
+        pause, most = apart(1e3 * found.value, 1e3 * found.allowed, digits=4)
+        text = f"states came every {pause} ms, or in bursts with such pauses"
+        return f"{text}; allowed is {most} ms on average"
     if math.isinf(found.value):
         return "no state of the arm has arrived yet"
-    return f"the newest state is {found.value:.3f} s old; allowed is {found.allowed:g} s"
+    age, most = apart(found.value, found.allowed, digits=4)
+    return f"the newest state is {age} s old; allowed is {most} s"
 
 
 def _effort(found: Found) -> str:
@@ -149,8 +150,8 @@ def _tracking(found: Found) -> str:
 
 
 def _target(found: Found) -> str:
-    waited = f"no new target for {found.value:.3g} s"
-    return f"{waited}; target_timeout is {found.allowed:g} s"
+    waited, most = apart(found.value, found.allowed, digits=4)
+    return f"no new target for {waited} s; target_timeout is {most} s"
 
 
 TEXTS = {

@@ -99,7 +99,7 @@ class UrBox(ControlBox):
         rtde = partial(RtdeSession, robot, self._owners, STEP, log, self._lockstep)
         self._rtde: Hub[RtdeSession] = Hub(rtde, "RTDE", address, RTDE_PORT, log, RTDE_PIECE)
         self._hubs.append(self._rtde)
-        dashboard = partial(DashboardSession, robot, log)
+        dashboard = partial(DashboardSession, robot)
         self._hubs.append(Hub(dashboard, "dashboard", address, DASHBOARD_PORT, log))
         for port in SCRIPT_PORTS:
             hello = version() if port in STATE_PORTS else b""

@@ -30,7 +30,6 @@ class DashboardSession:
 
     Args:
         robot: the robot.
-        log: takes a sentence.
 
     Attributes:
         quits: whether the client said quit: its connection ends after the answer.
@@ -38,8 +37,8 @@ class DashboardSession:
 
     is_full = False
 
-    def __init__(self, robot: UrRobot, log: Callable[[str], object]) -> None:
-        self._robot, self._log = robot, log
+    def __init__(self, robot: UrRobot) -> None:
+        self._robot = robot
         self._pending, self._answers = b"", f"{_GREETING}\n".encode()
         self._loaded = ""
         self.quits = False
@@ -136,7 +135,7 @@ class DashboardSession:
         ready = self._robot.mode == RobotMode.RUNNING and self._robot.safety == SafetyMode.NORMAL
         if not (ready and self._loaded and self._robot.program is None):
             return "Failed to execute: play"
-        self._log(
+        self._robot.note(
             f"program {quote(self._loaded)} is a file of the controller; this box takes it for "
             "External Control, and asks a client for its program"
         )
@@ -183,9 +182,9 @@ class DashboardSession:
         return "Restarting safety"
 
     def _pop_up(self, text: str) -> str:
-        self._log(f"popup: {quote(text)}")
+        self._robot.note(f"popup: {quote(text)}")
         return "showing popup"
 
     def _add_to_log(self, text: str) -> str:
-        self._log(f"log of the controller: {quote(text)}")
+        self._robot.note(f"log of the controller: {quote(text)}")
         return "Added log message"

@@ -25,7 +25,7 @@ def start_program(robot: UrRobot, text: str) -> None:
     if word := WORDS.get(text.strip()):
         if word == "stop" and robot.program is None:
             return
-        answer = DashboardSession(robot, robot.say).answer(word)
+        answer = DashboardSession(robot).answer(word)
         if answer == LOCKED or answer.startswith("Failed"):
             robot.say(f"{quote(text.strip())} is refused: {answer}")
         return

@@ -32,6 +32,7 @@ from rbdyn_ros.control_box.ur.modes import (
 from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
 from rbdyn_ros.control_box.ur.registers import Signals
 from rbdyn_ros.control_box.ur.sensing import ToolSensing
+from rbdyn_ros.errors import apart
 
 #: Natural frequency of the stiff joints [rad/s].
 STIFF = 100.0
@@ -120,8 +121,14 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a sentence, and send it to clients; a flood of them is cut, if not `always`."""
+        """Log a sentence as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        self.note(text, always)
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text)
+
+    def note(self, text: str, always: bool = False) -> None:
+        """Log a sentence; a flood of them is cut, if not `always`."""
         second = int(self.clock)
         if second != self._second:
             self._second, self._sentences = second, 0
@@ -132,8 +139,6 @@ class UrRobot(BoxedRobot):
             self._log(
                 f"more than {SENTENCES} sentences in a second; the log leaves out the others"
             )
-        if len(self.messages) < MOST_MESSAGES:
-            self.messages.append(text)
 
     # programs
 
@@ -315,7 +320,8 @@ class UrRobot(BoxedRobot):
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
         force = float(np.linalg.norm(self.sensing.wrench[:3]))
         if force > MOST_FORCE:
-            return f"a force of {force:.0f} N acts on the tool; allowed are {MOST_FORCE:g} N"
+            found, most = apart(force, MOST_FORCE, digits=4)
+            return f"a force of {found} N acts on the tool; allowed are {most} N"
         away = np.abs(self.joints.x - at.q)
         if self._gives is None and (away > MOST_DEVIATION).any():
             joint = int(np.argmax(away))

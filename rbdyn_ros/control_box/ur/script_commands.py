@@ -15,6 +15,7 @@ from rbdyn_ros.control_box.ur.arm import pose_from
 from rbdyn_ros.control_box.ur.commands import DAMPINGS, FORCE_GAINS, start_force
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.statements import set_payload, set_tool, stop
+from rbdyn_ros.errors import exactly
 
 #: Damping and gain of force mode in programs that do not set them; voltages of the tool [V].
 DAMPING, GAIN, VOLTAGES = 0.025, 0.5, (0, 12, 24)
@@ -30,7 +31,7 @@ def _target_payload(r: UrRobot, n: Array) -> None:
 
 def _voltage(r: UrRobot, n: Array) -> None:
     if round(n[0]) not in VOLTAGES:
-        raise ValueError(f"a tool voltage of {n[0]:g} V; allowed are 0, 12 and 24 V")
+        raise ValueError(f"a tool voltage of {exactly(n[0])} V; allowed are 0, 12 and 24 V")
     r.signals.tool_voltage = round(n[0])
 
 

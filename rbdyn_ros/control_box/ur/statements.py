@@ -19,7 +19,7 @@ from rbdyn_ros.control_box.ur.moves import (
 )
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
-from rbdyn_ros.errors import ParameterError, quote
+from rbdyn_ros.errors import ParameterError, exactly, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
@@ -87,7 +87,8 @@ def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
 def _check_speed(v: float, a: float) -> None:
     if not (LEAST <= v <= MOST and LEAST <= a <= MOST):
         raise ValueError(
-            f"a speed of {v:g} and an acceleration of {a:g}; allowed are {LEAST:g} to {MOST:g}"
+            f"a speed of {exactly(v)} and an acceleration of {exactly(a)}; allowed are {LEAST:g} "
+            f"to {MOST:g}"
         )
 
 
@@ -110,7 +111,7 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
     """
     if not (0.0 <= mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST):
         raise ValueError(
-            f"a payload of {mass:g} kg; allowed are 0 to {HEAVIEST:g} kg, at most "
+            f"a payload of {exactly(mass)} kg; allowed are 0 to {HEAVIEST:g} kg, at most "
             f"{FARTHEST:g} m from the flange"
         )
     given = None if inertia is None or not inertia.any() else inertia

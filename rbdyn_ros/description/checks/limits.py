@@ -12,7 +12,7 @@ from rbdyn_ros.description.checks.values import are_numbers
 from rbdyn_ros.description.parts.bounds import BOUNDS, within_or_unlimited
 from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Limit
-from rbdyn_ros.errors import apart, shown
+from rbdyn_ros.errors import apart, exactly, shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit
 LIMIT = BOUNDS["limit"].high
@@ -187,13 +187,12 @@ def _audit_angle(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Limit:
         )
         audit.add("note", "limit-ignored", owner, joint.line, message, found=f"{limit.lower:g}")
     if upper != math.inf and not 0.0 <= upper <= math.pi:
+        found = exactly(upper)
         message = (
-            f"the upper limit is {upper:g}; a {joint.type} joint is limited in the angle from its "
+            f"the upper limit is {found}; a {joint.type} joint is limited in the angle from its "
             "zero position, from 0 to pi"
         )
-        audit.error(
-            "limit-angle", owner, joint.line, message, found=f"{upper:g}", allowed="0 to pi"
-        )
+        audit.error("limit-angle", owner, joint.line, message, found=found, allowed="0 to pi")
     elif upper == 0.0:
         message = "the limit 0 leaves no room to move"
         audit.add("warning", "locked-joint", owner, joint.line, message, found="0")

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import Finding, ParameterError, apart, quote
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, fit_drive
 from rbdyn_ros.identification.actuators.drive_gains import (
     DriveGains,
@@ -49,6 +49,7 @@ from rbdyn_ros.identification.equations.unknowns import (
     Unknowns,
     unknowns_of,
 )
+from rbdyn_ros.identification.equations.warnings import MASS_RATIO
 from rbdyn_ros.model.model import Model
 
 #: Terms that every drive may have, beside viscous and Coulomb friction.
@@ -110,17 +111,29 @@ def identify_gains(
     logs, covariance, change = _solved(problem, progress or silent)
     gains, weighs = start * np.exp(logs), loaded is not None
     found = DriveGains(currents.names, gains, covariance, weighed=weighs)
-    grave = *_unsettled(change), *not_separable(found)
+    grave = *_unsettled(change), *_unlikely_load(np.exp(logs)), *not_separable(found)
     return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
 
 
 def _unsettled(change: float) -> list[str]:
     """Return a sentence if the last step changed the logarithms of gains too much."""
+    found, most = apart(change, DONE, digits=2)
     text = (
         f"the gains have not settled: the last of {MOST_STEPS} steps changed them by up to "
-        f"{change:.2g}, allowed is {DONE:g}. Are positions and currents those of this robot?"
+        f"{found}, allowed is {most}. Are positions and currents those of this robot?"
     )
     return [text] if change >= DONE else []
+
+
+def _unlikely_load(ratios: Array) -> list[str]:
+    """Return a sentence if the gains are far from those (n,) of the described masses."""
+    factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
+    text = (
+        f"the weighed load makes the gains {factor} times those of the described masses, and a "
+        f"factor from {least} to {most} is allowed. Compare the mass of the load and its link "
+        "with the recordings, and the masses of the description with the arm"
+    )
+    return [] if 1.0 / MASS_RATIO <= np.median(ratios) <= MASS_RATIO else [text]
 
 
 def _check_currents(m: Model, currents: Motion) -> None:

@@ -100,9 +100,9 @@ def to_motion(
     low_pass = butter(ORDER, cutoff, output="sos", fs=1.0 / period)
     trimmed = int(np.ceil(TRIMMED / cutoff / period))
     if len(qpos) < 4 * trimmed:
+        lasts, least = apart(samples.time[-1], 4 * trimmed * period, digits=3)
         text = (
-            f"the recording lasts {samples.time[-1]:.3g} s; a cutoff of {cutoff:.3g} Hz needs at "
-            f"least {4 * trimmed * period:.3g} s"
+            f"the recording lasts {lasts} s; a cutoff of {cutoff:.3g} Hz needs at least {least} s"
         )
         raise recording_error("short-recording", text)
 

@@ -285,10 +285,11 @@ def _unexplained(after: Residuals) -> str:
     if share <= UNEXPLAINED:
         return ""
     worst = int(np.nanargmax(after.share_of_peak))
+    left, most = apart(100.0 * share, 100.0 * UNEXPLAINED, digits=3)
     return (
-        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained, most "
+        f"the model leaves {left} percent of the largest efforts unexplained, most "
         f"at {quote(after.names[worst])} with {100.0 * after.share_of_peak[worst]:.3g}; "
-        f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
+        f"allowed are {most}. Check the joints with large residuals: units, "
         "signs, end stops, collisions, missing friction"
     )
 
@@ -312,12 +313,13 @@ def _of_friction(unknowns: Unknowns, found: Identification) -> str:
 def _of_held(found: Identification) -> str:
     if found.held is None:
         return ""
-    before, held = np.linalg.norm(found.before.rms), np.linalg.norm(found.held.rms)
+    before, held = (float(np.linalg.norm(one.rms)) for one in (found.before, found.held))
     if held <= before:
         return ""
+    after, present = apart(held, before, digits=4)
     return (
-        f"{NOT_HELD}, the RMS residual is {held:.4g}, more than the {before:.4g} of the present "
-        "robot description"
+        f"{NOT_HELD}, the RMS residual is {after}, more than the {present} of the present robot "
+        "description"
     )
 
 

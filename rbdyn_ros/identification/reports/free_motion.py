@@ -15,7 +15,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data, step
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, apart
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.model.model import Model
@@ -64,7 +64,8 @@ def free_motion(m: Model, run: RecordedRun, windows: Sequence[float] = WINDOWS) 
     _check(m, run)
     lengths = tuple(w for w in sorted(windows) if w <= run.duration + 0.25 * m.opt.timestep)
     if not lengths:
-        text = f"the recording has {run.duration:.3g} s; free simulation needs {min(windows):g} s"
+        found, least = apart(run.duration, min(windows), digits=3)
+        text = f"the recording has {found} s; free simulation needs {least} s"
         raise ParameterError(Finding("short-recording", text, "error", run.source))
     qvel = run.qvel if np.isfinite(run.qvel).all() else np.gradient(run.qpos, run.time, axis=0)
     rms, time, qpos = [], np.zeros(0), np.zeros((0, m.nv))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.errors import apart, exactly
 from rbdyn_ros.model.declared.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
 
 #: Products of larger numbers could be infinite.
@@ -32,7 +33,7 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
     if name in NOT_NEGATIVE and (array < 0.0).any():
         return f"holds {array.min():.6g}; allowed is 0 or more"
     if name in AT_MOST_ONE and (array > 1.0).any():
-        return f"holds {array.max():.6g}; allowed is 0 to 1"
+        return f"holds {exactly(array.max())}; allowed is 0 to 1"
     if name in POSITIVE and not (array > 0.0).all():
         return f"holds {array.min():.6g}; allowed is above 0"
     return ""
@@ -56,5 +57,5 @@ def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
 def descending(ranges: NDArray[np.float64]) -> str:
     """Return which of some ranges (n, 2) ends before it begins, or an empty string."""
     for lower, upper in ranges[ranges[:, 0] > ranges[:, 1]].tolist():
-        return f"has a lower limit {lower:.6g} above its upper limit {upper:.6g}"
+        return "has a lower limit {} above its upper limit {}".format(*apart(lower, upper))
     return ""

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import apart, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.gripper.gripper_goal import GripperState
@@ -60,9 +60,10 @@ class ArmGripper:
         age = (self._time() - arrival) / NANOSECONDS
         if 0.0 <= age <= OLD:  # below 0: the arm has changed its clock
             return ""
+        silence, most = apart(abs(age), OLD, digits=4)
         return (
             f"no message of joint_states has had a position of joint {quote(self.gripper.joint)} "
-            f"for {abs(age):.2f} s; allowed is {OLD} s"
+            f"for {silence} s; allowed is {most} s"
         )
 
     def move(self, goal: GripperGoal) -> int:

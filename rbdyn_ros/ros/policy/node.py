@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.policies.pacer import JointsState, Pacer
@@ -31,7 +33,7 @@ from rbdyn_ros.ros.common.reports.qos_reports import for_subscription
 from rbdyn_ros.ros.common.settings import parameters
 from rbdyn_ros.ros.common.unitree.robots import LOW_CMD, LOW_STATE
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
-from rbdyn_ros.ros.policy.unitree import UnitreeMotors
+from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 
 #: Interval at which the node looks whether anything comes [s].
 POLL = 1.0
@@ -40,6 +42,8 @@ DEPTH = 1000
 #: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
 #: it was sent longer ago than this: it may still be on its way [s].
 LOST = 0.5
+#: Longest time for the last command to arrive [s].
+ARRIVES = Duration(seconds=0.1)
 
 
 class PolicyNode(process.ManagedNode):
@@ -104,6 +108,7 @@ class PolicyNode(process.ManagedNode):
         if motors.idle:
             text = f"motors that the policy does not move stay off: {', '.join(motors.idle)}"
             self.get_logger().warning(text)
+        self._rise = Rise(self._spec.default_position, self.values.start_duration)
         kinds = motors.messages
         self._publisher = self.create_publisher(kinds.LowCmd, LOW_CMD, reliable(10))
         self._subscribe(kinds.LowState, LOW_STATE, self._take_low_state)
@@ -134,16 +139,21 @@ class PolicyNode(process.ManagedNode):
         with self._lock:
             assert self._pacer is not None
             self._pacer.restart()
-            self._active = True
+            if self._unitree is not None:
+                self._rise.restart()
+            self._active, self._last = True, -1
         self.get_logger().info(
             f"answering states of {len(self._spec.joints)} joints with {self._spec.rate:g} "
             "actions a second"
         )
 
     def deactivate(self) -> bool:
-        """Stop answering; what becomes of the joints is up to the robot."""
+        """Stop answering; damp the motors of Unitree, and leave other joints to the robot."""
         with self._lock:
-            self._active = False
+            commands, self._active = self._active and self._last >= 0, False
+        if commands and self._unitree is not None and self.values.end_damping > 0.0:
+            self._publisher.publish(self._unitree.damped(self.values.end_damping))
+            self._publisher.wait_for_all_acked(ARRIVES)
         return True
 
     @property
@@ -205,7 +215,12 @@ class PolicyNode(process.ManagedNode):
         state, base = self._unitree.state(message)
         self._note_state(state)
         with self._lock:
-            if self._active and self._pacer is not None:
+            if not self._active or self._pacer is None:
+                return
+            target = self._rise.target(state)
+            if target is not None:
+                self._answer(state, target)
+            else:
                 # the base second: it may be ahead of the joints of the message before by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
@@ -246,8 +261,8 @@ class PolicyNode(process.ManagedNode):
             if self._pacer is not None:
                 self._pacer.set_command(wanted)
 
-    def _answer(self, state: JointsState | None) -> None:
-        """Command the latest targets as the answer to a state."""
+    def _answer(self, state: JointsState | None, target: Array | None = None) -> None:
+        """Command targets as the answer to a state; None: those of the policy."""
         if state is None or self.stop.is_set():
             return
         now = time.monotonic()
@@ -255,10 +270,11 @@ class PolicyNode(process.ManagedNode):
             return
         self._last, self._sent = state.stamp, now
         self._seen["answers"] += 1
+        target = self._policy.target if target is None else target
         if self._unitree is not None:
-            self._publisher.publish(self._unitree.command(self._policy.target))
+            self._publisher.publish(self._unitree.command(target))
             return
-        self._command.position = self._policy.target.tolist()
+        self._command.position = target.tolist()
         stamp = self._command.header.stamp
         stamp.sec, stamp.nanosec = divmod(state.stamp, NANOSECONDS)
         self._publisher.publish(self._command)

@@ -53,6 +53,27 @@ PARAMETERS = (
         Parameter("enable_stamped_cmd_vel", False, "cmd_vel is a TwistStamped, as in newer Nav2"),
     ),
     *group(
+        "start and end",
+        Parameter(
+            "start_duration",
+            2.0,
+            "with unitree: in this time the joints move from where they are to the default pose "
+            "of the policy, which acts from then on; 0: it acts at once",
+            "s",
+            0.0,
+            60.0,
+        ),
+        Parameter(
+            "end_damping",
+            3.0,
+            "with unitree: kd of the last command when the node ends or is deactivated, without "
+            "kp, so that the robot sinks slowly; 0: there is no such command",
+            "N m s/rad",
+            0.0,
+            100.0,
+        ),
+    ),
+    *group(
         "operation",
         Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions"),
     ),

@@ -11,6 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.poses import quat_mul, rotate
 from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.policies.pacer import JointsState
 from rbdyn_ros.policies.policy import BaseState
 from rbdyn_ros.policies.spec import PolicySpec
@@ -104,6 +105,41 @@ class UnitreeMotors:
         for place, value in zip(self._goals, target.tolist(), strict=True):
             self._row[place] = value
         return self._record.message(self._row)
+
+    def damped(self, damping: float) -> bytes:
+        """Return the serialised LowCmd with which the motors only damp motion [N m s/rad]."""
+        row, places = self._row.copy(), self._record.places
+        for k in self._numbers:
+            row[places[f"motor_cmd[{k}].q"]] = NO_POSITION
+            row[places[f"motor_cmd[{k}].kp"]], row[places[f"motor_cmd[{k}].kd"]] = 0.0, damping
+        return self._record.message(row)
+
+
+class Rise:
+    """The way of the joints from where they are to a pose, before a policy acts.
+
+    Args:
+        pose: (n,) at its end [rad].
+        duration: [s]; 0: there is no such way.
+    """
+
+    def __init__(self, pose: Array, duration: float) -> None:
+        self._pose, self._duration = pose, duration
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with the next state."""
+        self._from: JointsState | None = None
+
+    def target(self, state: JointsState) -> Array | None:
+        """Return the position targets (n,) for a state, or None from the end of the way on."""
+        begun = self._from
+        if begun is None or state.stamp < begun.stamp:  # time was reset
+            begun = self._from = state
+        passed = (state.stamp - begun.stamp) / NANOSECONDS
+        if passed >= self._duration:
+            return None
+        return begun.position + passed / self._duration * (self._pose - begun.position)
 
 
 def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array, Array]:

@@ -88,10 +88,12 @@ class JointSliders:
         self._torques: dict[str, Any] = {}
         gui = server.gui
         why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts commands")
-        falls = "" if why else "; <i>Release</i> lets it fall"
-        self._held_note: Any = gui.add_html(
-            _line(f"{html.escape(cast.start)}{falls}"), visible=False
-        )
+        idle = html.escape(cast.idle)
+        after = f"after <i>Release</i> {idle}" if idle else "<i>Release</i> lets it fall"
+        held = f"{html.escape(cast.start)}{'' if why else f'; {after}'}"
+        self._held_note: Any = gui.add_html(_line(held), visible=False)
+        self._idle_note: Any = gui.add_html(_line(f"without commands {idle}"), visible=False)
+        self._idle = bool(idle)
         if not why:
             self._release_button: Any = gui.add_button(
                 "Release",
@@ -153,9 +155,11 @@ class JointSliders:
         self._m = m
 
     def put(self, instant: Instant) -> None:
-        """Say whether the robot is held; let the sliders of positions follow the robot."""
-        if self._held_note.visible != instant.held:
-            self._held_note.visible = instant.held
+        """Say what holds the robot; let the sliders of positions follow the robot."""
+        held = instant.held
+        for note, shown in (self._held_note, held), (self._idle_note, self._idle and not held):
+            if note.visible != shown:
+                note.visible = shown
         now = time.monotonic()
         if now < self._due:
             return

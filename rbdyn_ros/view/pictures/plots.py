@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, exactly, quote
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
@@ -78,7 +78,8 @@ def draw_run(
     if not columns:
         rows = []
     if size is not None and not all(0.5 <= side <= 200.0 for side in size):
-        text = f"the size is {size[0]:g} x {size[1]:g} inch; allowed are 0.5 to 200 each"
+        shape = " x ".join(map(exactly, size))
+        text = f"the size is {shape} inch; allowed are 0.5 to 200 each"
         raise ParameterError(Finding("bad-size", text, "error", "size"))
     is_pdf = target.suffix.lower() == ".pdf"
     if len(rows) > MOST_ROWS and not is_pdf:

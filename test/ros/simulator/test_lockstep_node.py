@@ -169,6 +169,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     refused = peer.call(Trigger, "simulator/step", Trigger.Request())
     assert not refused.success
     worded("~/step", refused.message)
+    assert "'lift', 'turn'" in refused.message
     answers.accepted(base + 3_000_000, lift=1.0)
     answers.accepted(base + 3_000_000, turn=1.0)
     peer.spin(0.2)

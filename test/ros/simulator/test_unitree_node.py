@@ -3,6 +3,7 @@
 
 import ctypes
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,9 +19,11 @@ from unitree_go import msg as go
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.tree.rotation import mat_to_quat
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.policies.pacer import JointsState
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
-from rbdyn_ros.ros.common.unitree.robots import H1, QUADRUPED
-from rbdyn_ros.ros.policy.unitree import UnitreeMotors
+from rbdyn_ros.ros.common.unitree.robots import H1, NO_POSITION, QUADRUPED
+from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 from rbdyn_ros.ros.simulator.topics.unitree import ImuPlace
 
 pytestmark = robots.needs_robots
@@ -197,9 +200,11 @@ def test_a_target_that_turns_a_motor_loose_is_not_sent():
 class Dog:
     """A Go2 in a simulator."""
 
-    def __init__(self, simulate, peer, *words, fixed=False):
+    def __init__(self, simulate, peer, *words, fixed=False, crouch=0.0):
         # the order of the motors is the vendor's, that of the policy another one
         pose = dict(zip(networks.GO2, networks.STANDING, strict=True))
+        pose |= {name: q + crouch for name, q in pose.items() if "thigh" in name}
+        pose |= {name: q - 2.0 * crouch for name, q in pose.items() if "calf" in name}
         self.pose = np.array([pose[name] for name in QUADRUPED])
         start = [w for name, q in pose.items() for w in ("-p", f"initial_positions.{name}:={q}")]
         stands = () if fixed else ("--floating-base", "--contact")
@@ -321,14 +326,26 @@ def test_what_cannot_be_is_refused_at_the_start(simulate, robot, word, said):
     assert said in node.text()
 
 
+def test_the_joints_move_evenly_to_the_default_pose_before_the_policy_acts():
+    begun, pose = np.array([1.0, -1.0]), np.array([0.0, 1.0])
+    states = [JointsState((10 + k) * NANOSECONDS // 2, begun + k, pose) for k in range(5)]
+    rise = Rise(pose, 2.0)
+    found = [rise.target(state) for state in states]
+    assert found.pop() is None
+    np.testing.assert_allclose(found, begun + np.outer([0.0, 0.25, 0.5, 0.75], pose - begun))
+    again = replace(states[1], stamp=0)  # time was reset
+    np.testing.assert_array_equal(rise.target(again), again.position)
+    assert Rise(pose, 0.0).target(again) is None
+
+
 def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
-    it = dog("start:=held", "real_time_factor:=0.1")  # a busy machine answers late
+    it = dog("start:=held", "real_time_factor:=0.1", crouch=0.1)  # a busy machine answers late
     path = networks.trot(tmp_path)
     commands = peer.collect(go.LowCmd, "lowcmd")
-    node = policy_node(path, "-p", "unitree:=go2")
+    node = policy_node(path, "-p", "unitree:=go2", "-p", "start_duration:=0.5")
     begun = len(it.states)
     peer.until(lambda: it.states[-1].motor_state[0].mode == 1)
-    peer.until(lambda: len(it.states) > begun + 700)
+    peer.until(lambda: len(it.states) > begun + 900)
     seen = np.array([[motor.q for motor in one.motor_state[:12]] for one in it.states[-500:]])
     assert np.ptp(seen[:, 1]) > 0.1  # a thigh swings
     assert abs(it.states[-1].imu_state.rpy[0]) < 0.3  # and it has not fallen
@@ -338,4 +355,12 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     motor = commands[-1].motor_cmd[4]
     assert (motor.mode, motor.kp, motor.kd) == (1, 60.0, 1.5)
     assert commands[-1].motor_cmd[12].mode == 0
+    # it rose from where it was, and is left damped; the first commands may be lost
+    calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
+    assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
+    assert 0.0 < np.diff(calf).max() < 0.01
     node.end_well()
+    peer.until(lambda: commands[-1].motor_cmd[4].kp == 0.0)
+    motor = commands[-1].motor_cmd[4]
+    assert (motor.mode, motor.q, motor.dq, motor.kd) == (1, pytest.approx(NO_POSITION), 0.0, 3.0)
+    assert commands[-1].crc == bitwise_crc(commands[-1])

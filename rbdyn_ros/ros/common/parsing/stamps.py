@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 
@@ -30,9 +30,9 @@ def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     stamp = nanoseconds(header.stamp)
     age = now_ns - stamp
     if stamp != 0 and age > timeout_ns:
-        found = f"its stamp is {age / NANOSECONDS:.3f} s old"
-        limit = f"{limit} is {timeout_ns / NANOSECONDS:g} s"
-        raise refusal(f"{found}; {limit} (sender and node need the same clock)", "late")
+        found, most = apart(age / NANOSECONDS, timeout_ns / NANOSECONDS)
+        text = f"its stamp is {found} s old; {limit} is {most} s"
+        raise refusal(f"{text} (sender and node need the same clock)", "late")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from rbdyn_ros.description.scenes.scene import SceneParts
-from rbdyn_ros.errors import Finding, RbdynError, refusal
+from rbdyn_ros.errors import Finding, RbdynError, listing, refusal
 from rbdyn_ros.ros.simulator.robot.entities import Entities
 from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot
 from rbdyn_ros.ros.simulator.world import changes
@@ -110,7 +110,8 @@ class Simulation:
         give_up = clock.monotonic() + DELIVERY
         while not all(time.ready for time in self._times):
             if clock.monotonic() > give_up:
-                raise refusal("lock-step waits for the commands of this tick: send them first")
+                missing = listing([name for r in self.robots for name in r.loop.unanswered])
+                raise refusal(f"lock-step waits for commands of this tick for {missing}")
             clock.sleep(2e-3)
 
     def step(self, ticks: int) -> None:

@@ -26,6 +26,7 @@ from rbdyn_ros.ros.simulator.services.wrenches import (
     MAX_SIZE,
     wrench_on,
 )
+from rbdyn_ros.ros.simulator.topics.commanders import EFFECTS
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.types import EFFORT, POSITION
 from rbdyn_ros.sensors.sights import Sight
@@ -230,6 +231,8 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         imports: the files of its joint types and motions.
     """
     values, given = robot.values, robot.given
+    policy = robot.loop.settings.on_timeout
+    idle = "" if policy == "zero" else f"its joints {EFFECTS[policy]} (on_timeout is '{policy}')"
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":
         refusals["set_speed"] = NO_SPEED.format(values.time_mode)
@@ -250,6 +253,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         refusals=refusals,
         sees=robot.sensors is not None and robot.sensors.sees,
         start="" if robot.held is None else robot.held.text,
+        idle=idle,
     )
 
 

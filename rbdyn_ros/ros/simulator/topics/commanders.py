@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publishers, sender_name
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
@@ -63,11 +63,9 @@ class AnswerAges:
         age = (newest - tick) * self._stamps.period_ns / NANOSECONDS / self._factor()
         if age > self._timeout:
             self.late += 1
-            raise refusal(
-                f"it answers a state that is {age:.3f} s older than the newest one; "
-                f"answer_timeout is {self._timeout:g} s",
-                "late",
-            )
+            found, most = apart(age, self._timeout, digits=4)
+            text = f"it answers a state that is {found} s older than the newest one"
+            raise refusal(f"{text}; answer_timeout is {most} s", "late")
 
 
 class CommanderWatch:
