@@ -84,7 +84,6 @@ class ResultsFile(Output):
         self.runs |= {run.seed: run for run in runs}
 
     def close(self) -> None:
-        """Close the file."""
         try:
             _unlock(self._file)  # at once, also if a forked process still has the file open
             self._file.close()

@@ -261,7 +261,7 @@ def run(prompt: Connection, queued: Connection) -> None:
     threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
     _lower_priority()
     casts, port, address = prompt.recv()
-    remote = Remote(prompt, queued)
+    remote: Any = Remote(prompt, queued)
     try:
         for path in {path: None for cast in casts for path in cast.imports}:
             runpy.run_path(str(path))
