@@ -325,13 +325,10 @@ class Framing:
             if len(self._pending) < size:
                 break
             body, self._pending = self._pending[self._header.size : size], self._pending[size:]
-            found.append((command, number, _record(body, payload)))
+            given = np.frombuffer(body, payload)[0] if payload.itemsize else np.zeros(())
+            found.append((command, number, given))
         return found
 
     def answer(self, command: int, number: int, body: bytes) -> bytes:
         """Return an answer to a request."""
         return self._header.pack(command, number, self._header.size + len(body)) + body
-
-
-def _record(body: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.frombuffer(body, dtype)[0] if dtype.itemsize else np.zeros(())

@@ -226,10 +226,6 @@ def _jacobian_dot(s: CommandQueue, r: UrRobot) -> None:
     s.tell_matrix(r, r.arm.tool_jacobian_dot(at.q, at.dq, r.F_T))
 
 
-def _nothing(s: CommandQueue, r: UrRobot) -> None:
-    pass
-
-
 def _with_axis(R: Array, k: int, axis: Array) -> Array:
     """Return a frame (3, 3) whose axis k points along a vector, turned as little as possible."""
     length = float(np.linalg.norm(axis))
@@ -321,8 +317,8 @@ COMMANDS: dict[int, tuple[str, _Act]] = {
     52: ("freedrive", _freedrive),
     53: ("end of freedrive", _end_freedrive),
     54: ("status of freedrive: 0", lambda s, r: s.tell_int(r, 0)),
-    56: ("force by RTDE: without effect", _nothing),
-    57: ("external force sensor: without effect", _nothing),
+    56: ("force by RTDE: without effect", lambda _, __: None),
+    57: ("external force sensor: without effect", lambda _, __: None),
     59: ("gravity", lambda s, r: r.arm.set_gravity(-s.six(r)[:3])),
     60: ("whether there is inverse kinematics", _has_inverse),
     61: ("whether there is inverse kinematics near joints", _has_inverse),

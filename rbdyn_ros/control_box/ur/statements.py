@@ -173,10 +173,6 @@ def _say(r: UrRobot, c: Call) -> None:
     r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
-def _ignore(_: UrRobot, __: Call) -> None:
-    pass
-
-
 class _Pause(Move):
     """sleep: time passes.
 
@@ -211,7 +207,7 @@ CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "write_output_float_register": _write_double,
     "textmsg": _say,
     "popup": _say,
-    "sync": _ignore,
+    "sync": lambda _, __: None,
 }
 
 
