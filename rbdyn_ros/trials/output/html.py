@@ -122,8 +122,6 @@ def _plots(results: Results) -> str:
     """Return the histograms of limited measures, and each over what it depends on most."""
     limited = list(results.trial.limits) or list(results.verdict.measures)[:1]
     try:
-        from rbdyn_ros.trials.output.html import histogram, scatter
-
         drawn = [histogram(results, name) for name in limited]
         for measure in limited:
             for sampled in influences(results, measure)[:2]:

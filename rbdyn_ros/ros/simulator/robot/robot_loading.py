@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -328,17 +328,24 @@ def loop_settings(
     Raises:
         ParameterError: `lockstep_joints` has an unknown joint.
     """
-    same = {
-        f.name: getattr(values, f.name) for f in fields(LoopSettings) if f.name in vars(values)
-    }
-    own = {
-        "on_timeout": policy_of(values),
-        "lockstep_dofs": _lockstep_dofs(values, m, commands),
-        "hand_over_every": 1 if values.shared_memory else cadence.hand_over,
-        "locked": locked,
-        "report_current": values.actuator_effort == "current",
-    }
-    return LoopSettings(**same | own)
+    return LoopSettings(
+        command_timeout=values.command_timeout,
+        answer_timeout=values.answer_timeout,
+        on_timeout=policy_of(values),
+        start_paused=values.start_paused,
+        realtime=values.realtime,
+        time_mode=values.time_mode,
+        real_time_factor=values.real_time_factor,
+        control_decimation=values.control_decimation,
+        lockstep_dofs=_lockstep_dofs(values, m, commands),
+        lockstep_timeout=values.lockstep_timeout,
+        servo_time_constant=values.servo_time_constant,
+        hand_over_every=1 if values.shared_memory else cadence.hand_over,
+        seed=values.seed,
+        specialize=values.specialize,
+        locked=locked,
+        report_current=values.actuator_effort == "current",
+    )
 
 
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
