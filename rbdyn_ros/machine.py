@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name and size of this machine."""
+"""The name and size of this machine, and the end of its processes."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from pathlib import Path
+from typing import Any
 
 
 def processor() -> str:
@@ -30,3 +32,12 @@ def machine() -> str:
     count = cores()
     plural = "" if count == 1 else "s"
     return f"{processor()}, {count} core{plural}, Python {platform.python_version()}"
+
+
+def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> int:
+    """Return the status of a process, which is killed unless it ends within a time [s]."""
+    try:
+        return process.wait(max(seconds, 0.0))
+    except subprocess.TimeoutExpired:  # it hangs, or is stopped, for example by a debugger
+        process.kill()
+        return process.wait()

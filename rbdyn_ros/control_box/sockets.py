@@ -11,7 +11,7 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from rbdyn_ros.errors import Finding, RbdynError, quote, refusal
 
@@ -30,24 +30,44 @@ MOST_UNSENT = 2**20
 MOST = 32
 
 
-class Session(Protocol):
-    """A state machine behind a connection."""
+class Session(ABC):
+    """A state machine behind a connection.
+
+    Args:
+        hello: what the client gets first.
+
+    Attributes:
+        quits: whether the connection ends when the client has all answers.
+    """
+
+    quits = False
+
+    def __init__(self, hello: bytes = b"") -> None:
+        self._answers = hello
 
     @property
     def is_full(self) -> bool:
         """Whether it takes no bytes for now."""
+        return False
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - there may be nothing to do
         """Let the client go."""
 
+    @abstractmethod
     def request(self, data: bytes) -> None:
         """Take bytes; raise ValueError if they are not of the protocol."""
 
+    def push(self, data: bytes) -> None:
+        """Send bytes to the client."""
+        self._answers += data
+
     def answers(self) -> bytes:
         """Return what goes to the client."""
+        answers, self._answers = self._answers, b""
+        return answers
 
 
-class Server(Session, Protocol):
+class Server(Session):
     """A state machine that serves one client after the other.
 
     Attributes:
@@ -56,6 +76,7 @@ class Server(Session, Protocol):
 
     udp_port: int
 
+    @abstractmethod
     def open(self) -> None:
         """Begin with a new client."""
 
@@ -153,7 +174,7 @@ class ClientLink(Generic[S]):
                 raise Gone(text) from None
         except OSError as error:
             raise Gone(f"is gone: {error.strerror}") from None
-        if getattr(self.session, "quits", False) and not self._unsent:
+        if self.session.quits and not self._unsent:
             raise Gone("quits")
 
 
@@ -189,119 +210,6 @@ class End(ABC):
         """Close all sockets."""
 
 
-class Endpoint(End):
-    """Listens for one client of a server; for one thread.
-
-    Args:
-        server: the state machine.
-        name: of the server in messages.
-        address, port: where it listens.
-        log: takes a sentence.
-
-    Raises:
-        RbdynError: the system refuses the port.
-    """
-
-    def __init__(
-        self, server: Server, name: str, address: str, port: int, log: Callable[[str], object]
-    ) -> None:
-        self.server, self._name, self._log = server, name, log
-        self._where = (address, port)
-        self._peer: ClientLink[Server] | None = None
-        self._listener = opened(name, socket.SOCK_STREAM, address, port)
-        self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
-        self._listener.listen(4)
-
-    @property
-    def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at."""
-        client = [] if self._peer is None else [self._peer.socket]
-        return [self._listener, self._udp, *client]
-
-    @property
-    def connected(self) -> bool:
-        """Whether there is a client."""
-        return self._peer is not None
-
-    def serve(self) -> None:
-        """Accept a client, and pass bytes in both directions; never wait."""
-        self._accept()
-        if self._peer is None:
-            return
-        try:
-            if data := self._peer.receive(PIECE):
-                self._peer.request(data)
-            self._peer.flush()
-        except Gone as gone:
-            self._leave(str(gone))
-
-    def flush(self) -> None:
-        """Send the answers that the client can take now."""
-        if self._peer is None:
-            return
-        try:
-            self._peer.flush()
-        except Gone as gone:
-            self._leave(str(gone))
-
-    def send(self, packet: bytes) -> None:
-        """Send a datagram to the client, if it named its port."""
-        if self._peer is not None and self.server.udp_port:
-            with contextlib.suppress(OSError):  # it counts as lost
-                self._udp.sendto(packet, (self._peer.where[0], self.server.udp_port))
-
-    def datagrams(self) -> list[bytes]:
-        """Return the datagrams that came from the client."""
-        found = []
-        for _ in range(MOST):
-            try:
-                data, sender = self._udp.recvfrom(DATAGRAM)
-            except OSError:
-                break
-            if self._peer is None:
-                continue
-            if sender == (self._peer.where[0], self.server.udp_port):
-                found.append(data)
-        return found
-
-    def _accept(self) -> None:
-        try:
-            client, where = self._listener.accept()
-        except OSError:
-            return
-        if self._peer is not None:
-            self._log(
-                f"{self._name}: {where[0]} tried to connect; this box serves "
-                f"{self._peer.where[0]} and has one client at a time"
-            )
-            client.close()
-            return
-        self.clients += 1
-        self._peer = ClientLink(client, where, self.server)
-        self.server.open()
-        self._log(f"{self._name}: a client connects from {where[0]}")
-
-    def hang_up(self, why: str) -> None:
-        """End the connection with the client, if there is one; `why` goes to the log."""
-        if self._peer is not None:
-            self._leave(f"is disconnected: {why}")
-
-    def _leave(self, why: str) -> None:
-        assert self._peer is not None
-        self._peer.socket.close()
-        self._peer = None
-        self._log(f"{self._name}: the client {why}")
-        self.server.close()
-
-    def close(self) -> None:
-        """Close all sockets."""
-        for each in self.sockets:
-            each.close()
-        if self._peer is not None:
-            self._peer = None
-            self.server.close()
-
-
 class Peers(End, Generic[S]):
     """Several connections, each with a session of its own; for one thread.
 
@@ -320,12 +228,10 @@ class Peers(End, Generic[S]):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at."""
         return [peer.socket for peer in self.peers]
 
     @property
     def connected(self) -> bool:
-        """Whether there is a client."""
         return bool(self.peers)
 
     @abstractmethod
@@ -367,7 +273,6 @@ class Peers(End, Generic[S]):
             return b""
 
     def flush(self) -> None:
-        """Send the answers that the clients can take now."""
         for peer in [*self.peers]:
             self._flush(peer)
 
@@ -378,7 +283,6 @@ class Peers(End, Generic[S]):
             self._leave(peer, str(gone))
 
     def hang_up(self, why: str) -> None:
-        """End the connections; `why` goes to the log."""
         for peer in [*self.peers]:
             self._leave(peer, f"is disconnected: {why}")
 
@@ -389,7 +293,6 @@ class Peers(End, Generic[S]):
         peer.session.close()
 
     def close(self) -> None:
-        """Close all sockets."""
         for each in self.sockets:
             each.close()
         for peer in self.peers:
@@ -404,6 +307,7 @@ class Hub(Peers[S]):
         make: a session for a new client.
         name, log, piece: see Peers.
         address, port: where it listens.
+        most: clients at a time.
 
     Raises:
         RbdynError: the system refuses the port.
@@ -417,15 +321,15 @@ class Hub(Peers[S]):
         port: int,
         log: Callable[[str], object],
         piece: int = PIECE,
+        most: int = MOST_CLIENTS,
     ) -> None:
         super().__init__(name, log, piece)
-        self._make = make
+        self._make, self._most = make, most
         self._listener = opened(name, socket.SOCK_STREAM, address, port)
         self._listener.listen(MOST_CLIENTS)
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at."""
         return [self._listener, *super().sockets]
 
     def _accept(self) -> None:
@@ -433,16 +337,74 @@ class Hub(Peers[S]):
             client, where = self._listener.accept()
         except OSError:
             return
-        if len(self.peers) >= MOST_CLIENTS:
+        if len(self.peers) >= self._most:
+            clients = ", ".join(sorted({peer.where[0] for peer in self.peers}))
             self._log(
-                f"{self._name}: {where[0]} tried to connect; this box serves {MOST_CLIENTS} "
-                "clients at a time"
+                f"{self._name}: {where[0]} tried to connect; this box serves {clients}, and at "
+                f"most {self._most} at a time"
             )
             client.close()
             return
         self.clients += 1
         self.peers.append(ClientLink(client, where, self._make()))
         self._log(f"{self._name}: a client connects from {where[0]}")
+
+
+class Endpoint(Hub[Server]):
+    """Listens for one client of a server, with datagrams beside its connection.
+
+    Args:
+        server: the state machine.
+        name, address, port, log: see Hub.
+
+    Raises:
+        RbdynError: the system refuses the port.
+    """
+
+    def __init__(
+        self, server: Server, name: str, address: str, port: int, log: Callable[[str], object]
+    ) -> None:
+        super().__init__(self._begun, name, address, port, log, most=1)
+        self.server = server
+        self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
+
+    def _begun(self) -> Server:
+        self.server.open()
+        return self.server
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        return [self._udp, *super().sockets]
+
+    def serve(self) -> None:
+        """Accept a client, and pass bytes in both directions; never wait."""
+        for peer, data in self.receive():
+            self.pass_on(peer, data)
+        self.flush()
+
+    def _client(self) -> tuple[str, int] | None:
+        """Return the address that takes datagrams, if the client named its port."""
+        if not self.peers or not self.server.udp_port:
+            return None
+        return self.peers[0].where[0], self.server.udp_port
+
+    def send(self, packet: bytes) -> None:
+        """Send a datagram to the client, if it named its port."""
+        if client := self._client():
+            with contextlib.suppress(OSError):  # it counts as lost
+                self._udp.sendto(packet, client)
+
+    def datagrams(self) -> list[bytes]:
+        """Return the datagrams that came from the client."""
+        found = []
+        for _ in range(MOST):
+            try:
+                data, sender = self._udp.recvfrom(DATAGRAM)
+            except OSError:
+                break
+            if sender == self._client():
+                found.append(data)
+        return found
 
 
 class Dialled(Peers[S]):
@@ -508,7 +470,6 @@ class Dialled(Peers[S]):
         super().hang_up(why)
 
     def close(self) -> None:
-        """Close all sockets."""
         mine = [] if self._socket is None else [self._socket]
         for each in (*mine, *(peer.socket for peer in self.peers)):
             each.close()

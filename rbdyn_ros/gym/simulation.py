@@ -17,6 +17,7 @@ from typing import Any
 
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.errors import refusal
+from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.ros.common.graph.domains import Domain
 from rbdyn_ros.ros.lockstep_client import LockstepClient
 
@@ -83,11 +84,7 @@ class NodeSimulation:
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
-        try:
-            self._process.wait(ENDING)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, ENDING)
         self._domain.close()
         self._folder.cleanup()
 

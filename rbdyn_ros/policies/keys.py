@@ -35,15 +35,11 @@ TERM = Table(
         Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
         Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
         Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
-        Key(
-            "history",
-            Whole(1, LONGEST),
-            "how many of its latest values, the oldest first",
-            default=1,
-        ),
+        Key("history", Whole(1, LONGEST), "how many of its latest values, the oldest first",
+            default=1),
         Key("period", Number(above=0.0, unit="s"), "of gait_phase", default=1.0),
     ),
-)
+)  # fmt: skip
 ACTION = Table(
     "action",
     (
@@ -69,24 +65,16 @@ DIALECT = Dialect(
         "policy file",
         (
             Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-            Key(
-                "joints",
-                List(Name("the name of a joint"), "joint", 1),
-                "in the order of the network",
-                needed=True,
-            ),
+            Key("joints", List(Name("the name of a joint"), "joint", 1),
+                "in the order of the network", needed=True),
             Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
             Key("default_position", _each(Number()), "of the joints; default 0"),
             Key("stiffness", _each(GAIN), "of the joints", needed=True),
             Key("damping", _each(GAIN), "of the joints", needed=True),
             Key("action", ACTION, "what the numbers of the network do", needed=True),
-            Key(
-                "observation",
-                List(TERM, "term", 1),
-                "the numbers that the network gets, in its order",
-                needed=True,
-            ),
+            Key("observation", List(TERM, "term", 1),
+                "the numbers that the network gets, in its order", needed=True),
             Key("command", COMMAND, "range of velocity commands; default: not limited"),
         ),
     ),
-)
+)  # fmt: skip

@@ -241,15 +241,11 @@ def _value(slot: Any, value: Any, now: Any) -> Any:
     if isinstance(slot, AbstractNestedType):
         return [_value(slot.value_type, each, None) for each in value]
     if isinstance(slot, NamespacedType):
-        message = _class_of(slot)() if now is None else now
-        return filled(message, value)
+        kind = getattr(importlib.import_module(".".join(slot.namespaces)), slot.name)
+        return filled(kind() if now is None else now, value)
     if isinstance(slot, BasicType) and slot.typename in ("float", "double"):
         return float(value)
     return value
-
-
-def _class_of(slot: NamespacedType) -> Any:
-    return getattr(importlib.import_module(".".join(slot.namespaces)), slot.name)
 
 
 def as_text(message: Any) -> str:

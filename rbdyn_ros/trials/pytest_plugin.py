@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rbdyn_ros.machine import wait_or_kill
+
 if TYPE_CHECKING:
     from rbdyn_ros.trials.running import Results
 
@@ -116,11 +118,7 @@ class SimulatorProcess:
         """End it as Ctrl-C does; return its exit status."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(ENDING)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        return self._process.wait()
+        return wait_or_kill(self._process, ENDING)
 
 
 @pytest.fixture

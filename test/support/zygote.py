@@ -28,7 +28,7 @@ def main():
     with Path(__file__).open() as script:
         fcntl.flock(script, fcntl.LOCK_EX)  # or several would compile the same at once
         prepare()
-    from rbdyn_ros.ros.common.lifecycle.tracer import Tracer
+    from rbdyn_ros.trials.processes.ending import Tracer
 
     tracer = Tracer()
     with socket.socket(fileno=int(sys.argv[1])) as asked:

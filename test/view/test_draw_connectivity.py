@@ -14,8 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.view.pictures import connectivity
-from rbdyn_ros.view.pictures.chords import chord_curve, free_spot
-from rbdyn_ros.view.pictures.connectivity import draw_connectivity
+from rbdyn_ros.view.pictures.connectivity import chord_curve, draw_connectivity, free_spot
 from rbdyn_ros.view.pictures.layout import lay_out, tree_rows
 
 pytest.importorskip("matplotlib")

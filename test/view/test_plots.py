@@ -21,7 +21,7 @@ from rbdyn_ros.view.pictures.plot_curves import (
     energies,
     joint_rows,
 )
-from rbdyn_ros.view.pictures.plot_lines import thinned
+from rbdyn_ros.view.pictures.plot_panels import thinned
 from rbdyn_ros.view.pictures.plots import draw_run
 
 

@@ -82,7 +82,6 @@ class FrankaBox(ControlBox):
 
     @property
     def ends(self) -> Sequence[Endpoint]:
-        """The servers behind their sockets."""
         return self._ends
 
     def _restart(self) -> None:

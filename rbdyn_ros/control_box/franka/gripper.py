@@ -14,7 +14,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.franka import packets
 from rbdyn_ros.control_box.franka.arm import FrankaArm
-from rbdyn_ros.control_box.franka.packets import Framing, GripperRequest, GripperStatus
+from rbdyn_ros.control_box.franka.packets import GripperRequest, GripperStatus
+from rbdyn_ros.control_box.franka.server import FrankaServer
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.paths import CYCLE
 
@@ -28,21 +29,17 @@ STILL, CYCLES, REACHED = 1e-3, 100, 5e-4
 EVERY = 10
 
 
-class GripperServer:
+class GripperServer(FrankaServer):
     """The state machine of the hand.
 
     Args:
         arm: has its fingers.
         log: takes a sentence about what a client did wrong.
-
-    Attributes:
-        udp_port: where states go, or 0.
     """
 
-    is_full = False
-
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
-        self._arm, self._log = arm, log
+        super().__init__(packets.GRIPPER, log)
+        self._arm = arm
         self._sides = 2 if arm.mimics else 1
         self._most = float(2.0 * arm.finger_reach.min())
         self._x = self._v = np.zeros(len(arm.fingers))
@@ -53,13 +50,6 @@ class GripperServer:
         self._grasped = False
         self._low = self._high = 0.0  # widths that count as grasped [m]
         self._number = 0
-        self.open()
-
-    def open(self) -> None:
-        """Begin with a new client."""
-        self._framing = Framing("H", packets.GRIPPER_PAYLOADS)
-        self._answers: list[bytes] = []
-        self.udp_port = 0
 
     def close(self) -> None:
         """Let the client go; the fingers hold."""
@@ -72,11 +62,6 @@ class GripperServer:
             self._end(GripperStatus.ABORTED)
         self._aim, self._grasped = None, False
 
-    def answers(self) -> bytes:
-        """Return what goes to the client by TCP now."""
-        answers, self._answers = b"".join(self._answers), []
-        return answers
-
     @property
     def rests(self) -> bool:
         """Whether nothing changes until a client wants something."""
@@ -87,21 +72,8 @@ class GripperServer:
         """Distance of the fingers [m]."""
         return float(self._x.sum() * self._sides)
 
-    def request(self, data: bytes) -> None:
-        """Take bytes of the TCP connection.
-
-        Raises:
-            ValueError: this is not the protocol; the connection should end.
-        """
-        for command, number, given in self._framing.take(data):
-            if (command == GripperRequest.CONNECT) == bool(self.udp_port):
-                raise ValueError("a client must send Connect first, and once")
-            self._serve(GripperRequest(command), number, given)
-
-    def _serve(self, command: GripperRequest, number: int, given: Any) -> None:
-        if command == GripperRequest.CONNECT:
-            self._connect(number, given)
-            return
+    def _serve(self, command: int, number: int, given: Any) -> None:
+        command = GripperRequest(command)
         if self._running is not None:
             self._end(GripperStatus.ABORTED)
         if command == GripperRequest.STOP:
@@ -111,29 +83,6 @@ class GripperServer:
             self._answer(command, number, GripperStatus.FAIL)
         else:
             self._begin(command, number, given)
-
-    def _connect(self, number: int, given: Any) -> None:
-        version, port = int(given["version"]), int(given["udp_port"])
-        right = version == packets.GRIPPER_VERSION
-        if not right:
-            self._log(
-                f"a client speaks version {version} of the gripper's protocol; this box speaks "
-                f"{packets.GRIPPER_VERSION}"
-            )
-        elif port == 0:
-            raise ValueError("Connect names UDP port 0")
-        else:
-            self.udp_port = port
-        status = 0 if right else packets.INCOMPATIBLE
-        mine = packets.GRIPPER_VERSION.to_bytes(2, "little")
-        self._answers.append(
-            self._framing.answer(
-                GripperRequest.CONNECT, number, status.to_bytes(2, "little") + mine
-            )
-        )
-
-    def _answer(self, command: int, number: int, status: GripperStatus) -> None:
-        self._answers.append(self._framing.answer(command, number, status.to_bytes(2, "little")))
 
     def _is_possible(self, command: GripperRequest, given: Any) -> bool:
         if command == GripperRequest.HOMING:

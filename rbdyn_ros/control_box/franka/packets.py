@@ -270,17 +270,41 @@ class GripperStatus(IntEnum):
     SUCCESS, FAIL, UNSUCCESSFUL, ABORTED = range(4)
 
 
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """The interface of the arm or of the hand.
+
+    Attributes:
+        name: in messages.
+        version: of its protocol.
+        clients: which clients speak it, for messages.
+        command: type of a command in the header of a request.
+        status: bytes of the status in an answer.
+        payloads: of the requests, by command; 0 is Connect.
+    """
+
+    name: str
+    version: int
+    clients: str
+    command: str
+    status: int
+    payloads: dict[int, np.dtype[Any]]
+
+
+ROBOT = Interface("robot", ROBOT_VERSION, " (libfranka 0.18 and later)", "I", 1, PAYLOADS)
+GRIPPER = Interface("gripper", GRIPPER_VERSION, "", "H", 2, GRIPPER_PAYLOADS)
+
+
 class Framing:
     """Cuts a stream of bytes into requests: a header with command, number and size, then numbers.
 
     Args:
-        command: type of the command in the header: I for the robot, H for the gripper.
-        payloads: of the requests, by command.
+        interface: of the requests.
     """
 
-    def __init__(self, command: str, payloads: dict[int, np.dtype[Any]]) -> None:
-        self._header = struct.Struct(f"<{command}II")
-        self._payloads, self._pending = payloads, b""
+    def __init__(self, interface: Interface) -> None:
+        self._header = struct.Struct(f"<{interface.command}II")
+        self._payloads, self._pending = interface.payloads, b""
 
     def take(self, data: bytes) -> list[tuple[int, int, NDArray[Any]]]:
         """Return the complete requests so far: command, number, payload.
@@ -301,13 +325,10 @@ class Framing:
             if len(self._pending) < size:
                 break
             body, self._pending = self._pending[self._header.size : size], self._pending[size:]
-            found.append((command, number, _record(body, payload)))
+            given = np.frombuffer(body, payload)[0] if payload.itemsize else np.zeros(())
+            found.append((command, number, given))
         return found
 
     def answer(self, command: int, number: int, body: bytes) -> bytes:
         """Return an answer to a request."""
         return self._header.pack(command, number, self._header.size + len(body)) + body
-
-
-def _record(body: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.frombuffer(body, dtype)[0] if dtype.itemsize else np.zeros(())

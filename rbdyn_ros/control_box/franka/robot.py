@@ -21,7 +21,6 @@ from rbdyn_ros.control_box.franka.limits import COUNTED, MOST_LOST
 from rbdyn_ros.control_box.franka.motion import ClientMotion
 from rbdyn_ros.control_box.franka.packets import (
     ControllerMode,
-    Framing,
     Generator,
     Mode,
     MoveStatus,
@@ -29,6 +28,7 @@ from rbdyn_ros.control_box.franka.packets import (
     RequestStatus,
 )
 from rbdyn_ros.control_box.franka.sensing import Sensing
+from rbdyn_ros.control_box.franka.server import FrankaServer
 from rbdyn_ros.control_box.franka.settings import Settings
 from rbdyn_ros.control_box.franka.states import CycleState, StatePacket
 from rbdyn_ros.control_box.laws import Torques, joint_impedance
@@ -41,7 +41,7 @@ from rbdyn_ros.control_box.sensing import MeasuredArm
 BACK = 0.2
 
 
-class RobotServer(BoxedRobot):
+class RobotServer(BoxedRobot, FrankaServer):
     """The state machine of the arm.
 
     Args:
@@ -52,16 +52,13 @@ class RobotServer(BoxedRobot):
         arm, sensing: the robot and its measurements.
         settings: made by clients.
         mode: see Mode.
-        udp_port: where states go, or 0.
     """
 
-    is_full = False
-
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
-        self.arm, self._log = arm, log
+        super().__init__(packets.ROBOT, log)
+        self.arm = arm
         self.sensing, self.settings = Sensing(arm), Settings(arm)
-        self.mode, self.udp_port = Mode.IDLE, 0
-        self._number = 0
+        self.mode, self._number = Mode.IDLE, 0
         self._packet = StatePacket()
         self._joints: Stream | None = None
         self._motion: ClientMotion | None = None
@@ -71,15 +68,8 @@ class RobotServer(BoxedRobot):
         self._guide_T = np.eye(4)
         self._recovery = -1  # number of the request that waits for its end
         self._next: tuple[int, np.ndarray] | None = None  # a Move that waits until the arm rests
-        self.open()
 
     # a client
-
-    def open(self) -> None:
-        """Begin with a new client."""
-        self._framing = Framing("I", packets.PAYLOADS)
-        self._answers: list[bytes] = []
-        self.udp_port = 0
 
     def close(self) -> None:
         """Let the client go; a motion ends as after lost commands."""
@@ -89,26 +79,8 @@ class RobotServer(BoxedRobot):
         self._recovery, self._next = -1, None
         self.open()
 
-    def answers(self) -> bytes:
-        """Return what goes to the client by TCP now."""
-        answers, self._answers = b"".join(self._answers), []
-        return answers
-
-    def request(self, data: bytes) -> None:
-        """Take bytes of the TCP connection.
-
-        Raises:
-            ValueError: this is not the protocol; the connection should end.
-        """
-        for command, number, given in self._framing.take(data):
-            if (command == Request.CONNECT) == bool(self.udp_port):
-                raise ValueError("a client must send Connect first, and once")
-            self._serve(Request(command), number, given)
-
-    def _serve(self, command: Request, number: int, given: np.ndarray) -> None:
-        if command == Request.CONNECT:
-            self._connect(number, given)
-        elif command == Request.MOVE:
+    def _serve(self, command: int, number: int, given: np.ndarray) -> None:
+        if command == Request.MOVE:
             self._begin(number, given)
         elif command == Request.STOP_MOVE:
             self._stop_move(number)
@@ -119,7 +91,7 @@ class RobotServer(BoxedRobot):
         elif self._motion is not None:
             self._answer(command, number, RequestStatus.NOT_POSSIBLE)
         else:
-            self._set(command, number, given)
+            self._set(Request(command), number, given)
 
     def _set(self, command: Request, number: int, given: np.ndarray) -> None:
         guided = self.mode == Mode.GUIDING
@@ -131,24 +103,6 @@ class RobotServer(BoxedRobot):
         self.sensing.change()
         if guided:
             self.guide(True)  # axes that are locked now stay where they are
-
-    def _answer(self, command: Request, number: int, status: int, more: bytes = b"") -> None:
-        self._answers.append(self._framing.answer(command, number, bytes([status]) + more))
-
-    def _connect(self, number: int, given: np.ndarray) -> None:
-        version, port = int(given["version"]), int(given["udp_port"])
-        mine = packets.ROBOT_VERSION.to_bytes(2, "little")
-        if version != packets.ROBOT_VERSION:
-            self._log(
-                f"a client speaks version {version} of the robot's protocol; this box speaks "
-                f"{packets.ROBOT_VERSION} (libfranka 0.18 and later)"
-            )
-            self._answer(Request.CONNECT, number, packets.INCOMPATIBLE, mine)
-            return
-        if port == 0:
-            raise ValueError("Connect names UDP port 0")
-        self.udp_port = port
-        self._answer(Request.CONNECT, number, RequestStatus.SUCCESS, mine)
 
     # motions
 
@@ -218,7 +172,6 @@ class RobotServer(BoxedRobot):
             self.mode, self._recovery, self._rested = Mode.RECOVERY, number, 0
 
     def press_user_stop(self, pressed: bool) -> None:
-        """Press or release the user stop."""
         if pressed == (self.mode == Mode.USER_STOPPED):
             return
         if not pressed:
@@ -234,7 +187,6 @@ class RobotServer(BoxedRobot):
         self.mode = Mode.USER_STOPPED
 
     def guide(self, on: bool) -> bool:
-        """Begin or end guiding by hand; return whether the arm may be guided now."""
         if self.mode not in (Mode.IDLE, Mode.GUIDING) or self._joints is None:
             return False
         if on:
@@ -271,7 +223,6 @@ class RobotServer(BoxedRobot):
 
     @property
     def awaits(self) -> bool:
-        """Whether the client has to send a command in each cycle now."""
         motion = self._motion
         return motion is not None and motion.begun and not motion.asynchronous
 

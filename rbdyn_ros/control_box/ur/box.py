@@ -111,7 +111,6 @@ class UrBox(ControlBox):
 
     @property
     def ends(self) -> Sequence[Peers[Any]]:
-        """The servers behind their sockets."""
         return [*self._hubs, *self._reverse.ends]
 
     def _report(self, state: LoopState, ticks: int) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control_box.ur.moves import Move
-from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.control_box.ur.robot import ArmProgram, UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call
 from rbdyn_ros.control_box.ur.statements import line_move, stop
 
@@ -22,7 +22,7 @@ MATRIX = [*range(24), *range(36, 48)]
 Step = Callable[[UrRobot], Move | None]
 
 
-class CommandQueue:
+class CommandQueue(ArmProgram):
     """What commands share: registers with an offset, and motions one after the other.
 
     Args:
@@ -89,7 +89,6 @@ class CommandQueue:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it waits for the end of a motion, and its client with it."""
         return self._current is not None and not self._asynchronous
 
     def go_on(self, r: UrRobot) -> None:

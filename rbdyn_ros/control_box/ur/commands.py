@@ -44,32 +44,16 @@ def _speeds(s: CommandQueue, r: UrRobot) -> tuple[float, float]:
     return s.register(r, 6), s.register(r, 7)
 
 
-def _movej(s: CommandQueue, r: UrRobot) -> None:
-    _move_joints(s, r, s.six(r))
-
-
 def _move_joints(s: CommandQueue, r: UrRobot, q: Array) -> None:
     v, a = _speeds(s, r)
     s.goal = pose_of(r.arm.tool_pose(q, r.F_T))
     s.move(r, lambda r: joint_move(r, q, v, a))
 
 
-def _movej_ik(s: CommandQueue, r: UrRobot) -> None:
-    _move_joints(s, r, joints(r, pose_from(s.six(r))))
-
-
-def _movel(s: CommandQueue, r: UrRobot) -> None:
-    _move_line(s, r, pose_from(s.six(r)))
-
-
 def _move_line(s: CommandQueue, r: UrRobot, T: Array) -> None:
     v, a = _speeds(s, r)
     s.goal = pose_of(T)
     s.move(r, lambda r: line_move(r, T, v, a))
-
-
-def _movel_fk(s: CommandQueue, r: UrRobot) -> None:
-    _move_line(s, r, r.arm.tool_pose(s.six(r), r.F_T))
 
 
 def _move_path(s: CommandQueue, r: UrRobot) -> None:
@@ -81,28 +65,8 @@ def _move_path(s: CommandQueue, r: UrRobot) -> None:
     s.do(r, [run(call) for call in s.path], asynchronous=s.number(r, 1) == 1)
 
 
-def _stopj(s: CommandQueue, r: UrRobot) -> None:
-    s.halt(r, s.register(r, 0), of_tool=False, asynchronous=s.number(r, 1) == 1)
-
-
-def _stopl(s: CommandQueue, r: UrRobot) -> None:
-    s.halt(r, s.register(r, 0), of_tool=True, asynchronous=s.number(r, 1) == 1)
-
-
-def _speed_stop(s: CommandQueue, r: UrRobot) -> None:
-    s.halt(r, s.register(r, 0), of_tool=isinstance(r.motion, SpeedLine))
-
-
-def _servo_stop(s: CommandQueue, r: UrRobot) -> None:
-    s.halt(r, s.register(r, 0), of_tool=True)
-
-
-def _servoj(s: CommandQueue, r: UrRobot) -> None:
-    _servo(s, r, s.six(r))
-
-
-def _servol(s: CommandQueue, r: UrRobot) -> None:
-    _servo(s, r, joints(r, pose_from(s.six(r))))
+def _stop(s: CommandQueue, r: UrRobot, of_tool: bool) -> None:
+    s.halt(r, s.register(r, 0), of_tool, asynchronous=s.number(r, 1) == 1)
 
 
 def _servo(s: CommandQueue, r: UrRobot, q: Array) -> None:
@@ -124,10 +88,6 @@ def _speedj(s: CommandQueue, r: UrRobot) -> None:
     _speed(s, r, motion)
 
 
-def _speedl(s: CommandQueue, r: UrRobot) -> None:
-    _speed(s, r, r.motion if isinstance(r.motion, SpeedLine) else SpeedLine())
-
-
 def _speed(s: CommandQueue, r: UrRobot, motion: SpeedJoints) -> None:
     a, lasts = s.register(r, 6), s.register(r, 7)
     if not a > 0.0:
@@ -146,10 +106,6 @@ def _jog(s: CommandQueue, r: UrRobot) -> None:
     motion = SpeedLine()
     motion.take(np.concatenate([R @ v[:3], R @ v[3:]]), a if a > 0.0 else 0.5, 0.0)
     s.stream(r, motion)
-
-
-def _jog_stop(s: CommandQueue, r: UrRobot) -> None:
-    s.halt(r, 1.2, of_tool=True)
 
 
 def _torque(s: CommandQueue, r: UrRobot) -> None:
@@ -210,10 +166,6 @@ def _set_gain(s: CommandQueue, r: UrRobot) -> None:
     s.gain = float(np.clip(s.register(r, 0), *FORCE_GAINS))
 
 
-def _teach(s: CommandQueue, r: UrRobot) -> None:
-    s.stream(r, Freedrive())
-
-
 def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
@@ -226,10 +178,6 @@ def _end_freedrive(_: CommandQueue, r: UrRobot) -> None:
         r.begin(None)
 
 
-def _contact_now(s: CommandQueue, r: UrRobot) -> None:
-    s.tell_int(r, r.past.contact(s.six(r)[:3]))
-
-
 def _until_contact(s: CommandQueue, r: UrRobot) -> None:
     twist, direction, a = s.six(r), s.six(r, 6)[:3], s.register(r, 12)
     motion = UntilContact(lambda: r.past.contact(direction) > 0)
@@ -239,10 +187,6 @@ def _until_contact(s: CommandQueue, r: UrRobot) -> None:
         s.follow_with(s.stop_at_contact(r, r.past.contact(direction)))
 
     s.do(r, [lambda _: motion, back])
-
-
-def _contact_steps(s: CommandQueue, r: UrRobot) -> None:
-    s.tell_int(r, s.steps)
 
 
 def _watch_contact(s: CommandQueue, r: UrRobot) -> None:
@@ -257,42 +201,14 @@ def _stop_watching(s: CommandQueue, r: UrRobot) -> None:
 # settings and questions
 
 
-def _payload(s: CommandQueue, r: UrRobot) -> None:
-    _set_payload(s, r, None)
-
-
-def _target_payload(s: CommandQueue, r: UrRobot) -> None:
-    _set_payload(s, r, s.six(r, 4))
-
-
 def _set_payload(s: CommandQueue, r: UrRobot, inertia: Array | None) -> None:
     com = s.six(r, 1)[:3]
     set_payload(r, s.register(r, 0), com if com.any() else r.arm.load.com, inertia)
 
 
-def _gravity(s: CommandQueue, r: UrRobot) -> None:
-    r.arm.set_gravity(-s.six(r)[:3])
-
-
 def _set_watchdog(s: CommandQueue, r: UrRobot) -> None:
     frequency = s.register(r, 0)
     s.most_silent = 1.0 / frequency if frequency > 0.0 else 0.0
-
-
-def _protective_stop(_: CommandQueue, r: UrRobot) -> None:
-    r.protective_stop("a program asks for it")
-
-
-def _goal_pose(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, s.goal)
-
-
-def _inverse_near(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, joints(r, pose_from(s.six(r)), s.six(r, 6)))
-
-
-def _inverse(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, joints(r, pose_from(s.six(r))))
 
 
 def _has_inverse(s: CommandQueue, r: UrRobot) -> None:
@@ -305,37 +221,9 @@ def _are_joints_safe(s: CommandQueue, r: UrRobot) -> None:
     s.tell_int(r, int(((q >= r.arm.lower) & (q <= r.arm.upper)).all()))
 
 
-def _trans(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, pose_of(pose_from(s.six(r)) @ pose_from(s.six(r, 6))))
-
-
-def _forward(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, pose_of(r.sensing.at.T))
-
-
-def _forward_of(s: CommandQueue, r: UrRobot) -> None:
-    s.tell(r, pose_of(r.arm.tool_pose(s.six(r), pose_from(s.six(r, 6)))))
-
-
-def _steady(s: CommandQueue, r: UrRobot) -> None:
-    s.tell_int(r, int((np.abs(r.sensing.at.dq) < STEADY).all()))
-
-
-def _mass(s: CommandQueue, r: UrRobot) -> None:
-    s.tell_matrix(r, r.sensing.at.M)
-
-
-def _jacobian(s: CommandQueue, r: UrRobot) -> None:
-    s.tell_matrix(r, r.arm.tool_jacobian(r.sensing.at.q, r.F_T))
-
-
 def _jacobian_dot(s: CommandQueue, r: UrRobot) -> None:
     at = r.sensing.at
     s.tell_matrix(r, r.arm.tool_jacobian_dot(at.q, at.dq, r.F_T))
-
-
-def _nothing(s: CommandQueue, r: UrRobot) -> None:
-    pass
 
 
 def _with_axis(R: Array, k: int, axis: Array) -> Array:
@@ -358,67 +246,85 @@ _Act = Callable[[CommandQueue, UrRobot], None]
 STREAMED: dict[int, tuple[str, _Act]] = {
     6: ("force mode", _force_mode),
     9: ("speedj", _speedj),
-    10: ("speedl", _speedl),
-    11: ("servoj", _servoj),
-    24: ("servoj to a pose", _servol),
-    25: ("tool contact", _contact_now),
+    10: (
+        "speedl",
+        lambda s, r: _speed(s, r, r.motion if isinstance(r.motion, SpeedLine) else SpeedLine()),
+    ),
+    11: ("servoj", lambda s, r: _servo(s, r, s.six(r))),
+    24: ("servoj to a pose", lambda s, r: _servo(s, r, joints(r, pose_from(s.six(r))))),
+    25: ("tool contact", lambda s, r: s.tell_int(r, r.past.contact(s.six(r)[:3]))),
     26: ("step time", lambda s, r: s.tell(r, np.array([STEP_TIME]))),
     27: ("joints some steps ago", lambda s, r: s.tell(r, r.past.joints(s.number(r, 1)))),
     38: ("joint torques of the surroundings", lambda s, r: s.tell(r, r.sensing.external)),
     58: ("pose of the flange", lambda s, r: s.tell(r, pose_of(r.sensing.flange))),
     66: ("direct torque", _torque),
-    67: ("mass matrix", _mass),
+    67: ("mass matrix", lambda s, r: s.tell_matrix(r, r.sensing.at.M)),
     68: ("Coriolis torques", lambda s, r: s.tell(r, r.sensing.at.coriolis)),
     69: ("desired accelerations", lambda s, r: s.tell(r, r.joints.a)),
-    70: ("Jacobian", _jacobian),
+    70: ("Jacobian", lambda s, r: s.tell_matrix(r, r.arm.tool_jacobian(r.sensing.at.q, r.F_T))),
     71: ("rate of the Jacobian", _jacobian_dot),
 }
 #: Commands that the client waits for.
 COMMANDS: dict[int, tuple[str, _Act]] = {
-    1: ("movej", _movej),
-    2: ("movej to a pose", _movej_ik),
-    3: ("movel", _movel),
-    4: ("movel to joints", _movel_fk),
+    1: ("movej", lambda s, r: _move_joints(s, r, s.six(r))),
+    2: ("movej to a pose", lambda s, r: _move_joints(s, r, joints(r, pose_from(s.six(r))))),
+    3: ("movel", lambda s, r: _move_line(s, r, pose_from(s.six(r)))),
+    4: ("movel to joints", lambda s, r: _move_line(s, r, r.arm.tool_pose(s.six(r), r.F_T))),
     7: ("end of force mode", _force_stop),
     8: ("zero the force", lambda _, r: r.sensing.zero()),
     12: ("servoc: a line without blending", _servoc),
-    15: ("end of speedj and speedl", _speed_stop),
-    16: ("end of servoj", _servo_stop),
-    17: ("payload", _payload),
-    18: ("teach mode", _teach),
+    15: (
+        "end of speedj and speedl",
+        lambda s, r: s.halt(r, s.register(r, 0), of_tool=isinstance(r.motion, SpeedLine)),
+    ),
+    16: ("end of servoj", lambda s, r: s.halt(r, s.register(r, 0), of_tool=True)),
+    17: ("payload", lambda s, r: _set_payload(s, r, None)),
+    18: ("teach mode", lambda s, r: s.stream(r, Freedrive())),
     19: ("end of teach mode", _end_freedrive),
     20: ("damping of force mode", _set_damping),
     21: ("gain of force mode", _set_gain),
-    28: ("goal of the last move", _goal_pose),
+    28: ("goal of the last move", lambda s, r: s.tell(r, s.goal)),
     29: ("tool", lambda s, r: set_tool(r, s.six(r))),
-    30: ("inverse kinematics near joints", _inverse_near),
-    31: ("protective stop", _protective_stop),
-    33: ("stopl", _stopl),
-    34: ("stopj", _stopj),
+    30: (
+        "inverse kinematics near joints",
+        lambda s, r: s.tell(r, joints(r, pose_from(s.six(r)), s.six(r, 6))),
+    ),
+    31: ("protective stop", lambda _, r: r.protective_stop("a program asks for it")),
+    33: ("stopl", lambda s, r: _stop(s, r, of_tool=True)),
+    34: ("stopj", lambda s, r: _stop(s, r, of_tool=False)),
     35: ("watchdog", _set_watchdog),
     36: ("whether a pose is within the limits", _has_inverse),
     37: ("whether joints are within the limits", _are_joints_safe),
-    39: ("product of poses", _trans),
+    39: (
+        "product of poses",
+        lambda s, r: s.tell(r, pose_of(pose_from(s.six(r)) @ pose_from(s.six(r, 6)))),
+    ),
     40: ("the tool", lambda s, r: s.tell(r, pose_of(r.F_T))),
     41: ("jog", _jog),
-    42: ("end of jogging", _jog_stop),
-    43: ("forward kinematics", _forward),
-    44: ("forward kinematics of joints and a tool", _forward_of),
+    42: ("end of jogging", lambda s, r: s.halt(r, 1.2, of_tool=True)),
+    43: ("forward kinematics", lambda s, r: s.tell(r, pose_of(r.sensing.at.T))),
+    44: (
+        "forward kinematics of joints and a tool",
+        lambda s, r: s.tell(r, pose_of(r.arm.tool_pose(s.six(r), pose_from(s.six(r, 6))))),
+    ),
     45: ("path, without blending", _move_path),
-    46: ("inverse kinematics", _inverse),
-    47: ("whether it is steady", _steady),
+    46: ("inverse kinematics", lambda s, r: s.tell(r, joints(r, pose_from(s.six(r))))),
+    47: (
+        "whether it is steady",
+        lambda s, r: s.tell_int(r, int((np.abs(r.sensing.at.dq) < STEADY).all())),
+    ),
     51: ("move until contact", _until_contact),
     52: ("freedrive", _freedrive),
     53: ("end of freedrive", _end_freedrive),
     54: ("status of freedrive: 0", lambda s, r: s.tell_int(r, 0)),
-    56: ("force by RTDE: without effect", _nothing),
-    57: ("external force sensor: without effect", _nothing),
-    59: ("gravity", _gravity),
+    56: ("force by RTDE: without effect", lambda _, __: None),
+    57: ("external force sensor: without effect", lambda _, __: None),
+    59: ("gravity", lambda s, r: r.arm.set_gravity(-s.six(r)[:3])),
     60: ("whether there is inverse kinematics", _has_inverse),
     61: ("whether there is inverse kinematics near joints", _has_inverse),
     62: ("begin to look for a contact", _watch_contact),
     63: ("end looking for a contact", _stop_watching),
-    64: ("steps since a contact", _contact_steps),
-    65: ("payload with inertia", _target_payload),
+    64: ("steps since a contact", lambda s, r: s.tell_int(r, s.steps)),
+    65: ("payload with inertia", lambda s, r: _set_payload(s, r, s.six(r, 4))),
 }
 STOP_SCRIPT = 255

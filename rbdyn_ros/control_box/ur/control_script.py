@@ -14,7 +14,7 @@ from rbdyn_ros.control_box.ur.command_queue import DONE, READY, CommandQueue
 from rbdyn_ros.control_box.ur.commands import COMMANDS, STOP_SCRIPT, STREAMED
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.scripts import Call, body_of, function_in, read_calls
-from rbdyn_ros.control_box.ur.statements import CALLS, stepped
+from rbdyn_ros.control_box.ur.statements import CALLS
 
 #: First registers that ur_rtde may use.
 OFFSETS = (0, 24)
@@ -31,7 +31,7 @@ class ControlScript(CommandQueue):
         command: the input that commands it.
     """
 
-    name = "rtde_control"
+    name, called = "rtde_control", "the control script"
 
     def __init__(self, offset: int, path: list[Call]) -> None:
         super().__init__(offset, path)
@@ -68,20 +68,10 @@ class ControlScript(CommandQueue):
     # a tick
 
     def has_work(self, r: UrRobot) -> bool:
-        """Whether it does something before the client asks."""
         return self.is_busy or not self._begun or self.is_asked(r)
 
-    def awaits(self, _: UrRobot) -> bool:
-        """Whether the client has to send something now, beside the end of a stream's command."""
-        return False
-
     def is_asked(self, r: UrRobot) -> bool:
-        """Whether the client commands something that it has not begun."""
         return int(r.signals.written[self._offset]) != self._seen
-
-    def step(self, r: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
-        return stepped(self._step, r, "the control script")
 
     def _step(self, r: UrRobot) -> bool:
         written = int(r.signals.written[self._offset])

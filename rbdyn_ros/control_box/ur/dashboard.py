@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.control_box.ur.modes import VERSION, RobotMode, RuntimeState, SafetyMode
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.errors import quote
@@ -25,7 +26,7 @@ LOCKED = (
 )
 
 
-class DashboardSession:
+class DashboardSession(Session):
     """The conversation with a client.
 
     Args:
@@ -35,13 +36,10 @@ class DashboardSession:
         quits: whether the client said quit: its connection ends after the answer.
     """
 
-    is_full = False
-
     def __init__(self, robot: UrRobot) -> None:
+        super().__init__(f"{_GREETING}\n".encode())
         self._robot = robot
-        self._pending, self._answers = b"", f"{_GREETING}\n".encode()
-        self._loaded = ""
-        self.quits = False
+        self._pending, self._loaded = b"", ""
         self._words: dict[str, Callable[[str], str]] = {
             "load installation": lambda name: f"Loading installation: {name}",
             "load": self._load,
@@ -80,14 +78,6 @@ class DashboardSession:
             "Dashboard Server",
         }  # fmt: skip
 
-    def close(self) -> None:
-        """Let the client go."""
-
-    def answers(self) -> bytes:
-        """Return what goes to the client."""
-        answers, self._answers = self._answers, b""
-        return answers
-
     def request(self, data: bytes) -> None:
         """Take bytes of the client.
 
@@ -101,7 +91,7 @@ class DashboardSession:
         for line in lines:
             if self.quits:
                 break
-            self._answers += f"{self.answer(line.decode(errors='replace').strip())}\n".encode()
+            self.push(f"{self.answer(line.decode(errors='replace').strip())}\n".encode())
 
     def answer(self, line: str) -> str:
         """Act on a line; return what the client gets."""

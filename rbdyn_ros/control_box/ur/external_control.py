@@ -24,10 +24,10 @@ from rbdyn_ros.control_box.ur.external_script import SOCKETS, ExternalScript
 from rbdyn_ros.control_box.ur.moves import Move, ServoJoints, SpeedJoints, SpeedLine
 from rbdyn_ros.control_box.ur.points import too_fast
 from rbdyn_ros.control_box.ur.reverse import IntegerSession
-from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
+from rbdyn_ros.control_box.ur.robot import STEP, ArmProgram, UrRobot
 from rbdyn_ros.control_box.ur.script_commands import COMMANDS
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE
-from rbdyn_ros.control_box.ur.statements import LINE_A, LINE_V, joints, line_move, stepped
+from rbdyn_ros.control_box.ur.statements import LINE_A, LINE_V, joints, line_move
 from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, halting
 
 #: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
@@ -59,7 +59,7 @@ class ReverseMessage(NamedTuple):
     number: int
 
 
-class ExternalControl:
+class ExternalControl(ArmProgram):
     """The program on the controller.
 
     Args:
@@ -70,7 +70,7 @@ class ExternalControl:
         mode: its mode by name.
     """
 
-    name, command, is_blocked = "externalControl", "", False
+    name, is_blocked = "externalControl", False
 
     def __init__(self, script: ExternalScript) -> None:
         self._script, self.host, self.unreachable = script, script.host, ""
@@ -106,12 +106,7 @@ class ExternalControl:
 
     # what the robot asks
 
-    def is_asked(self, _: UrRobot) -> bool:
-        """Whether an input commands something: never."""
-        return False
-
     def has_work(self, r: UrRobot) -> bool:
-        """Whether it does something before the client asks."""
         waits = self._listens or self._trajectory.waits
         if self._main is None or self.unreachable or self._commands.rows or not waits:
             return True
@@ -125,10 +120,6 @@ class ExternalControl:
         return self._trajectory.awaits(r) or (self._streams and r.told)
 
     # a tick
-
-    def step(self, r: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
-        return stepped(self._step, r, f"program {self.name}")
 
     def _step(self, r: UrRobot) -> bool:
         if self.unreachable:

@@ -256,7 +256,6 @@ class Streamed(Move):
 
     @property
     def waits(self) -> bool:
-        """Whether the newest command has run out."""
         return self.lasts > 0.0 and self._left <= STILL
 
     def last(self, time: float) -> None:

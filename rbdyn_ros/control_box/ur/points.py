@@ -79,14 +79,6 @@ class TrajectoryPoint:
         )  # fmt: skip
 
 
-def _movej(r: UrRobot, p: TrajectoryPoint) -> Move:
-    return joint_move(r, p.target, p.velocity, p.acceleration, p.time)
-
-
-def _movej_pose(r: UrRobot, p: TrajectoryPoint) -> Move:
-    return joint_move(r, _joints(r, p), p.velocity, p.acceleration, p.time)
-
-
 def _joints(r: UrRobot, p: TrajectoryPoint) -> Array:
     """Return joints of a pose, near others if the client names them."""
     near = p.second if p.third[2] else None
@@ -125,8 +117,14 @@ def _optimovel(r: UrRobot, T: Array, p: TrajectoryPoint) -> Move:
 
 #: Motions to a point, without splines: how the box acts them out, and the motion.
 KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
-    "MOVEJ": ("simulated, without blending", _movej),
-    "MOVEJ_POSE": ("simulated, without blending", _movej_pose),
+    "MOVEJ": (
+        "simulated, without blending",
+        lambda r, p: joint_move(r, p.target, p.velocity, p.acceleration, p.time),
+    ),
+    "MOVEJ_POSE": (
+        "simulated, without blending",
+        lambda r, p: joint_move(r, _joints(r, p), p.velocity, p.acceleration, p.time),
+    ),
     "MOVEL": ("simulated, without blending", _movel),
     "MOVEL_JOINT": ("simulated, without blending", _movel_joint),
     "MOVEP": ("approximated: as MOVEL", _movel),

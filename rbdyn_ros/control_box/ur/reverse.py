@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from rbdyn_ros.control_box.sockets import Dialled
+from rbdyn_ros.control_box.sockets import Dialled, Session
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM
 from rbdyn_ros.errors import quote
 
@@ -25,7 +25,7 @@ SENDER = ("127.0.0.1", 50002)
 _ASKS, _ENDS = b"request_program\n", b"# NODE_CONTROL_LOOP_ENDS"
 
 
-class IntegerSession:
+class IntegerSession(Session):
     """Rows of integers from a client, and integers to it.
 
     Args:
@@ -37,18 +37,17 @@ class IntegerSession:
     """
 
     def __init__(self, count: int) -> None:
+        super().__init__()
         self._row = struct.Struct(f">{count}i")
         self.rows: deque[tuple[int, ...]] = deque()
         self.open = True
-        self._pending, self._answers, self._said = b"", b"", b""
+        self._pending, self._said = b"", b""
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no bytes for now."""
         return len(self.rows) >= MOST_ROWS
 
     def close(self) -> None:
-        """Let the client go."""
         self.open = False
 
     def request(self, data: bytes) -> None:
@@ -67,17 +66,8 @@ class IntegerSession:
         said, self._said = self._said, b""
         return said
 
-    def push(self, data: bytes) -> None:
-        """Send bytes to the client."""
-        self._answers += data
 
-    def answers(self) -> bytes:
-        """Return what goes to the client."""
-        answers, self._answers = self._answers, b""
-        return answers
-
-
-class SenderSession:
+class SenderSession(Session):
     """Asks a client for its program.
 
     Args:
@@ -87,18 +77,9 @@ class SenderSession:
         quits: whether the program has come; its connection ends.
     """
 
-    is_full, quits = False, False
-
     def __init__(self, start: Callable[[str], None]) -> None:
-        self._start, self._text, self._answers = start, b"", _ASKS
-
-    def close(self) -> None:
-        """Let the client go."""
-
-    def answers(self) -> bytes:
-        """Return what goes to the client."""
-        answers, self._answers = self._answers, b""
-        return answers
+        super().__init__(_ASKS)
+        self._start, self._text = start, b""
 
     def request(self, data: bytes) -> None:
         """Take bytes of the client.

@@ -7,9 +7,9 @@ lets clients write registers and upload programs, and calls `act` for the torque
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from rbdyn_ros.control_box.robot import REST, BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
-from rbdyn_ros.control_box.ur.contact import ToolPast
 from rbdyn_ros.control_box.ur.modes import (
     LOCKED,
     MOST_DEVIATION,
@@ -28,10 +27,10 @@ from rbdyn_ros.control_box.ur.modes import (
     RobotMode,
     RuntimeState,
     SafetyMode,
+    Signals,
 )
 from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
-from rbdyn_ros.control_box.ur.registers import Signals
-from rbdyn_ros.control_box.ur.sensing import ToolSensing
+from rbdyn_ros.control_box.ur.sensing import ToolPast, ToolSensing
 from rbdyn_ros.errors import apart
 
 #: Natural frequency of the stiff joints [rad/s].
@@ -48,32 +47,55 @@ MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 TOLERANCE = 1e-2
 
 
-class ArmProgram(Protocol):
+class ArmProgram(ABC):
     """A program on the controller.
 
     Attributes:
         name: for the log and the dashboard.
+        called: the program, as messages about its end name it.
         command: the input that a client commands it by, or nothing.
+        is_blocked: whether it waits for the end of a motion, and its client with it.
     """
 
     name: str
-    command: str
+    command = ""
 
-    def step(self, robot: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
-
-    def has_work(self, robot: UrRobot) -> bool:
-        """Whether it does something before a client asks."""
-
-    def is_asked(self, robot: UrRobot) -> bool:
-        """Whether a client commands something that it has not begun."""
-
-    def awaits(self, robot: UrRobot) -> bool:
-        """Whether the client has to send something now, beside the end of a stream's command."""
+    @property
+    def called(self) -> str:
+        return f"program {self.name}"
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it waits for the end of a motion, and its client with it."""
+        return True
+
+    def step(self, robot: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over.
+
+        A program that fails ends, and the arm brakes.
+        """
+        try:
+            return self._step(robot)
+        except Exception as error:  # noqa: BLE001 - no program ends the box
+            reason = str(error) if isinstance(error, ValueError) else repr(error)
+            robot.say(f"{self.called} ends: {reason}")
+            robot.brake()
+            return True
+
+    @abstractmethod
+    def _step(self, r: UrRobot) -> bool:
+        """Go on for a tick; return whether the program is over."""
+
+    def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
+        """Whether it does something before a client asks."""
+        return True
+
+    def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
+        """Whether a client commands something that it has not begun."""
+        return False
+
+    def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
+        """Whether the client has to send something now, beside the end of a stream's command."""
+        return False
 
 
 class UrRobot(BoxedRobot):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.control_box.ur.modes import VERSION
 from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.variables import INPUTS, OUTPUTS, TYPES, apply_inputs
@@ -105,7 +106,7 @@ class Owners:
         self._by_name = {k: one for k, one in self._by_name.items() if one is not client}
 
 
-class RtdeSession:
+class RtdeSession(Session):
     """The exchange with a client.
 
     Args:
@@ -115,9 +116,6 @@ class RtdeSession:
         log: takes a sentence about what a client did wrong.
         in_turn: whether each command is acted out before the next one is read; else the newest
             one counts.
-
-    Attributes:
-        is_full: whether a command waits for its turn.
     """
 
     def __init__(
@@ -128,9 +126,10 @@ class RtdeSession:
         log: Callable[[str], object],
         in_turn: bool = False,
     ) -> None:
-        self.is_full, self._in_turn = False, in_turn
+        super().__init__()
+        self._waits, self._in_turn = False, in_turn  # whether a command waits for its turn
         self._robot, self._owners, self._period, self._log = robot, owners, period, log
-        self._pending, self._answers = b"", b""
+        self._pending = b""
         self._version, self._started = 1, False
         self._outputs: Recipe | None = None
         self._inputs: list[Recipe] = []
@@ -146,15 +145,14 @@ class RtdeSession:
             b"U": self._write,
         }
 
+    @property
+    def is_full(self) -> bool:
+        return self._waits
+
     def close(self) -> None:
         """Let the client go; its inputs keep their values, and others may write them."""
         self._owners.leave(self)
         self._started = False
-
-    def answers(self) -> bytes:
-        """Return what goes to the client."""
-        answers, self._answers = self._answers, b""
-        return answers
 
     def request(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -163,7 +161,7 @@ class RtdeSession:
             ValueError: they are not of the protocol; the connection should end.
         """
         self._pending += data
-        self.is_full = False
+        self._waits = False
         while len(self._pending) >= _HEADER.size:
             size, command = _HEADER.unpack_from(self._pending)
             if size < _HEADER.size:
@@ -175,7 +173,7 @@ class RtdeSession:
                 return
             body = self._pending[_HEADER.size : size]
             if self._in_turn and command == ord("U") and self._must_wait(body):
-                self.is_full = True
+                self._waits = True
                 return
             self._pending = self._pending[size:]
             serve(body)
@@ -186,7 +184,7 @@ class RtdeSession:
         return known and self._robot.is_taken(self._inputs[number - 1].names)
 
     def _answer(self, command: bytes, body: bytes) -> None:
-        self._answers += packet(command, body)
+        self.push(packet(command, body))
 
     def _negotiate(self, body: bytes) -> None:
         if len(body) != 2:
@@ -263,10 +261,6 @@ class RtdeSession:
             return b""
         number = b"" if self._version == 1 else b"\1"
         return packet(b"U", number + self._outputs.pack(self._robot))
-
-    def push(self, data: bytes) -> None:
-        """Send bytes to the client."""
-        self._answers += data
 
     def tell(self, text: str) -> None:
         """Send a text message to the client."""

@@ -21,22 +21,10 @@ from rbdyn_ros.errors import exactly
 DAMPING, GAIN, VOLTAGES = 0.025, 0.5, (0, 12, 24)
 
 
-def _payload(r: UrRobot, n: Array) -> None:
-    set_payload(r, n[0], n[1:4])
-
-
-def _target_payload(r: UrRobot, n: Array) -> None:
-    set_payload(r, n[0], n[1:4], n[4:10])
-
-
 def _voltage(r: UrRobot, n: Array) -> None:
     if round(n[0]) not in VOLTAGES:
         raise ValueError(f"a tool voltage of {exactly(n[0])} V; allowed are 0, 12 and 24 V")
     r.signals.tool_voltage = round(n[0])
-
-
-def _gravity(r: UrRobot, n: Array) -> None:
-    r.arm.set_gravity(-n[:3])
 
 
 def _start_force(r: UrRobot, n: Array) -> None:
@@ -61,10 +49,13 @@ def _nothing(_: UrRobot, __: Array) -> None:
 #: Commands by their names: what the box does, and how; numbers of a command are without its name.
 COMMANDS: dict[str, tuple[str, Callable[[UrRobot, Array], None]]] = {
     "ZERO_FTSENSOR": ("simulated", lambda r, _: r.sensing.zero()),
-    "SET_PAYLOAD": ("simulated", _payload),
-    "SET_TARGET_PAYLOAD": ("simulated, without a transition time", _target_payload),
+    "SET_PAYLOAD": ("simulated", lambda r, n: set_payload(r, n[0], n[1:4])),
+    "SET_TARGET_PAYLOAD": (
+        "simulated, without a transition time",
+        lambda r, n: set_payload(r, n[0], n[1:4], n[4:10]),
+    ),
     "SET_TOOL_VOLTAGE": ("simulated: tool_output_voltage", _voltage),
-    "SET_GRAVITY": ("simulated", _gravity),
+    "SET_GRAVITY": ("simulated", lambda r, n: r.arm.set_gravity(-n[:3])),
     "SET_TCP_OFFSET": ("simulated", lambda r, n: set_tool(r, n[:6])),
     "START_FORCE_MODE": ("approximated: the law is not public", _start_force),
     "END_FORCE_MODE": ("simulated", _end_force),

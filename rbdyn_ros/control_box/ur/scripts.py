@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.sockets import Session
 
 #: Largest program [bytes].
 LARGEST_PROGRAM = 2**20
@@ -194,7 +195,7 @@ def function_in(lines: list[str], name: str) -> list[str] | None:
     return None
 
 
-class ScriptSession:
+class ScriptSession(Session):
     """The conversation with a client that uploads programs.
 
     Args:
@@ -202,22 +203,9 @@ class ScriptSession:
         hello: what the client gets first.
     """
 
-    is_full = False
-
     def __init__(self, start: Callable[[str], None], hello: bytes = b"") -> None:
-        self._start, self._cutter, self._answers = start, ProgramCutter(), hello
-
-    def close(self) -> None:
-        """Let the client go; its program goes on."""
-
-    def answers(self) -> bytes:
-        """Return what goes to the client."""
-        answers, self._answers = self._answers, b""
-        return answers
-
-    def push(self, data: bytes) -> None:
-        """Send bytes to the client."""
-        self._answers += data
+        super().__init__(hello)
+        self._start, self._cutter = start, ProgramCutter()
 
     def request(self, data: bytes) -> None:
         """Take bytes of the client.

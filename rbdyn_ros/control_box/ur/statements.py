@@ -17,7 +17,7 @@ from rbdyn_ros.control_box.ur.moves import (
     Move,
     StopMove,
 )
-from rbdyn_ros.control_box.ur.robot import UrRobot
+from rbdyn_ros.control_box.ur.robot import ArmProgram, UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
 from rbdyn_ros.errors import ParameterError, exactly, quote
 
@@ -174,10 +174,6 @@ def _say(r: UrRobot, c: Call) -> None:
     r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
-def _ignore(_: UrRobot, __: Call) -> None:
-    pass
-
-
 class _Pause(Move):
     """sleep: time passes.
 
@@ -212,11 +208,11 @@ CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "write_output_float_register": _write_double,
     "textmsg": _say,
     "popup": _say,
-    "sync": _ignore,
+    "sync": lambda _, __: None,
 }
 
 
-class StatementRow:
+class StatementRow(ArmProgram):
     """A program that is a row of known calls, one after the other.
 
     Args:
@@ -243,56 +239,16 @@ class StatementRow:
                 raise ValueError(f"the box does not act out {call.name}")
         return StatementRow(name, calls)
 
-    is_blocked, command = True, ""
-
-    def is_asked(self, _: UrRobot) -> bool:
-        """Whether a client commands something: never."""
-        return False
-
-    def awaits(self, _: UrRobot) -> bool:
-        """Whether the client has to send something now: never."""
-        return False
-
-    def has_work(self, _: UrRobot) -> bool:
-        """Whether it does something before a client asks: always."""
-        return True
-
-    def step(self, robot: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
+    def _step(self, r: UrRobot) -> bool:
         for _ in range(CALLS_PER_CYCLE):
-            if robot.motion is not None:
+            if r.motion is not None:
                 return False
             if self._next == len(self._calls):
                 return True
             call = self._calls[self._next]
             self._next += 1
-            try:
-                robot.motion = CALLS[call.name](robot, call)
-            except Exception as error:  # noqa: BLE001 - no program ends the box
-                robot.say(f"program {self.name} ends: {reason(error)}")
-                return True
+            r.motion = CALLS[call.name](r, call)
         return False
-
-
-def stepped(step: Callable[[UrRobot], bool], robot: UrRobot, what: str) -> bool:
-    """Return what a step of a program does; one that fails brakes the arm and ends the program.
-
-    Args:
-        step: goes on for a tick; returns whether the program is over.
-        robot: runs the program.
-        what: the program, as the log names it.
-    """
-    try:
-        return step(robot)
-    except Exception as error:  # noqa: BLE001 - no program ends the box
-        robot.say(f"{what} ends: {reason(error)}")
-        robot.brake()
-        return True
-
-
-def reason(error: Exception) -> str:
-    """Return why a program ends: a refusal in its words, and any other failure with its kind."""
-    return str(error) if isinstance(error, ValueError) else repr(error)
 
 
 def _summed(line: str) -> str:

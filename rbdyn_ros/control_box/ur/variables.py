@@ -23,13 +23,13 @@ from rbdyn_ros.control_box.ur.modes import (
     JOINT_IDLE,
     JOINT_OFF,
     JOINT_RUNNING,
+    NUMBER,
     POWERED,
     PROGRAM_RUNS,
     TEACH_PRESSED,
     RobotMode,
     SafetyMode,
 )
-from rbdyn_ros.control_box.ur.registers import NUMBER
 from rbdyn_ros.control_box.ur.robot import UrRobot
 
 #: Types of RTDE: letters of struct, and how many numbers.
@@ -82,18 +82,6 @@ def _target_moment(r: UrRobot) -> Any:
     return s.M @ r.joints.a + s.coriolis + r.sensing.gravity
 
 
-def _target_pose(r: UrRobot) -> Any:
-    return pose_of(r.arm.tool_pose(r.joints.x, r.F_T))
-
-
-def _target_speed(r: UrRobot) -> Any:
-    return r.arm.tool_jacobian(r.joints.x, r.F_T) @ r.joints.v
-
-
-def _momentum(r: UrRobot) -> float:
-    return float(np.linalg.norm(r.sensing.at.M @ r.sensing.at.dq))
-
-
 def _joint_mode(r: UrRobot) -> Any:
     modes = {RobotMode.RUNNING: JOINT_RUNNING, RobotMode.POWER_OFF: JOINT_OFF}
     return np.full(6, modes.get(r.mode, JOINT_IDLE))
@@ -111,10 +99,6 @@ def _safety_bits(r: UrRobot) -> int:
         SafetyMode.PROTECTIVE_STOP: IS_PROTECTIVE | IS_STOPPED,
         SafetyMode.ROBOT_EMERGENCY_STOP: IS_EMERGENCY | IS_STOPPED,
     }.get(r.safety, IS_STOPPED)
-
-
-def _inertia_six(r: UrRobot) -> Any:
-    return r.arm.load.six
 
 
 def _out(
@@ -168,8 +152,10 @@ _ARM = (
     _out("actual_TCP_speed", _V6, "its speed, axes of the base", lambda r: r.sensing.twist),
     _out("actual_TCP_force", _V6, "wrench of the surroundings on the tool, by a momentum observer",
          lambda r: r.sensing.wrench, "approximated"),
-    _out("target_TCP_pose", _V6, "pose of the tool of target_q", _target_pose),
-    _out("target_TCP_speed", _V6, "speed of the tool of target_q", _target_speed),
+    _out("target_TCP_pose", _V6, "pose of the tool of target_q",
+         lambda r: pose_of(r.arm.tool_pose(r.joints.x, r.F_T))),
+    _out("target_TCP_speed", _V6, "speed of the tool of target_q",
+         lambda r: r.arm.tool_jacobian(r.joints.x, r.F_T) @ r.joints.v),
     _out("tcp_offset", _V6, "the tool in the flange", lambda r: pose_of(r.F_T)),
     _out("ft_raw_wrench", _V6, "wrench on the tool since zero_ftsensor, axes of the flange",
          lambda r: np.concatenate([r.sensing.flange[:3, :3].T @ r.sensing.wrench[:3],
@@ -177,11 +163,12 @@ _ARM = (
          "approximated"),
     _out("tcp_force_scalar", _D, "size of the force on the tool [N]",
          lambda r: float(np.linalg.norm(r.sensing.wrench[:3])), "approximated"),
-    _out("actual_momentum", _D, "size of the joints' momentum", _momentum, "approximated"),
+    _out("actual_momentum", _D, "size of the joints' momentum",
+         lambda r: float(np.linalg.norm(r.sensing.at.M @ r.sensing.at.dq)), "approximated"),
     _out("payload", _D, "mass of the payload [kg]", lambda r: r.arm.load.mass),
     _out("payload_cog", "VECTOR3D", "its centre of mass in the flange [m]",
          lambda r: r.arm.load.com),
-    _out("payload_inertia", _V6, "its inertia: xx yy zz xy xz yz", _inertia_six),
+    _out("payload_inertia", _V6, "its inertia: xx yy zz xy xz yz", lambda r: r.arm.load.six),
     _out("target_gravity", "VECTOR3D", "gravity in the base, as set_gravity takes it [m/s^2]",
          lambda r: -r.arm.gravity),
 )  # fmt: skip
@@ -228,27 +215,24 @@ _STATES = (
 )  # fmt: skip
 
 
+def _bit_registers(side: str) -> list[tuple[str, str, int, int]]:
+    """Return name, type, lowest bit and number of bits of the registers with bits."""
+    words = [(f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", k, 32) for k in (0, 32)]
+    return words + [(f"{side}put_bit_register_{k}", "BOOL", k, 1) for k in range(64, 128)]
+
+
 def _registers() -> list[OutputVariable]:
-    kinds = (("int", "INT32"), ("double", _D))
     found = [
         _out(f"{side}put_{kind}_register_{k}", letters, "register", _entry(f"{side}_{kind}", k))
         for side in ("out", "in")
-        for kind, letters in kinds
+        for kind, letters in (("int", "INT32"), ("double", _D))
         for k in range(NUMBER)
     ]
-    for side in ("out", "in"):
-        bits = f"{side}_bits"
-        found += [
-            _out(
-                f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", "register", _bits(bits, k, 32)
-            )
-            for k in (0, 32)
-        ]
-        found += [
-            _out(f"{side}put_bit_register_{k}", "BOOL", "register", _bits(bits, k, 1))
-            for k in range(64, 128)
-        ]
-    return found
+    return found + [
+        _out(name, kind, "register", _bits(f"{side}_bits", low, count))
+        for side in ("out", "in")
+        for name, kind, low, count in _bit_registers(side)
+    ]
 
 
 #: What the docs list one by one.
@@ -280,22 +264,11 @@ def _set_bits(low: int, count: int) -> Callable[[UrRobot, Any], None]:
     return write
 
 
-class _Masked:
-    """A pair of variables: a mask, and values that count where the mask has ones."""
-
-    def __init__(self, low: int) -> None:
-        self._low = low
-
-    def write(self, r: UrRobot, mask: int, value: int) -> None:
-        mask, value = mask << self._low, value << self._low
-        r.signals.digital_out = r.signals.digital_out & ~mask | value & mask
-
-
-#: Variables that count together: the first is a mask.
+#: Digital outputs, which count where their mask has ones: their lowest bit.
 MASKED = {
-    "standard_digital_output": _Masked(0).write,
-    "configurable_digital_output": _Masked(8).write,
-    "tool_digital_output": _Masked(16).write,
+    "standard_digital_output": 0,
+    "configurable_digital_output": 8,
+    "tool_digital_output": 16,
 }
 
 
@@ -312,10 +285,6 @@ def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -
             volts = bool(types >> k & 1)
             r.signals.analog_types = r.signals.analog_types & ~(1 << k) | volts << k
             r.signals.analog_out[k] = 10.0 * values[k] if volts else 4e-3 + 16e-3 * values[k]
-
-
-def _set_wrench(r: UrRobot, value: Any) -> None:
-    r.signals.wrench[:] = value
 
 
 def _together(_: UrRobot, __: Any) -> None:
@@ -341,25 +310,25 @@ LISTED_INPUTS = (
     _in("standard_analog_output_type", "UINT8", "bits: 1 for a voltage"),
     _in("standard_analog_output_0", _D, "share of its range, 0 to 1"),
     _in("standard_analog_output_1", _D, "share of its range, 0 to 1"),
-    _in("external_force_torque", _V6, "is taken, and not used", _set_wrench),
+    _in(
+        "external_force_torque",
+        _V6,
+        "is taken, and not used",
+        lambda r, value: np.copyto(r.signals.wrench, value),
+    ),
 )
 
 
 def _input_registers() -> list[InputVariable]:
-    found = [
-        _in(f"input_int_register_{k}", "INT32", "register", _set_int(k)) for k in range(NUMBER)
+    numbers = [
+        _in(f"input_{name}_register_{k}", kind, "register", write(k))
+        for name, kind, write in (("int", "INT32", _set_int), ("double", _D, _set_double))
+        for k in range(NUMBER)
     ]
-    found += [
-        _in(f"input_double_register_{k}", _D, "register", _set_double(k)) for k in range(NUMBER)
+    return numbers + [
+        _in(name, kind, "register", _set_bits(low, count))
+        for name, kind, low, count in _bit_registers("in")
     ]
-    found += [
-        _in(f"input_bit_registers{k}_to_{k + 31}", "UINT32", "register", _set_bits(k, 32))
-        for k in (0, 32)
-    ]
-    found += [
-        _in(f"input_bit_register_{k}", "BOOL", "register", _set_bits(k, 1)) for k in range(64, 128)
-    ]
-    return found
 
 
 INPUTS = {variable.name: variable for variable in (*LISTED_INPUTS, *_input_registers())}
@@ -371,9 +340,10 @@ def apply_inputs(r: UrRobot, given: dict[str, Any]) -> None:
         INPUTS[name].write(r, value)
     if "speed_slider_fraction" in given:
         set_slider(r, given.get("speed_slider_mask", 0), given["speed_slider_fraction"])
-    for name, write in MASKED.items():
+    for name, low in MASKED.items():
         if name in given:
-            write(r, given.get(f"{name}_mask", 0), given[name])
+            mask, value = given.get(f"{name}_mask", 0) << low, given[name] << low
+            r.signals.digital_out = r.signals.digital_out & ~mask | value & mask
     mask = given.get("standard_analog_output_mask", 0)
     types = given.get("standard_analog_output_type", 0)
     values = tuple(given.get(f"standard_analog_output_{k}", -1.0) for k in range(2))

@@ -306,7 +306,6 @@ class ArmController(process.ManagedNode):
 
     @property
     def poll_interval(self) -> float:
-        """Interval of `poll` [s]."""
         return POLL
 
     def poll(self) -> None:

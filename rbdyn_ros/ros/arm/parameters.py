@@ -33,12 +33,8 @@ from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 PARAMETERS = (
     *group(
         "robot",
-        Parameter(
-            "arm",
-            "",
-            "arm by name, such as ur5e: the topics of its driver, and what its own controller "
-            "compensates, see config/arms; set parameters and topics count more",
-        ),
+        Parameter("arm", "", "arm by name, such as ur5e: the topics of its driver, and what its "
+            "own controller compensates, see config/arms; set parameters and topics count more"),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
         XACRO_ARGS,
         PACKAGE_DIRS,
@@ -47,14 +43,8 @@ PARAMETERS = (
         SHA256,
         Parameter("joints", (), "joints to control; empty: all joints with an effort limit"),
         GRAVITY,
-        Parameter(
-            "mounting_rpy",
-            [0.0, 0.0, 0.0],
-            "roll, pitch, yaw of the base link in the world",
-            "rad",
-            -7.0,
-            7.0,
-        ),
+        Parameter("mounting_rpy", [0.0, 0.0, 0.0],
+            "roll, pitch, yaw of the base link in the world", "rad", -7.0, 7.0),
         *OF_THE_DRIVER,
     ),
     *group(
@@ -62,25 +52,14 @@ PARAMETERS = (
         Parameter("mode", "idle", "mode at startup", choices=MODES),
         Parameter("dry_run", True, "send no efforts to the arm; publish them on ~/efforts only"),
         Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions"),
-        Parameter(
-            "output",
-            "joint_commands",
-            "topics on which efforts are sent; or, for an arm that takes positions, "
-            "joint_positions (on joint_commands), position_commands or trajectory_commands",
-            choices=tuple(OUTPUTS),
-        ),
-        Parameter(
-            "states_reliability",
-            "reliable",
-            "reliability of the subscription to joint_states; best_effort accepts best-effort "
-            "drivers too",
-            choices=("reliable", "best_effort"),
-        ),
-        Parameter(
-            "specialize",
-            False,
-            "compile code for this arm at startup and compute the laws of the joints with it",
-        ),
+        Parameter("output", "joint_commands", "topics on which efforts are sent; or, for an arm "
+            "that takes positions, joint_positions (on joint_commands), position_commands or "
+            "trajectory_commands", choices=tuple(OUTPUTS)),
+        Parameter("states_reliability", "reliable", "reliability of the subscription to "
+            "joint_states; best_effort accepts best-effort drivers too",
+            choices=("reliable", "best_effort")),
+        Parameter("specialize", False, "compile code for this arm at startup and compute the laws "
+            "of the joints with it"),
         REALTIME,
         Parameter("stats_rate", 1.0, "rate of /diagnostics", "Hz", 0.01, 100.0),
     ),
@@ -89,15 +68,12 @@ PARAMETERS = (
     *group("external efforts", *EXTERNAL),
     *group(
         "estimate of the payload",
-        Parameter(
-            "estimate.link",
-            "",
-            "link whose payload ~/estimate_payload estimates, such as the tool; empty: off",
-        ),
+        Parameter("estimate.link", "", "link whose payload ~/estimate_payload estimates, such as "
+            "the tool; empty: off"),
     ),
     *GRIPPERS,
     *SERVO,
-)
+)  # fmt: skip
 
 _FRICTION = ("viscous", "coulomb", "stribeck", "stribeck_velocity", "smoothing")
 

@@ -27,180 +27,59 @@ LONGEST_LAG = 0.1
 SAFETY = (
     *group(
         "safety",
-        Parameter(
-            "arm_without_effort",
-            False,
-            "allow arming if the joints measure no effort, without the check against gravity",
-        ),
-        per_joint(
-            "arm_tolerance",
-            0.0,
-            "largest difference between measured efforts and gravity at which the arm can be "
-            "armed; 0: a tenth of the effort limit",
-            "N m or N",
-        ),
-        Parameter(
-            "start_up_test",
-            True,
-            "before the arm is armed, move each joint by some mrad and compare the motion with "
-            "the model, or with the positions sent; takes 1 to 20 s",
-        ),
-        Parameter(
-            "start_up_tolerance",
-            1.5,
-            "factor by which the acceleration of a joint may differ from the model in the "
-            "start-up test of an arm that takes efforts; above 1",
-            "",
-            1.01,
-            100.0,
-        ),
+        Parameter("arm_without_effort", False, "allow arming if the joints measure no effort, "
+            "without the check against gravity"),
+        per_joint("arm_tolerance", 0.0, "largest difference between measured efforts and gravity "
+            "at which the arm can be armed; 0: a tenth of the effort limit", "N m or N"),
+        Parameter("start_up_test", True, "before the arm is armed, move each joint by some mrad "
+            "and compare the motion with the model, or with the positions sent; takes 1 to 20 s"),
+        Parameter("start_up_tolerance", 1.5, "factor by which the acceleration of a joint may "
+            "differ from the model in the start-up test of an arm that takes efforts; above 1",
+            "", 1.01, 100.0),
         Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
-        Parameter(
-            "simulated_clock",
-            False,
-            "the states come from a simulator: ages, timeouts and watchdogs count its /clock, if "
-            "states have its stamps, and their lag is not judged; use_sim_time implies it. Never "
-            "with a real arm",
-            setting="simulated",
-        ),
-        Parameter(
-            "blind_time", 0.03, "time for which the arm is held up without states", "s", 0.0, 0.3
-        ),
-        Parameter(
-            "target_timeout",
-            0.0,
-            "longest wait for the next trajectory after one has ended; 0: unlimited",
-            "s",
-            0.0,
-            1e6,
-        ),
-        Parameter(
-            "tracking_tolerance",
-            0.2,
-            "largest distance from the target in hold and computed_torque; 0: unlimited",
-            "rad or m",
-            0.0,
-            1e3,
-        ),
-        Parameter(
-            "start_tolerance",
-            0.05,
-            "largest distance between the target and the start of a trajectory",
-            "rad or m",
-            0.0,
-            LARGEST_JUMP,
-        ),
-        Parameter(
-            "check_self_collision",
-            True,
-            "refuse trajectories and poses on whose way the arm would touch itself, if the robot "
-            "has <collision> elements",
-        ),
-        Parameter(
-            "self_collision_margin",
-            0.01,
-            "smallest distance between links, and of links from the scene, on a trajectory or the "
-            "way to a pose; those that are nearer already may not come nearer. 1 mm or more: the "
-            "way is checked in steps of 1 mm, between which thin parts could pass each other",
-            "m",
-            0.001,
-            1.0,
-        ),
-        Parameter(
-            "scene",
-            "",
-            "path of a scene .yaml file: refuse trajectories and poses on whose way the arm would "
-            "touch its floor or obstacles; its robot is the arm and has its place, and is the "
-            "default of urdf",
-        ),
-        Parameter(
-            "srdf",
-            "",
-            "path of an SRDF with the pairs of links that may touch; empty: the one beside urdf, "
-            "if there is one",
-        ),
-        Parameter(
-            "effort_rate",
-            1000.0,
-            "largest rate of change of an effort, for effort limits above 150 in proportion more; "
-            "five times as much after a fault",
-            "N m/s or N/s",
-            1.0,
-            1e6,
-        ),
-        Parameter(
-            "blend_time",
-            0.5,
-            "time over which efforts blend when a mode starts or changes",
-            "s",
-            0.01,
-            10.0,
-        ),
-        Parameter(
-            "effort_scale",
-            1.0,
-            "share of the effort limits that may be used; can only be lowered",
-            "",
-            0.0,
-            1.0,
-            live=True,
-        ),
-        Parameter(
-            "velocity_scale",
-            1.0,
-            "share of the velocity limits that may be used; can only be lowered",
-            "",
-            0.0,
-            1.0,
-            live=True,
-        ),
-        Parameter(
-            "position_inset",
-            0.0,
-            "distance by which the position limits are moved inwards; can only be raised",
-            "rad or m",
-            0.0,
-            10.0,
-            live=True,
-        ),
-        Parameter(
-            "acceleration_limit",
-            ACCELERATION,
-            "largest change of a measured velocity, over 5 ms or more; can only be lowered",
-            "rad/s^2 or m/s^2",
-            0.001,
-            FASTEST_CHANGE,
-            live=True,
-        ),
-        Parameter(
-            "latency_limit",
-            LATENCY,
-            "largest lag of the states; more for longer than state_timeout is a fault, and more "
-            "than state_timeout at once; can only be lowered",
-            "s",
-            0.001,
-            LONGEST_LAG,
-            live=True,
-        ),
-        Parameter(
-            "power_limit",
-            0.0,
-            "largest product of effort and velocity of every joint; can only be lowered; 0: the "
-            "product of the joint's limits",
-            "W",
-            0.0,
-            1e9,
-            live=True,
-        ),
-        Parameter(
-            "contact_effort",
-            0.0,
-            "effort with which a joint may push against a contact in mode impedance, as a share "
-            "of its effort limit, before it counts as frozen; can only be lowered",
-            "",
-            0.0,
-            0.5,
-            live=True,
-        ),
+        Parameter("simulated_clock", False, "the states come from a simulator: ages, timeouts and "
+            "watchdogs count its /clock, if states have its stamps, and their lag is not judged; "
+            "use_sim_time implies it. Never with a real arm", setting="simulated"),
+        Parameter("blind_time", 0.03, "time for which the arm is held up without states", "s",
+            0.0, 0.3),
+        Parameter("target_timeout", 0.0, "longest wait for the next trajectory after one has "
+            "ended; 0: unlimited", "s", 0.0, 1e6),
+        Parameter("tracking_tolerance", 0.2, "largest distance from the target in hold and "
+            "computed_torque; 0: unlimited", "rad or m", 0.0, 1e3),
+        Parameter("start_tolerance", 0.05, "largest distance between the target and the start of "
+            "a trajectory", "rad or m", 0.0, LARGEST_JUMP),
+        Parameter("check_self_collision", True, "refuse trajectories and poses on whose way the "
+            "arm would touch itself, if the robot has <collision> elements"),
+        Parameter("self_collision_margin", 0.01, "smallest distance between links, and of links "
+            "from the scene, on a trajectory or the way to a pose; those that are nearer already "
+            "may not come nearer. 1 mm or more: the way is checked in steps of 1 mm, between "
+            "which thin parts could pass each other", "m", 0.001, 1.0),
+        Parameter("scene", "", "path of a scene .yaml file: refuse trajectories and poses on "
+            "whose way the arm would touch its floor or obstacles; its robot is the arm and has "
+            "its place, and is the default of urdf"),
+        Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: the "
+            "one beside urdf, if there is one"),
+        Parameter("effort_rate", 1000.0, "largest rate of change of an effort, for effort limits "
+            "above 150 in proportion more; five times as much after a fault", "N m/s or N/s",
+            1.0, 1e6),
+        Parameter("blend_time", 0.5,
+            "time over which efforts blend when a mode starts or changes", "s", 0.01, 10.0),
+        Parameter("effort_scale", 1.0, "share of the effort limits that may be used; can only be "
+            "lowered", "", 0.0, 1.0, live=True),
+        Parameter("velocity_scale", 1.0, "share of the velocity limits that may be used; can only "
+            "be lowered", "", 0.0, 1.0, live=True),
+        Parameter("position_inset", 0.0, "distance by which the position limits are moved "
+            "inwards; can only be raised", "rad or m", 0.0, 10.0, live=True),
+        Parameter("acceleration_limit", ACCELERATION, "largest change of a measured velocity, "
+            "over 5 ms or more; can only be lowered", "rad/s^2 or m/s^2", 0.001, FASTEST_CHANGE,
+            live=True),
+        Parameter("latency_limit", LATENCY, "largest lag of the states; more for longer than "
+            "state_timeout is a fault, and more than state_timeout at once; can only be lowered",
+            "s", 0.001, LONGEST_LAG, live=True),
+        Parameter("power_limit", 0.0, "largest product of effort and velocity of every joint; can "
+            "only be lowered; 0: the product of the joint's limits", "W", 0.0, 1e9, live=True),
+        Parameter("contact_effort", 0.0, "effort with which a joint may push against a contact in "
+            "mode impedance, as a share of its effort limit, before it counts as frozen; can only "
+            "be lowered", "", 0.0, 0.5, live=True),
     ),
-)
+)  # fmt: skip

@@ -62,7 +62,8 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
             for the arm, a joint cannot be controlled, the gripper is not at the tip, or it has
             several joints that can be commanded.
     """
-    name = gripper or _only(presets_of(m))
+    presets = presets_of(m)
+    name = gripper or (presets[0] if len(presets) == 1 else "")
     hand = gripper_of(m, name) if name else None
     tree = span(description)
     root, rises = tree.base, tree.rises()
@@ -90,10 +91,6 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
         raise _error("gripper", text)
     joints = tuple(joint for _, joint in carried)
     return Groups(root, base, tip, joints, Limits.of(m, joints), hand, name, links, mount)
-
-
-def _only(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else ""
 
 
 def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:

@@ -86,23 +86,20 @@ class MoveItPackage:
             "simulator": simulator(self.semantics),
             "arm_controller": arm_controller(groups),
         }
+        origin = {
+            "urdf": {"package": self.name, "relative_path": f"config/{self.stem}.urdf"},
+            "srdf": {"relative_path": f"config/{self.stem}.srdf"},
+        }
         copies = self._copies()
         urdf = self._urdf({path: place for place, path in copies.items()})
         return {
             **self._templates(urdf),
-            ".setup_assistant": _yaml({"moveit_setup_assistant_config": self._origin()}),
+            ".setup_assistant": _yaml({"moveit_setup_assistant_config": origin}),
             f"config/{self.stem}.urdf": urdf,
             f"config/{self.stem}.srdf": self.semantics.text(),
             **{f"config/{name}.yaml": _yaml(data) for name, data in config.items()},
             "config/moveit.rviz": rviz(),
             **{place: _bytes(path) for place, path in copies.items()},
-        }
-
-    def _origin(self) -> dict[str, Any]:
-        """Return where MoveIt finds the robot."""
-        return {
-            "urdf": {"package": self.name, "relative_path": f"config/{self.stem}.urdf"},
-            "srdf": {"relative_path": f"config/{self.stem}.srdf"},
         }
 
     def _copies(self) -> dict[str, Path]:
@@ -209,7 +206,7 @@ def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> d
     limits = {
         name: {
             **_limit("velocity", float(m.jnt_velocity[j])),
-            **_limit("acceleration", _or(float(m.jnt_acceleration[j]), acceleration)),
+            **_limit("acceleration", float(m.jnt_acceleration[j]), acceleration),
             **_limit("jerk", float(m.jnt_jerk[j])),
         }
         for name, j in rows.items()
@@ -218,11 +215,8 @@ def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> d
     return {**scaling, "joint_limits": limits}
 
 
-def _or(most: float, other: float) -> float:
-    return most if math.isfinite(most) else other
-
-
-def _limit(kind: str, most: float) -> dict[str, Any]:
+def _limit(kind: str, most: float, usual: float = math.inf) -> dict[str, Any]:
+    most = most if math.isfinite(most) else usual
     has = math.isfinite(most)
     return {f"has_{kind}_limits": has, **({f"max_{kind}": most} if has else {})}
 

@@ -97,7 +97,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._started = False
 
     def declare(self) -> SimpleNamespace:
-        """Declare the parameters and return their values."""
         values = parameters.declare(self, params.PARAMETERS)
         self.values = values
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -200,7 +199,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._setup.connect(self)
 
     def activate(self) -> None:
-        """Start or resume time."""
         assert self._publisher is not None
         if self._started:
             self._simulation.active = True
@@ -258,7 +256,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return parameters_result(act)
 
     def deactivate(self) -> bool:
-        """Pause time."""
         self._simulation.active = False
         return attempt(lambda: self._simulation.pause(True))[0]
 
@@ -271,7 +268,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
     @property
     def poll_interval(self) -> float:
-        """Interval of `poll` [s]."""
         return min(0.2, 1.0 / float(self.values.stats_rate))
 
     def poll(self) -> None:
@@ -328,7 +324,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._view.close()
 
     def destroy_helpers(self) -> None:
-        """Destroy the nodes of the robots and of the claims."""
         if self._claims is not None:
             self._claims.close()
         for robot in self._robots:

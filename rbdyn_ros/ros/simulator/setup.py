@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 
-def _keep(m: Model) -> Model:
-    return m
-
-
-def _ignore(_: object) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
     """A simulator inside another program, alone in its ROS domain: it does not look for others.
@@ -39,9 +31,9 @@ class Setup:
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    change: Callable[[Model], Model] = _keep
+    change: Callable[[Model], Model] = lambda m: m
     qpos: Array | None = None
     qvel: Array | None = None
-    connect: Callable[[Node], object] = _ignore
-    watch: Callable[[LoopState], object] = _ignore
+    connect: Callable[[Node], object] = lambda _: None
+    watch: Callable[[LoopState], object] = lambda _: None
     locked: bool = True

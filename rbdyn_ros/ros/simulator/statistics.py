@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.reports.qos_reports import for_publisher
 from rbdyn_ros.ros.common.reports.status import Status
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.topics.alarms import has_locked_drive
-from rbdyn_ros.ros.simulator.topics.diagnosis import Observation, diagnose
+from rbdyn_ros.ros.simulator.topics.diagnosis import EventCounts, Observation, diagnose
 from rbdyn_ros.runtime.timing import Window
 
 
@@ -56,7 +56,7 @@ class _Watch:
         self._robot, self._class = robot, kind
         self._sha256 = robot.loop.m.sha256()
         self._window = Window()
-        self._counts = (0, 0, 0, 0, 0)
+        self._counts = EventCounts()
         self._factor = robot.loop.time.real_time_factor
         self._publisher: Any = None
         if kind is not None:
@@ -69,17 +69,14 @@ class _Watch:
         robot, loop = self._robot, self._robot.loop
         readout, settings = loop.readout, loop.settings
         total, state = readout.timing(), readout.latest()
-        before, self._counts = (
-            self._counts,
-            (
-                robot.rejected,
-                readout.saturated_ticks,
-                readout.lockstep_timeouts,
-                robot.reception.ages.late,
-                robot.dropped_readings,
-            ),
+        before = self._counts
+        self._counts = EventCounts(
+            robot.rejected,
+            readout.saturated_ticks,
+            readout.lockstep_timeouts,
+            robot.reception.ages.late,
+            robot.dropped_readings,
         )
-        new = [max(now - then, 0) for now, then in zip(self._counts, before, strict=True)]
         steady = self._factor == loop.time.real_time_factor
         self._factor = loop.time.real_time_factor
         return Observation(
@@ -99,16 +96,8 @@ class _Watch:
             command_timeout=settings.command_timeout,
             on_timeout=settings.on_timeout,
             accepted=robot.accepted,
-            rejected=self._counts[0],
-            newly_rejected=new[0],
-            saturated=self._counts[1],
-            newly_saturated=new[1],
-            given_up=self._counts[2],
-            newly_given_up=new[2],
-            late=self._counts[3],
-            newly_late=new[3],
-            dropped=self._counts[4],
-            newly_dropped=new[4],
+            counts=self._counts,
+            new=self._counts.since(before),
             model_sha256=self._sha256,
         )
 
@@ -124,9 +113,9 @@ class _Watch:
         message.step_time_p50, message.step_time_p99 = w.step_p50, w.step_p99
         message.step_time_max = w.step_worst
         message.command_age = o.command_age
-        message.accepted, message.rejected = o.accepted, o.rejected
-        message.stale_joints, message.saturated_ticks = o.stale, o.saturated
-        message.dropped_readings = o.dropped
+        message.accepted, message.rejected = o.accepted, o.counts.rejected
+        message.stale_joints, message.saturated_ticks = o.stale, o.counts.saturated
+        message.dropped_readings = o.counts.dropped
         message.paused, message.waiting, message.fault = o.paused, o.waiting, bool(o.fault)
         message.model_sha256 = o.model_sha256
         self._add_grippers(message)

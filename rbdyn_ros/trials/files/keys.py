@@ -237,9 +237,8 @@ TRIAL = Table(
         Key("repair", Flag(), "repair errors of the robot where possible", default=False),
         Key("floating_base", Flag(), "as in `rb.load`", default=False),
         Key("contact", Flag(), "of the <collision> elements of a .urdf", default=False),
-        Key(
-            "exact_stops", Flag(), "of friction and limits; default: with contact, a node or a box"
-        ),
+        Key("exact_stops", Flag(), "of friction and limits; default: with contact, a node or a "
+            "box"),
         Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
         Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
         Key("duration", POSITIVE, "of a run [s]", needed=True),
@@ -254,13 +253,9 @@ TRIAL = Table(
         Key("measures", MEASURES, "of yours, and the largest error at rest, `settling_band`"),
         Key("limits", LIMITS, "by measure; one number: at most"),
         Key("verdict", VERDICT, "how the runs decide", default=Rule()),
-        Key(
-            "process",
-            PROCESS,
-            "of a `python` controller, a node or a command",
-            default=Allowance(),
-        ),
+        Key("process", PROCESS, "of a `python` controller, a node or a command",
+            default=Allowance()),
         Key("recordings", Whole(0, MAX_RECORDINGS), "of failed runs, as MCAP; default 0"),
     ),
-)
+)  # fmt: skip
 DIALECT = Dialect("rbdyn_trial", "a trial file", "not-a-trial", TRIAL)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that end with their parent, and daemons that would outlive a run."""
+"""Fork processes that end with their parent, and end daemons that would outlive a run."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -51,3 +52,32 @@ def end_children(but: set[int]) -> None:
         for child in left:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def fork_with_ros() -> int:
+    """Fork as os.fork does.
+
+    rcl may load LTTng, which has threads, and functions that stop and start them about a fork.
+    """
+    tracer = Tracer()
+    tracer.call("before_fork")
+    child = os.fork()
+    tracer.call("after_fork_child" if child == 0 else "after_fork_parent")
+    return child
+
+
+class Tracer:
+    """LTTng, if this process has loaded it."""
+
+    def __init__(self) -> None:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"/\S*/liblttng-ust(-[0-9a-f]+)?\.so\S*", maps)
+        self._library = ctypes.CDLL(found[0]) if found else None
+        self._signals = ctypes.create_string_buffer(128)  # a sigset_t
+
+    def call(self, name: str) -> None:
+        """Call before_fork, or after_fork_child or after_fork_parent."""
+        for prefix in ("lttng_ust_", "ust_"):
+            if hasattr(self._library, prefix + name):
+                getattr(self._library, prefix + name)(self._signals)
+                return

@@ -19,6 +19,7 @@ from rbdyn_ros.trials.processes.ending import (
     children,
     end_children,
     end_with,
+    fork_with_ros,
     signal_name,
 )
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
@@ -108,9 +109,7 @@ def _fork(trial: Trial) -> int:
     program = trial.controller.program
     if program is None or program.box:
         return os.fork()
-    from rbdyn_ros.ros.common.lifecycle import tracer
-
-    return tracer.fork()
+    return fork_with_ros()
 
 
 def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from rbdyn_ros.errors import Finding, ParameterError, quote, refusal
+from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.trials.processes.ending import end_with, signal_name
 from rbdyn_ros.trials.trial import UserProgram
 
@@ -70,9 +71,7 @@ class UserProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, 0.0)
 
     @property
     def status(self) -> int | None:
@@ -94,11 +93,7 @@ class UserProcess:
         """End it as Ctrl-C does, and soon without asking; print its output unless `quiet`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(ENDING)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            wait_or_kill(self._process, ENDING)
         if not quiet:
             sys.stderr.write(self._output())
             sys.stderr.flush()

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
@@ -80,14 +81,6 @@ class Worker:
         self.channel.close()
         self.process.terminate()
 
-    def wait(self, deadline: float) -> int:
-        """Wait until the process has ended, and kill it at the deadline; return its status."""
-        try:
-            return self.process.wait(deadline - time.monotonic())
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
     def _send(self, message: object) -> None:
         with contextlib.suppress(OSError):  # the process has ended: receiving reports it
             self.channel.send(message)
@@ -150,7 +143,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
             worker.end()
         deadline = time.monotonic() + ENDING
         for worker in workers:
-            worker.wait(deadline)
+            wait_or_kill(worker.process, deadline - time.monotonic())
 
 
 def _answer(worker: Worker) -> list[Run] | None:
@@ -177,7 +170,7 @@ def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
 def _given_up(trial: Trial, worker: Worker, left: deque[_TriedJob]) -> list[Run]:
     """Queue the runs of a process that has ended again; return them as lost after the last try."""
     worker.channel.close()
-    status, given = worker.wait(time.monotonic() + ENDING), worker.given
+    status, given = wait_or_kill(worker.process, ENDING), worker.given
     if given is None:
         text = f"a process of the trial ended with status {status} while it loaded the trial"
         raise refusal(text, "worker-ended")

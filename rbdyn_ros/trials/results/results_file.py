@@ -84,9 +84,9 @@ class ResultsFile(Output):
         self.runs |= {run.seed: run for run in runs}
 
     def close(self) -> None:
-        """Close the file."""
         try:
-            _unlock(self._file)  # at once, also if a forked process still has the file open
+            with contextlib.suppress(OSError):  # at once: a forked process may have it open
+                fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
         except OSError as error:  # what was buffered does not fit on the disk
             raise unwritable(self._path, error) from error
@@ -150,11 +150,6 @@ def _lock(file: TextIO, path: Path) -> None:
         except BlockingIOError as error:
             text = "another process adds runs to it; wait for its end, or choose another folder"
             raise unwritable(path, ValueError(text)) from error
-
-
-def _unlock(file: TextIO) -> None:
-    with contextlib.suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _refused(what: str) -> ParameterError:

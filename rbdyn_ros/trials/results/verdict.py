@@ -116,7 +116,8 @@ def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
     for run in runs:
         statuses[run.status] = statuses.get(run.status, 0) + 1
     finished = [run for run in runs if run.status == FINISHED]
-    spreads = {name: _spread(trial, name, finished) for name in _names(finished)}
+    names = dict.fromkeys(name for run in finished for name in run.measures)
+    spreads = {name: _spread(trial, name, finished) for name in names}
     ordered = sorted(runs, key=lambda run: -_excess(trial, run))
     failures = {run.seed: broken[run.seed] for run in ordered if broken[run.seed]}
     rate = passes / len(runs) if runs else 0.0
@@ -136,10 +137,6 @@ def _decision(trial: Trial, count: int, passes: int, low: float, high: float) ->
     if high < wanted:
         return FAILED
     return PASSED if low >= wanted and count == trial.runs else UNDECIDED
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(name for run in runs for name in run.measures))
 
 
 def _excess(trial: Trial, run: Run) -> float:

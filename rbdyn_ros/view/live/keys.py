@@ -59,7 +59,7 @@ class Keys:
     def __init__(
         self,
         server: viser.ViserServer,
-        actions: Mapping[str, tuple[str, Callable[[Any], object]]],
+        actions: Mapping[str, tuple[str, Callable[[Any], None]]],
     ) -> None:
         self._server, self._centre = server, np.zeros(3)
         self.follow: Any = server.gui.add_checkbox(
@@ -71,20 +71,17 @@ class Keys:
         self._sheets: dict[int, Any] = {}
         for key, (label, act) in actions.items():
             self._add(key, label, act)
-        self._add("F", "Follow the robot, or stop following", lambda _: self._toggle())
+        self._add("F", "Follow the robot, or stop following", self._toggle)
         for key, (label, direction) in VIEWS.items():
             self._add(key, label, partial(self._look_from, np.array(direction)))
         self._add("H", "Show or hide this help", self._show_help)
 
-    def _add(self, key: str, label: str, act: Callable[[Any], object]) -> None:
+    def _add(self, key: str, label: str, act: Callable[[Any], None]) -> None:
         self._rows.append((NAMES.get(key, key), label))
         command = self._server.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+        command.on_trigger(act)
 
-        @command.on_trigger
-        def _(event: Any) -> None:
-            act(event)
-
-    def _toggle(self) -> None:
+    def _toggle(self, _: Any) -> None:
         self.follow.value = not self.follow.value
 
     def put(self, centre: Array) -> None:

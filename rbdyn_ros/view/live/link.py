@@ -12,6 +12,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
@@ -152,6 +153,8 @@ class Cast:
 class Remote:
     """A Simulated in another process, at the other end of two pipes; thread-safe.
 
+    Each method of Simulated is a request of the same name.
+
     Args:
         prompt: pipe of requests that are answered at once.
         queued: pipe of requests that may wait for the loop.
@@ -164,7 +167,13 @@ class Remote:
         self._pipes = dict.fromkeys(PROMPT, prompt) | dict.fromkeys(QUEUED, queued)
         self._locks = {id(pipe): threading.Lock() for pipe in (prompt, queued)}
 
+    def __getattr__(self, what: str) -> Callable[..., Any]:
+        if what not in PROMPT | QUEUED:
+            raise AttributeError(f"there is no request {what}")
+        return partial(self._ask, what)
+
     def _ask(self, what: str, *arguments: Any) -> Any:
+        """Send a request with its arguments; return the answer."""
         pipe = self._pipes[what]
         with self._locks[id(pipe)]:
             pipe.send_bytes(json.dumps((what, arguments)).encode())
@@ -175,52 +184,6 @@ class Remote:
         pipe = self._pipes["instants"]
         with self._locks[id(pipe)]:
             pipe.send_bytes(json.dumps((what, about)).encode())
-
-    def instants(self, energy: bool = False) -> list[Instant]:
-        found: list[Instant] = self._ask("instants", energy)
-        return found
-
-    def recast(self, robot: int) -> Cast | None:
-        found: Cast | None = self._ask("recast", robot)
-        return found
-
-    def sights(self, robot: int) -> list[Sight]:
-        found: list[Sight] = self._ask("sights", robot)
-        return found
-
-    def pause(self, paused: bool) -> str:
-        return str(self._ask("pause", paused))
-
-    def step(self, ticks: int) -> str:
-        return str(self._ask("step", ticks))
-
-    def reset(self) -> str:
-        return str(self._ask("reset"))
-
-    def set_speed(self, factor: float) -> str:
-        return str(self._ask("set_speed", factor))
-
-    def push(
-        self,
-        robot: int,
-        link: str,
-        point: Numbers,
-        force: Numbers,
-        torque: Numbers,
-        duration: float,
-    ) -> str:
-        return str(self._ask("push", robot, link, point, force, torque, duration))
-
-    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
-        return str(self._ask("pull", robot, link, point, goal, duration))
-
-    def drive(
-        self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
-    ) -> str:
-        return str(self._ask("drive", robot, dict(efforts), dict(positions)))
-
-    def release(self, robot: int) -> str:
-        return str(self._ask("release", robot))
 
 
 def serve(

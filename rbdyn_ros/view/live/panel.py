@@ -261,11 +261,12 @@ def run(prompt: Connection, queued: Connection) -> None:
     threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
     _lower_priority()
     casts, port, address = prompt.recv()
-    remote = Remote(prompt, queued)
+    remote: Any = Remote(prompt, queued)
     try:
         for path in {path: None for cast in casts for path in cast.imports}:
             runpy.run_path(str(path))
-        server = open_server(port, address, _label(casts))
+        names = ", ".join(cast.name or cast.description.name for cast in casts)
+        server = open_server(port, address, f"rbdyn: {names}")
         live = Live(server, casts, remote)
         remote.tell(SERVING, address_of(server))
         warning = warning_of({robot.label: robot.findings for robot in live.robots})
@@ -275,10 +276,6 @@ def run(prompt: Connection, queued: Connection) -> None:
     except Exception as error:  # noqa: BLE001 - the output of this process is not shown
         remote.tell(FAILED, str(error) if isinstance(error, RbdynError) else repr(error))
         os._exit(1)
-
-
-def _label(casts: Sequence[Cast]) -> str:
-    return "rbdyn: " + ", ".join(cast.name or cast.description.name for cast in casts)
 
 
 def _end_with(pipe: Connection) -> None:

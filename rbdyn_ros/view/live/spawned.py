@@ -16,6 +16,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.machine import wait_or_kill
 
 #: Code of the finding for a missing viser.
 MISSING = "no-view-extra"
@@ -49,11 +50,7 @@ class Spawned:
     def end(self) -> None:
         """End the process; does nothing if it has ended."""
         self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
-            self.process.kill()
-            self.process.wait()
+        wait_or_kill(self.process, PATIENCE)
 
 
 def spawn() -> Spawned:

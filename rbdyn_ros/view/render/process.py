@@ -24,6 +24,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.camera_specs import CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn
@@ -136,11 +137,7 @@ class RenderProcess:
     def close(self) -> None:
         """End the process; a picture that is being drawn ends with an error."""
         self._process.terminate()
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, PATIENCE)
         with self._lock:  # whoever waits has got the end of the process
             self._pipe.close()
 
@@ -170,7 +167,9 @@ class RenderProcess:
         except (EOFError, OSError) as error:
             raise _ended() from error
         self._process.kill()  # a late answer must not be taken for that of the next question
-        raise _silent()
+        raise refusal(
+            f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
+        )
 
 
 def _unstarted() -> Finding:
@@ -179,12 +178,6 @@ def _unstarted() -> Finding:
         "error is in the output above"
     )
     return Finding("no-renderer", text, "error", "renderer")
-
-
-def _silent() -> RbdynError:
-    return refusal(
-        f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
-    )
 
 
 def _ended() -> RbdynError:

@@ -49,17 +49,14 @@ def lines_of(m: Model, skeleton: bool) -> Lines:
         m: the robot.
         skeleton: whether to add lines from joint to joint, for a robot without visuals.
     """
-    kinds = [(*_springs(m), SPRING), (*_lengths(m), LENGTH), (*_loops(m), LOOP)]
+    springs = m.spring_bodyid, m.spring_pos, SPRING
+    kinds = [springs, (*_lengths(m), LENGTH), (*_loops(m), LOOP)]
     if skeleton:
         kinds.append((*_skeleton(m), SKELETON))
     bodies = np.concatenate([kind[0] for kind in kinds])
     points = np.concatenate([kind[1] for kind in kinds])
     colors = np.concatenate([np.tile(color, (len(some), 1)) for some, _, color in kinds])
     return Lines(bodies, points, colors)
-
-
-def _springs(m: Model) -> tuple[Ints, Array]:
-    return m.spring_bodyid, m.spring_pos
 
 
 def _lengths(m: Model) -> tuple[Ints, Array]:

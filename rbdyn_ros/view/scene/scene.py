@@ -195,12 +195,8 @@ class Scene:
 
     def points(self, instants: Sequence[Instant]) -> Array:
         """Return points (n, 3) around the robot at instants."""
-        corners = self._corners()
+        corners = [(p.body, p.corners()) for layer in self.shown for p in self.parts(layer)]
         return np.concatenate([_points(self.place(one), corners) for one in instants])
-
-    def _corners(self) -> list[tuple[int, Array]]:
-        """Return the body and the corners (8, 3) of each visible part."""
-        return [(p.body, p.corners()) for layer in self.shown for p in self.parts(layer)]
 
     def _ball(self, points: Array) -> tuple[Array, float]:
         """Return a ball around points (n, 3) and around the robot in random configurations.

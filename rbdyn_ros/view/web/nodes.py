@@ -141,7 +141,8 @@ class Nodes:
     def move(self, scene: Scene) -> None:
         """Show the scene of the robot with other objects; bodies that stay keep their surfaces."""
         with self._lock, self._server.atomic():
-            before, frames = self._surfaces(), self._frames_by_name()
+            before = self._surfaces()
+            frames = dict(zip(self.scene.m.body_names, self._bodies, strict=True))
             self.scene, self._at = scene, None
             self._arrows.clear()
             gone = frames.keys() - set(scene.m.body_names)
@@ -153,9 +154,6 @@ class Nodes:
             for name in gone:
                 frames[name].remove()
             self._light_page()
-
-    def _frames_by_name(self) -> dict[str, Any]:
-        return dict(zip(self.scene.m.body_names, self._bodies, strict=True))
 
     def _surfaces(self) -> dict[str, dict[Any, list[Any]]]:
         """Return the nodes of surfaces by layer, and by what they show."""

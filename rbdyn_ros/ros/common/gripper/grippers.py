@@ -37,50 +37,21 @@ ON_LIMIT = 1e-9
 
 PARAMETERS = group(
     "grippers",
-    Parameter(
-        "grippers",
-        (),
-        "joints of grippers, or presets such as franka_hand (config/grippers.yaml), each with the "
-        "actions gripper_cmd and parallel_gripper_cmd",
-    ),
-    Parameter(
-        "gripper.goal_tolerance",
-        0.01,
-        "distance from the goal at which a gripper has reached it",
-        "rad or m",
-        0.0,
-        10.0,
-    ),
+    Parameter("grippers", (), "joints of grippers, or presets such as franka_hand "
+        "(config/grippers.yaml), each with the actions gripper_cmd and parallel_gripper_cmd"),
+    Parameter("gripper.goal_tolerance", 0.01,
+        "distance from the goal at which a gripper has reached it", "rad or m", 0.0, 10.0),
     Parameter("gripper.allow_stalling", False, "a goal succeeds where the gripper stalls"),
-    Parameter(
-        "gripper.stall_velocity_threshold",
-        0.001,
-        "a slower gripper may have stalled",
-        "rad/s or m/s",
-        0.0,
-        10.0,
-    ),
+    Parameter("gripper.stall_velocity_threshold", 0.001, "a slower gripper may have stalled",
+        "rad/s or m/s", 0.0, 10.0),
     Parameter("gripper.stall_timeout", 1.0, "slow for this time, it has stalled", "s", 0.0, 1e6),
-    Parameter(
-        "gripper.timeout", 0.0, "time after which a goal is aborted; 0: never", "s", 0.0, 1e6
-    ),
-    Parameter(
-        "gripper.max_effort",
-        0.0,
-        "largest effort for a goal that has none; 0: that of the joint or the preset",
-        "N or N m",
-        0.0,
-        1e6,
-    ),
-    Parameter(
-        "gripper.max_velocity",
-        0.0,
-        "largest speed for a goal that has none; 0: that of the joint",
-        "rad/s or m/s",
-        0.0,
-        1e3,
-    ),
-)
+    Parameter("gripper.timeout", 0.0, "time after which a goal is aborted; 0: never", "s", 0.0,
+        1e6),
+    Parameter("gripper.max_effort", 0.0, "largest effort for a goal that has none; 0: that of the "
+        "joint or the preset", "N or N m", 0.0, 1e6),
+    Parameter("gripper.max_velocity", 0.0, "largest speed for a goal that has none; 0: that of "
+        "the joint", "rad/s or m/s", 0.0, 1e3),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,49 +34,21 @@ REALTIME = Parameter(
 )
 #: What the controller inside an arm does behind its driver.
 OF_THE_DRIVER = (
-    Parameter(
-        "robot_compensates_gravity",
-        False,
-        "the arm's own controller adds gravity compensation, without payloads",
-    ),
-    Parameter(
-        "robot_compensates_coriolis",
-        False,
-        "the arm's own controller adds Coriolis and centrifugal efforts, without payloads",
-    ),
-    Parameter(
-        "robot_compensates_friction",
-        False,
-        "the arm's own controller compensates friction; friction_compensation of arm_controller "
-        "must be 0 then",
-    ),
-    Parameter(
-        "effort_includes_gravity",
-        True,
-        "measured efforts include the gravity compensation of the arm's own controller",
-    ),
-)
+    Parameter("robot_compensates_gravity", False, "the arm's own controller adds gravity "
+        "compensation, without payloads"),
+    Parameter("robot_compensates_coriolis", False, "the arm's own controller adds Coriolis and "
+        "centrifugal efforts, without payloads"),
+    Parameter("robot_compensates_friction", False, "the arm's own controller compensates "
+        "friction; friction_compensation of arm_controller must be 0 then"),
+    Parameter("effort_includes_gravity", True, "measured efforts include the gravity compensation "
+        "of the arm's own controller"),
+)  # fmt: skip
 #: The estimate of external efforts, see external.py.
 EXTERNAL = (
-    Parameter(
-        "external.time_constant",
-        0.0,
-        "time constant of the estimates on ~/external_effort and ~/external_wrench; 0: off",
-        "s",
-        0.0,
-        10.0,
-    ),
-    Parameter(
-        "external.link",
-        "",
-        "link of ~/external_wrench, such as the tool; empty: the wrench is not published",
-    ),
-    Parameter(
-        "external.threshold",
-        0.0,
-        "report zeros while no estimated effort of a joint exceeds this",
-        "N m or N",
-        0.0,
-        1e9,
-    ),
-)
+    Parameter("external.time_constant", 0.0, "time constant of the estimates on ~/external_effort "
+        "and ~/external_wrench; 0: off", "s", 0.0, 10.0),
+    Parameter("external.link", "", "link of ~/external_wrench, such as the tool; empty: the "
+        "wrench is not published"),
+    Parameter("external.threshold", 0.0, "report zeros while no estimated effort of a joint "
+        "exceeds this", "N m or N", 0.0, 1e9),
+)  # fmt: skip

@@ -27,80 +27,28 @@ _DEFAULT = ServoSettings("")
 
 PARAMETERS = group(
     "servo",
-    Parameter(
-        "servo.frame",
-        "",
-        "link of the tool that follows the twists on ~/twist; empty: the simulator does not take "
-        "them, and the arm controller moves cartesian_path.frame",
-    ),
-    Parameter(
-        "servo.timeout",
-        _DEFAULT.timeout,
-        "age at which a twist ends; then it stops",
-        "s",
-        0.01,
-        1.0,
-    ),
-    Parameter(
-        "servo.max_linear",
-        _DEFAULT.max_linear,
-        "largest speed of the tool; a faster twist is scaled",
-        "m/s",
-        1e-3,
-        10.0,
-    ),
-    Parameter(
-        "servo.max_angular",
-        _DEFAULT.max_angular,
-        "largest speed at which the tool turns",
-        "rad/s",
-        1e-3,
-        30.0,
-    ),
-    Parameter(
-        "servo.acceleration",
-        _DEFAULT.acceleration,
-        "acceleration of joints without a limit of their own",
-        "rad/s^2 or m/s^2",
-        1e-2,
-        1e3,
-    ),
-    Parameter(
-        "servo.lower_singularity_threshold",
-        _DEFAULT.lower_singularity_threshold,
-        "condition number of the Jacobian from which an approach to a singular posture is slower",
-        "",
-        1.0,
-        1e6,
-    ),
-    Parameter(
-        "servo.hard_stop_singularity_threshold",
-        _DEFAULT.hard_stop_singularity_threshold,
-        "condition number at which the approach ends",
-        "",
-        1.0,
-        1e7,
-    ),
-    Parameter(
-        "servo.joint_limit_margin",
-        _DEFAULT.joint_limit_margin,
-        "distance from the limits of the joints that is kept, at most a quarter of a range",
-        "rad or m",
-        0.0,
-        3.0,
-    ),
-    Parameter(
-        "servo.drift_dimensions",
-        (),
-        f"parts of a twist that need not be followed: {', '.join(PARTS)}",
-    ),
-    Parameter(
-        "servo.marker",
-        False,
-        "serve an interactive marker of the tool for RViz, which the tool follows while it is "
-        "dragged",
-    ),
-)
+    Parameter("servo.frame", "", "link of the tool that follows the twists on ~/twist; empty: the "
+        "simulator does not take them, and the arm controller moves cartesian_path.frame"),
+    Parameter("servo.timeout", _DEFAULT.timeout, "age at which a twist ends; then it stops", "s",
+        0.01, 1.0),
+    Parameter("servo.max_linear", _DEFAULT.max_linear,
+        "largest speed of the tool; a faster twist is scaled", "m/s", 1e-3, 10.0),
+    Parameter("servo.max_angular", _DEFAULT.max_angular, "largest speed at which the tool turns",
+        "rad/s", 1e-3, 30.0),
+    Parameter("servo.acceleration", _DEFAULT.acceleration,
+        "acceleration of joints without a limit of their own", "rad/s^2 or m/s^2", 1e-2, 1e3),
+    Parameter("servo.lower_singularity_threshold", _DEFAULT.lower_singularity_threshold,
+        "condition number of the Jacobian from which an approach to a singular posture is "
+        "slower", "", 1.0, 1e6),
+    Parameter("servo.hard_stop_singularity_threshold", _DEFAULT.hard_stop_singularity_threshold,
+        "condition number at which the approach ends", "", 1.0, 1e7),
+    Parameter("servo.joint_limit_margin", _DEFAULT.joint_limit_margin, "distance from the limits "
+        "of the joints that is kept, at most a quarter of a range", "rad or m", 0.0, 3.0),
+    Parameter("servo.drift_dimensions", (),
+        f"parts of a twist that need not be followed: {', '.join(PARTS)}"),
+    Parameter("servo.marker", False, "serve an interactive marker of the tool for RViz, which the "
+        "tool follows while it is dragged"),
+)  # fmt: skip
 
 
 def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:

@@ -297,7 +297,8 @@ def _first_robots(robot: Robot) -> dict[str, _Entity]:
     for own, name in robot.world.first_robots.items():
         at, joint = None, -1
         if own not in placed:
-            joint = 0 if _is_floating(robot) else -1
+            floats = robot.values.floating_base and robot.m.jnt_type[0] == JointType.FREE
+            joint = 0 if floats else -1
         elif placed[own].floating_base:
             joint = _root_joint(robot, own)
         else:
@@ -314,8 +315,3 @@ def _root_joint(robot: Robot, own: str) -> int:
     scene, wanted = robot.world.loose, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
     roots = (joint.name for joint in scene.joints if joint.parent == scene.base)
     return robot.m.jnt_id(next(name for name in roots if name.rstrip("_") == wanted))
-
-
-def _is_floating(robot: Robot) -> bool:
-    """Whether the root link moves freely."""
-    return bool(robot.values.floating_base) and robot.m.jnt_type[0] == JointType.FREE

@@ -24,9 +24,9 @@ from rbdyn_ros.ros.simulator.services.filters import matching, tags_filter
 from rbdyn_ros.ros.simulator.services.regions import Region, region_of
 from rbdyn_ros.ros.simulator.services.results import (
     FEATURE_UNSUPPORTED,
+    OfferedServices,
     ResultError,
     check_entity,
-    offer,
 )
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
 from rbdyn_ros.ros.simulator.world.world import EntityInfo
@@ -37,21 +37,17 @@ CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "stat
 LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
-class EntityServices:
-    """Serves the types that are installed.
+class EntityServices(OfferedServices):
+    """See OfferedServices.
 
     Args:
         node: offers the services under its name.
         simulation: has the entities.
-
-    Attributes:
-        features: names of the features.
-        missing: names of the services whose types are not installed.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation, self._entities = simulation, simulation.entities
-        self.features, self.missing = offer(
+        super().__init__(
             node,
             {
                 "GetEntities": (self._get_entities, ("ENTITY_CATEGORIES", "ENTITY_TAGS")),

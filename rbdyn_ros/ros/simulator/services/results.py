@@ -88,31 +88,30 @@ def fill_result(result: Any, act: Callable[[], None]) -> bool:
     return True
 
 
-def offer(
-    node: Node, services: Mapping[str, tuple[Handler, Sequence[str]]]
-) -> tuple[list[str], list[str]]:
-    """Offer services under `~/` of a node.
+class OfferedServices:
+    """Services under `~/` of a node; those are served whose types are installed.
 
     Args:
         node: offers them.
         services: what answers each type, and the names of its features.
 
-    Returns:
-        the features of the services that are offered, and the names of those that are not, since
-        their types are not installed.
+    Attributes:
+        features: names of the features of the services that are served.
+        missing: names of the services whose types are not installed.
     """
-    from simulation_interfaces import srv
 
-    offered, missing = list[str](), list[str]()
-    for kind, (handler, features) in services.items():
-        name = _service_name(kind)
-        if not hasattr(srv, kind):
-            missing.append(name)
-            continue
-        answer = _answering(handler)
-        node.create_service(getattr(srv, kind), f"~/{name}", answer, qos_profile=SERVICES)
-        offered += features
-    return offered, missing
+    def __init__(self, node: Node, services: Mapping[str, tuple[Handler, Sequence[str]]]) -> None:
+        from simulation_interfaces import srv
+
+        self.features, self.missing = list[str](), list[str]()
+        for kind, (handler, features) in services.items():
+            name = _service_name(kind)
+            if not hasattr(srv, kind):
+                self.missing.append(name)
+                continue
+            answer = _answering(handler)
+            node.create_service(getattr(srv, kind), f"~/{name}", answer, qos_profile=SERVICES)
+            self.features += features
 
 
 def _service_name(kind: str) -> str:

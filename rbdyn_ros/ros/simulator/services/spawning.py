@@ -24,12 +24,12 @@ from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.results import (
     FEATURE_UNSUPPORTED,
+    OfferedServices,
     ResultError,
     check_entity,
     fill_result,
     first_finding,
     of_files,
-    offer,
 )
 from rbdyn_ros.ros.simulator.services.spawnables import (
     EXAMPLES,
@@ -46,22 +46,18 @@ from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 ENTITIES_SPAWN_FAILED = 150
 
 
-class Spawning:
-    """Serves the types that are installed.
+class Spawning(OfferedServices):
+    """See OfferedServices.
 
     Args:
         node: offers the services under its name.
         simulation: to change.
-
-    Attributes:
-        features: names of the features.
-        missing: names of the services whose types are not installed.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation, self._logger = simulation, node.get_logger()
         self._entities = simulation.entities
-        self.features, self.missing = offer(
+        super().__init__(
             node,
             {
                 "SpawnEntity": (self._spawn_entity, ("SPAWNING", "SPAWNING_RESOURCE_STRING")),

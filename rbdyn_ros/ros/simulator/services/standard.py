@@ -14,7 +14,7 @@ from rbdyn_ros.errors import RbdynError, listing, refusal
 from rbdyn_ros.ros.common.graph.qos import SERVICES
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.entity_services import EntityServices
-from rbdyn_ros.ros.simulator.services.results import ResultError, offer
+from rbdyn_ros.ros.simulator.services.results import OfferedServices, ResultError
 from rbdyn_ros.ros.simulator.services.spawnables import FORMATS
 from rbdyn_ros.ros.simulator.services.spawning import Spawning
 from rbdyn_ros.ros.simulator.services.stepping import Stepping
@@ -75,7 +75,7 @@ class StandardServices:
             self._get_features,
             qos_profile=SERVICES,
         )
-        features, missing = offer(
+        own = OfferedServices(
             node,
             {
                 "GetSimulationState": (self._get_state, ("SIMULATION_STATE_GETTING",)),
@@ -95,9 +95,9 @@ class StandardServices:
         entities = EntityServices(node, simulation)
         self._spawning = Spawning(node, simulation)
         loading = Worlds(node, simulation, sources, self._stop)
-        others = entities, self._spawning, loading
-        self._features = [*features, *STEPS, *(name for part in others for name in part.features)]
-        if missing := [*missing, *(name for part in others for name in part.missing)]:
+        parts = own, entities, self._spawning, loading
+        self._features = [*STEPS, *(name for part in parts for name in part.features)]
+        if missing := [name for part in parts for name in part.missing]:
             node.get_logger().info(
                 "simulation_interfaces lacks the types of some services, which are off: "
                 f"{listing(missing, most=len(missing))}"

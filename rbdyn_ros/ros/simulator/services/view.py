@@ -94,7 +94,6 @@ class ViewedSimulation:
         return self._begun
 
     def instants(self, energy: bool = False) -> list[Instant]:
-        """Return the present state of all robots, with their energies if wanted."""
         if self._begun is None:
             starts = [(one.m, one.world.start, one.held is not None) for one in self.robots]
             return [before_start(*start) for start in starts]
@@ -111,18 +110,15 @@ class ViewedSimulation:
         return replace(cast_of(shown, world), world=watched.world)
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return the latest readings of the lidars and cameras of a robot."""
         sensors = self.robots[robot].sensors
         return [] if self._begun is None or sensors is None else sensors.sights()
 
     @_refusable
     def pause(self, paused: bool) -> None:
-        """Pause or resume time."""
         self._simulation.pause(paused)
 
     @_refusable
     def step(self, ticks: int) -> None:
-        """Make ticks while paused."""
         wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
         self._simulation.check_ready()
         self._simulation.step(wanted)
@@ -131,7 +127,6 @@ class ViewedSimulation:
 
     @_refusable
     def reset(self) -> None:
-        """Put all robots at their start positions, at rest; time goes on."""
         self._simulation.reset(time=False, state=True)
 
     @_refusable
@@ -155,14 +150,12 @@ class ViewedSimulation:
         torque: Numbers,
         duration: float,
     ) -> None:
-        """Apply a wrench to a link, in place of the view's last one."""
         loop = self._simulation.robots[robot].loop
         wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
         loop.orders.push(wrench, STREAM)
 
     @_refusable
     def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> None:
-        """Pull a link by a spring, in place of the view's last pull."""
         loop = self._simulation.robots[robot].loop
         p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
         lasting = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)

@@ -14,7 +14,11 @@ from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.filters import tags_filter
-from rbdyn_ros.ros.simulator.services.results import FEATURE_UNSUPPORTED, ResultError, offer
+from rbdyn_ros.ros.simulator.services.results import (
+    FEATURE_UNSUPPORTED,
+    OfferedServices,
+    ResultError,
+)
 from rbdyn_ros.ros.simulator.services.uris import path_of
 from rbdyn_ros.ros.simulator.services.world_files import (
     is_same,
@@ -31,18 +35,14 @@ NO_WORLD_LOADED = DEFAULT_SOURCES_FAILED = 101
 LOCAL = ("file://", "package://")
 
 
-class Worlds:
-    """Serves the types that are installed.
+class Worlds(OfferedServices):
+    """See OfferedServices.
 
     Args:
         node: offers the services under its name.
         simulation: to change.
         sources: folders and scene files that are searched for worlds.
         stop: leaves the simulation stopped at its start.
-
-    Attributes:
-        features: names of the features.
-        missing: names of the services whose types are not installed.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Worlds:
     ) -> None:
         self._simulation, self._stop, self._logger = simulation, stop, node.get_logger()
         self._sources = [*sources, str(share_dir() / "config" / "worlds")]
-        self.features, self.missing = offer(
+        super().__init__(
             node,
             {
                 "LoadWorld": (self._load_world, ("WORLD_LOADING", "WORLD_RESOURCE_STRING")),

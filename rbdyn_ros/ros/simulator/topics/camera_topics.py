@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 from array import array
 from typing import Any
@@ -21,9 +23,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2
 from std_msgs.msg import String
 
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.ros.common.graph.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.parsing.convert import time_message
-from rbdyn_ros.ros.simulator.topics.compression import check_compression, compressed_image
 from rbdyn_ros.ros.simulator.topics.range_topics import depth_cloud
 from rbdyn_ros.ros.simulator.topics.renderers import Renderers
 from rbdyn_ros.runtime.state import LoopState
@@ -33,6 +35,8 @@ from rbdyn_ros.sensors.suite import Suite
 from rbdyn_ros.view.render.lens import Pixels
 
 QOS = reliable(5)
+#: Options of Pillow, which are the defaults of compressed_image_transport.
+OPTIONS = {"jpeg": {"quality": 95}, "png": {"compress_level": 3}}
 
 
 class CameraTopics:
@@ -194,4 +198,38 @@ def camera_info(spec: CameraSpec) -> CameraInfo:
     message.k = np.array([fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0])
     message.r = np.eye(3).reshape(-1)
     message.p = np.array([fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0])
+    return message
+
+
+def check_compression(camera: str, kind: str) -> None:
+    """Refuse compressed pictures where nothing can compress them.
+
+    Args:
+        camera: name of the camera.
+        kind: a key of OPTIONS.
+
+    Raises:
+        ParameterError: Pillow is not installed.
+    """
+    try:
+        importlib.import_module("PIL.Image")
+    except ImportError as error:
+        text = f"sensor '{camera}' has compressed: {kind}, which needs Pillow: "
+        text += 'pip install "rbdyn_ros[camera]"'
+        raise ParameterError(Finding("no-pillow", text, "error", "compressed")) from error
+
+
+def compressed_image(pixels: Pixels, kind: str) -> CompressedImage:
+    """Return a picture as a message without stamp and frame.
+
+    Args:
+        pixels: (height, width, 3) red, green, blue.
+        kind: a key of OPTIONS.
+    """
+    data = io.BytesIO()
+    pillow = importlib.import_module("PIL.Image")
+    pillow.fromarray(pixels).save(data, format=kind, **OPTIONS[kind])
+    # bgr8 is the order in which subscribers of image_transport decode
+    message = CompressedImage(format=f"rgb8; {kind} compressed bgr8")
+    message.data = array("B", data.getvalue())
     return message

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.errors import listing
@@ -42,6 +43,28 @@ STEP_TIME = DiagnosisLimits(1000.0, 2000.0)
 STEP_TIME_SCATTER = DiagnosisLimits(100.0, 200.0)
 
 
+class EventCounts(NamedTuple):
+    """Numbers of events.
+
+    Attributes:
+        rejected: messages, on all topics.
+        saturated: ticks with a clamped effort.
+        given_up: timeouts of lock-step.
+        late: rejected commands that answered an old state.
+        dropped: readings of lidars, range sensors and cameras.
+    """
+
+    rejected: int = 0
+    saturated: int = 0
+    given_up: int = 0
+    late: int = 0
+    dropped: int = 0
+
+    def since(self, before: EventCounts) -> EventCounts:
+        """Return the events since earlier counts."""
+        return EventCounts(*(max(now - then, 0) for now, then in zip(self, before, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The state of a robot's loop at a report.
@@ -62,17 +85,7 @@ class Observation:
         command_timeout: age at which a command expires [s].
         on_timeout: effort of a joint without a valid command.
         accepted: number of accepted messages since the start, on all topics.
-        rejected: number of rejected messages since the start, on all topics.
-        newly_rejected: the same in the window.
-        saturated: number of ticks with a clamped effort since the start.
-        newly_saturated: the same in the window.
-        given_up: number of lock-step timeouts since the start.
-        newly_given_up: the same in the window.
-        late: number of rejected commands that answered an old state since the start.
-        newly_late: the same in the window.
-        dropped: number of readings of lidars, range sensors and cameras that were dropped since
-            the start.
-        newly_dropped: the same in the window.
+        counts, new: the events since the start, and in the window.
         model_sha256: hash of the loaded robot.
         locked: whether the fault is a drive that locked.
     """
@@ -92,16 +105,8 @@ class Observation:
     command_timeout: float
     on_timeout: str
     accepted: int
-    rejected: int
-    newly_rejected: int
-    saturated: int
-    newly_saturated: int
-    given_up: int
-    newly_given_up: int
-    late: int
-    newly_late: int
-    dropped: int
-    newly_dropped: int
+    counts: EventCounts
+    new: EventCounts
     model_sha256: str
     locked: bool = False
 
@@ -181,21 +186,21 @@ def _commands(o: Observation) -> Status:
             f"is '{o.on_timeout}'",
         ),
         _warning(
-            o.newly_rejected > 0,
-            f"{o.newly_rejected} messages were refused since the last report; see the log",
+            o.new.rejected > 0,
+            f"{o.new.rejected} messages were refused since the last report; see the log",
         ),
         _warning(
-            o.newly_late > 0,
-            f"{o.newly_late} commands answered a state older than answer_timeout since the last "
+            o.new.late > 0,
+            f"{o.new.late} commands answered a state older than answer_timeout since the last "
             "report",
         ),
         _warning(
-            o.newly_saturated > 0,
-            f"efforts were clamped in {o.newly_saturated} of {o.window.ticks} ticks",
+            o.new.saturated > 0,
+            f"efforts were clamped in {o.new.saturated} of {o.window.ticks} ticks",
         ),
         _warning(
-            o.newly_given_up > 0,
-            f"lock-step timed out {o.newly_given_up} times without commands for "
+            o.new.given_up > 0,
+            f"lock-step timed out {o.new.given_up} times without commands for "
             f"{listing(o.unanswered)}, and let time run free",
         ),
     ]
@@ -203,10 +208,10 @@ def _commands(o: Observation) -> Status:
         "command_age_s": o.command_age,
         "stale_joints": o.stale,
         "accepted": o.accepted,
-        "rejected": o.rejected,
-        "late_commands": o.late,
-        "saturated_ticks": o.saturated,
-        "lockstep_timeouts": o.given_up,
+        "rejected": o.counts.rejected,
+        "late_commands": o.counts.late,
+        "saturated_ticks": o.counts.saturated,
+        "lockstep_timeouts": o.counts.given_up,
     }
     return _status(
         "commands",
@@ -229,8 +234,8 @@ def _state(o: Observation) -> Status:
             "last report",
         ),
         _warning(
-            o.newly_dropped > 0,
-            f"{o.newly_dropped} readings of lidars, range sensors or cameras were dropped since "
+            o.new.dropped > 0,
+            f"{o.new.dropped} readings of lidars, range sensors or cameras were dropped since "
             "the last report: their thread cannot follow",
         ),
     ]
@@ -238,7 +243,7 @@ def _state(o: Observation) -> Status:
         "state": word,
         "tick": o.tick,
         "fault_joint": o.fault,
-        "dropped_readings": o.dropped,
+        "dropped_readings": o.counts.dropped,
         "model_sha256": o.model_sha256,
     }
     return _status("state", word, complaints, values)

@@ -106,7 +106,8 @@ class PlanningSceneTopic:
         """Prepare for another scene; return the function that switches to it."""
         description = content.description
         solid = {geom.link for geom in description.geometries}
-        links = [x for x in content.m.frame_names if x in solid and _object_of(description, x)]
+        objects = set(description.objects)
+        links = [x for x in content.m.frame_names if x in solid and entity_of(x, objects)]
         root = fixed_root(content)
         whole = {name: self._object(name, description) for name in links}
         fixed = {one.name: self._object(one.name, description) for one in description.obstacles}
@@ -275,10 +276,6 @@ def hand_links(m: Model, link: str) -> list[str]:
         for name, body in zip(m.frame_names, m.frame_bodyid.tolist(), strict=True)
         if body in carried
     ]
-
-
-def _object_of(description: Description, link: str) -> str:
-    return entity_of(link, set(description.objects))
 
 
 def _moved(before: Pose, pose: Pose) -> bool:

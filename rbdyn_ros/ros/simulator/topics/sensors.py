@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu, JointState, MagneticField, NavSatFix
 from std_msgs.msg import Bool
 
@@ -41,13 +40,13 @@ from rbdyn_ros.ros.simulator.topics.camera_topics import ColorTopics, DepthTopic
 from rbdyn_ros.ros.simulator.topics.range_topics import RangeTopic
 from rbdyn_ros.ros.simulator.topics.renderers import AppearanceOf, Renderers
 from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork, Topics
-from rbdyn_ros.ros.simulator.topics.shared_memory import SharedReadings
+from rbdyn_ros.ros.simulator.topics.shared_memory import SharedReadings, numbers_of
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
-from rbdyn_ros.sensors.readings import ContactReading, ImuReading, Reading, WrenchReading
+from rbdyn_ros.sensors.readings import ContactReading, Reading
 from rbdyn_ros.sensors.scene import Payload
 from rbdyn_ros.sensors.sights import Sight, sight
 from rbdyn_ros.sensors.specs import (
@@ -68,6 +67,9 @@ QOS = reliable(10)
 
 #: Sensors read without subscribers for so long after a view asked for them [s].
 WATCHED = 2.0
+
+#: Sensors whose reading is a few numbers.
+NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
 NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
 
@@ -237,129 +239,75 @@ def _is_finite(reading: Reading) -> bool:
     return all(n is None or bool(np.isfinite(n).all()) for n in numbers)
 
 
-class _Topic:
-    """A topic of a sensor without rays."""
-
-    _publisher: Publisher[Any]
-
-    def publish(self, stamp_ns: int, reading: Reading) -> None:
-        """Publish a reading."""
-        raise NotImplementedError
-
-    def is_heard(self) -> bool:
-        return self._publisher.get_subscription_count() > 0
-
-
-class _ImuTopic(_Topic):
-    def __init__(self, node: Node, spec: ImuSpec, prefix: str) -> None:
-        message = imu_message(spec, prefix + spec.link)
-        self._prepared = Prepared(message, 10 if spec.orientation else 6)
-        topic = f"{spec.name}/data" if spec.orientation else f"{spec.name}/data_raw"
-        self._publisher = node.create_publisher(Imu, topic, QOS)
-
-    def publish(self, stamp_ns: int, reading: Reading) -> None:
-        assert isinstance(reading, ImuReading)
-        numbers = [reading.angular_velocity, reading.linear_acceleration]
-        if reading.orientation is not None:
-            numbers.append(convert.xyzw(reading.orientation))
-        self._publisher.publish(self._prepared.filled(stamp_ns, np.concatenate(numbers)))
-
-
-class _WrenchTopic(_Topic):
-    def __init__(self, node: Node, name: str, frame: str) -> None:
-        message = WrenchStamped()
-        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-        message.header.frame_id = frame
-        f, n = message.wrench.force, message.wrench.torque
-        f.x, f.y, f.z, n.x, n.y, n.z = convert.marks(0, 6)
-        self._prepared = Prepared(message, 6)
-        self._publisher = node.create_publisher(WrenchStamped, f"{name}/wrench", QOS)
-
-    def publish(self, stamp_ns: int, reading: Reading) -> None:
-        assert isinstance(reading, WrenchReading)
-        numbers = np.concatenate([reading.force, reading.torque])
-        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
-
-
-class _ContactTopics(_Topic):
-    def __init__(self, node: Node, name: str, frame: str) -> None:
-        self._wrench = _WrenchTopic(node, name, frame)
-        self._publisher = node.create_publisher(Bool, f"{name}/contact", QOS)
-
-    def is_heard(self) -> bool:
-        return super().is_heard() or self._wrench.is_heard()
-
-    def publish(self, stamp_ns: int, reading: Reading) -> None:
-        assert isinstance(reading, ContactReading)
-        self._publisher.publish(Bool(data=reading.touching))
-        self._wrench.publish(stamp_ns, reading)
-
-
-class _NumbersTopic(_Topic):
+class _NumbersTopic:
     """A topic whose message has the numbers of a reading.
 
     Args:
         node: publishes.
         topic: its name.
         message: with marks for `Prepared`, of as many doubles as there are numbers.
-        numbers: returns the numbers of a reading.
         count: how many there are.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        topic: str,
-        message: Any,
-        numbers: Callable[[Any], Sequence[Any]],
-        count: int,
-    ) -> None:
-        self._prepared, self._numbers = Prepared(message, count), numbers
+    def __init__(self, node: Node, topic: str, message: Any, count: int) -> None:
+        self._prepared = Prepared(message, count)
         self._publisher = node.create_publisher(type(message), topic, QOS)
 
+    def is_heard(self) -> bool:
+        return self._publisher.get_subscription_count() > 0
+
     def publish(self, stamp_ns: int, reading: Reading) -> None:
-        numbers = np.concatenate([np.atleast_1d(part) for part in self._numbers(reading)])
-        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+        """Publish a reading."""
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers_of(reading)))
+
+
+class _ContactTopics(_NumbersTopic):
+    """The wrench at a contact, and whether there is one."""
+
+    def __init__(self, node: Node, name: str, frame: str) -> None:
+        super().__init__(node, f"{name}/wrench", wrench_message(frame), 6)
+        self._contact = node.create_publisher(Bool, f"{name}/contact", QOS)
+
+    def is_heard(self) -> bool:
+        return super().is_heard() or self._contact.get_subscription_count() > 0
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, ContactReading)
+        self._contact.publish(Bool(data=reading.touching))
+        super().publish(stamp_ns, reading)
 
 
 def _topic(
     node: Node, spec: Spec, prefix: str, renderers: Renderers, world: str
-) -> _Topic | Topics:
+) -> _NumbersTopic | Topics:
     if isinstance(spec, LidarSpec | RangeSpec):
         return RangeTopic(node, spec, prefix)
     if isinstance(spec, DepthSpec):
         return DepthTopics(node, spec, prefix, renderers)
     if isinstance(spec, ColorSpec):
         return ColorTopics(node, spec, prefix, renderers)
-    if isinstance(spec, ImuSpec):
-        return _ImuTopic(node, spec, prefix)
-    if isinstance(spec, ForceTorqueSpec):
-        return _WrenchTopic(node, spec.name, prefix + spec.frame)
     if isinstance(spec, ContactSpec):
         return _ContactTopics(node, spec.name, prefix + spec.link)
-    return _numbers_topic(node, spec, prefix, world)
+    topic, message, count = _marked(spec, prefix, world)
+    return _NumbersTopic(node, f"{spec.name}/{topic}", message, count)
 
 
-def _numbers_topic(
-    node: Node,
-    spec: MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec,
-    prefix: str,
-    world: str,
-) -> _NumbersTopic:
-    name = spec.name
+def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
+    """Return the topic, the marked message, and how many numbers it has."""
+    if isinstance(spec, ImuSpec):
+        message = imu_message(spec, prefix + spec.link)
+        return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)
+    if isinstance(spec, ForceTorqueSpec):
+        return "wrench", wrench_message(prefix + spec.frame), 6
     if isinstance(spec, MagnetometerSpec):
-        mag = magnetic_message(spec, prefix + spec.link)
-        return _NumbersTopic(node, f"{name}/mag", mag, lambda one: [one.magnetic_field], 3)
+        return "mag", magnetic_message(spec, prefix + spec.link), 3
     if isinstance(spec, GpsSpec):
-        fix = fix_message(spec, prefix + spec.link)
-        return _NumbersTopic(node, f"{name}/fix", fix, lambda one: [one.position], 3)
+        return "fix", fix_message(spec, prefix + spec.link), 3
     if isinstance(spec, PoseSpec):
-        pose = pose_message(spec, prefix + spec.reference if spec.reference else world)
-        parts = lambda one: [one.position, convert.xyzw(one.orientation)]  # noqa: E731
-        return _NumbersTopic(node, f"{name}/pose", pose, parts, 7)
+        return "pose", pose_message(spec, prefix + spec.reference if spec.reference else world), 7
     effort = JointState(name=[spec.joint], effort=convert.marks(0, 1))
     effort.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    return _NumbersTopic(node, f"{name}/effort", effort, lambda one: [one.effort], 1)
+    return "effort", effort, 1
 
 
 def imu_message(spec: ImuSpec, frame: str) -> Imu:
@@ -368,8 +316,7 @@ def imu_message(spec: ImuSpec, frame: str) -> Imu:
     A covariance has the variances of the noise on its diagonal; all zero: unknown.
     """
     message = Imu()
-    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    message.header.frame_id = frame
+    _stamp(message, frame)
     w, a, q = message.angular_velocity, message.linear_acceleration, message.orientation
     w.x, w.y, w.z, a.x, a.y, a.z = convert.marks(0, 6)
     message.angular_velocity_covariance = _covariance(spec, "angular_velocity")
@@ -379,6 +326,15 @@ def imu_message(spec: ImuSpec, frame: str) -> Imu:
         message.orientation_covariance = _covariance(spec, "orientation")
     else:
         message.orientation_covariance = np.array([NOT_MEASURED, *[0.0] * 8])
+    return message
+
+
+def wrench_message(frame: str) -> WrenchStamped:
+    """Return a WrenchStamped with marks for `Prepared`: force [N], torque [N m]."""
+    message = WrenchStamped()
+    _stamp(message, frame)
+    f, n = message.wrench.force, message.wrench.torque
+    f.x, f.y, f.z, n.x, n.y, n.z = convert.marks(0, 6)
     return message
 
 

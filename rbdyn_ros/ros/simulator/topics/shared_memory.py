@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -12,17 +13,11 @@ from rbdyn_ros.ros.common.parsing.convert import xyzw
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.runtime.port import Port
-from rbdyn_ros.sensors.readings import (
-    ImuReading,
-    MagneticReading,
-    PoseReading,
-    Reading,
-    WrenchReading,
-)
+from rbdyn_ros.sensors.readings import Reading
 from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, MagnetometerSpec, PoseSpec, Spec
 
 _XYZ = ("x", "y", "z")
-#: Interfaces of the sensors of ros2_control, in the order of `_numbers`.
+#: Interfaces of the sensors of ros2_control, in the order of `numbers_of`.
 WRENCH = tuple(f"{part}.{axis}" for part in ("force", "torque") for axis in _XYZ)
 IMU = (
     *(f"{part}.{axis}" for part in ("angular_velocity", "linear_acceleration") for axis in _XYZ),
@@ -42,7 +37,6 @@ class SharedMemory:
         watch: logs that commands stopped.
         log: of refused messages.
         ages: counts commands that answered an old state.
-
     """
 
     def __init__(
@@ -108,7 +102,7 @@ class SharedReadings:
     def take(self, k: int, reading: Reading) -> None:
         """Keep the reading of sensor k, if it is in the row."""
         if k in self._start:
-            numbers = _numbers(reading)
+            numbers = numbers_of(reading)
             self._numbers[self._start[k] :][: len(numbers)] = numbers
 
     def write(self, tick: int) -> None:
@@ -127,15 +121,13 @@ def _interfaces(spec: SharedSpec) -> Sequence[str]:
     return IMU if spec.orientation else IMU[:6]
 
 
-def _numbers(reading: Reading) -> Array:
-    if isinstance(reading, WrenchReading):
-        return np.concatenate([reading.force, reading.torque])
-    if isinstance(reading, MagneticReading):
-        return reading.magnetic_field
-    if isinstance(reading, PoseReading):
-        return np.concatenate([reading.position, xyzw(reading.orientation)])
-    assert isinstance(reading, ImuReading)
-    parts = [reading.angular_velocity, reading.linear_acceleration]
-    if reading.orientation is not None:
-        parts.append(xyzw(reading.orientation))
-    return np.concatenate(parts)
+def numbers_of(reading: Reading) -> Array:
+    """Return the numbers of a reading in the order of messages; quaternions are x, y, z, w."""
+    named = {field.name: getattr(reading, field.name) for field in fields(reading)}
+    return np.concatenate(
+        [
+            xyzw(value) if name == "orientation" else np.atleast_1d(value)
+            for name, value in named.items()
+            if value is not None and name != "touching"
+        ]
+    )

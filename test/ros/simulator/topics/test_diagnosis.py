@@ -10,7 +10,7 @@ import pytest
 from support.refusals import worded
 
 from rbdyn_ros.ros.common.reports.status import Level
-from rbdyn_ros.ros.simulator.topics.diagnosis import Observation, diagnose
+from rbdyn_ros.ros.simulator.topics.diagnosis import EventCounts, Observation, diagnose
 from rbdyn_ros.runtime.timing import Timing
 
 MS = 1_000_000  # [ns]
@@ -44,16 +44,8 @@ WELL = Observation(
     command_timeout=0.1,
     on_timeout="zero",
     accepted=4000,
-    rejected=3,
-    newly_rejected=0,
-    saturated=7,
-    newly_saturated=0,
-    given_up=0,
-    newly_given_up=0,
-    late=0,
-    newly_late=0,
-    dropped=0,
-    newly_dropped=0,
+    counts=EventCounts(rejected=3, saturated=7),
+    new=EventCounts(),
     model_sha256="ab12",
 )
 
@@ -200,10 +192,10 @@ def test_the_pace_is_not_checked_after_the_factor_changed(changes):
         ({"command_age": 0.3, "stale": 2}, Level.WARN),
         # five joints were never commanded, on purpose
         ({"command_age": 0.01, "stale": 5}, Level.OK),
-        ({"newly_rejected": 4}, Level.WARN),
-        ({"newly_saturated": 9}, Level.WARN),
-        ({"newly_given_up": 1}, Level.WARN),
-        ({"newly_late": 2}, Level.WARN),
+        ({"new": EventCounts(rejected=4)}, Level.WARN),
+        ({"new": EventCounts(saturated=9)}, Level.WARN),
+        ({"new": EventCounts(given_up=1)}, Level.WARN),
+        ({"new": EventCounts(late=2)}, Level.WARN),
     ],
 )
 def test_commands(changes, level):
@@ -216,7 +208,7 @@ def test_commands(changes, level):
         ({"fault": "elbow", "paused": True}, Level.ERROR, "'elbow'"),
         ({"paused": True, "waiting": True}, Level.OK, "paused"),
         ({"waiting": True}, Level.OK, "waiting"),
-        ({"newly_dropped": 2}, Level.WARN, "2 readings"),
+        ({"new": EventCounts(dropped=2)}, Level.WARN, "2 readings"),
         ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000 for 'pole', 'cart'"),
     ],
 )
