@@ -15,7 +15,6 @@ SIZE = quantity_of("")
 def _number(
     name: str, unit: str, doc: str, *, needed: bool = False, default: float | None = None
 ) -> Key:
-    """Return the row of a number of 0 or more."""
     kind = Number(low=0.0, quantity=quantity_of(name), unit=unit)
     return Key(name, kind, doc, needed=needed, default=default)
 
@@ -23,7 +22,6 @@ def _number(
 def _above(
     name: str, unit: str, doc: str, *, needed: bool = False, default: float | None = None
 ) -> Key:
-    """Return the row of a number above 0."""
     kind = Number(above=0.0, quantity=SIZE, unit=unit)
     return Key(name, kind, doc, needed=needed, default=default)
 

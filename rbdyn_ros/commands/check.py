@@ -49,9 +49,7 @@ Exit status: 0 if all robots are sound, 1 if one has an error, also in its appea
 def add_check(commands: Commands) -> None:
     """Add `check` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "check",
-        help="check a robot file and list its contents",
-        epilog=EPILOG,
+        "check", help="check a robot file and list its contents", epilog=EPILOG
     )
     repairs = add_robot(command, "files", "+", ", a saved Model (.npz), or a folder")
     command.add_argument(
@@ -170,14 +168,13 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
-    """Return the robot and the report on it."""
-    from rbdyn_ros.commands.checking.appearance import with_appearance
     from rbdyn_ros.commands.checking.collisions import (
         check_file,
         is_sampling,
         sampled,
         wanted_contact,
     )
+    from rbdyn_ros.commands.checking.fixing import with_appearance
     from rbdyn_ros.loading.load import complete, is_saved
     from rbdyn_ros.report import report
 

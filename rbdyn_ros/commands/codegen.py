@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.control_package import write_control_package
-from rbdyn_ros.commands.fmu import write_robot_fmu
 from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
@@ -20,6 +18,7 @@ from rbdyn_ros.commands.line.common import (
     run_imports,
     standing,
 )
+from rbdyn_ros.commands.packages import write_control_package, write_robot_fmu
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -78,9 +77,7 @@ def add_codegen(commands: Commands) -> None:
         help="write an FMU of this version for co-simulation; -o names the .fmu file",
     )
     command.add_argument(
-        "--functions",
-        metavar="NAMES",
-        help=f"functions, separated by commas ({FUNCTIONS})",
+        "--functions", metavar="NAMES", help=f"functions, separated by commas ({FUNCTIONS})"
     )
     command.add_argument(
         "--lang",
@@ -105,9 +102,7 @@ def add_codegen(commands: Commands) -> None:
         "--timestep", type=float, metavar="S", help="timestep of step [s] (0.001)"
     )
     command.add_argument(
-        "--gravity-input",
-        action="store_true",
-        help="make gravity an argument of the functions",
+        "--gravity-input", action="store_true", help="make gravity an argument of the functions"
     )
     command.add_argument(
         "--external-forces",
@@ -254,7 +249,6 @@ def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace)
 
 
 def _summary(project: CProject, paths: Sequence[str]) -> str:
-    """Return a summary of the files and their sizes."""
     rows = [
         f"  {function.name:<24}{len(function.program.operations):>7} operations"
         for function in project.functions

@@ -76,11 +76,7 @@ def add_excite(commands: Commands) -> None:
         ("--slowest", "FRACTION", 0.01, "slowest sweep, as a fraction of the fastest"),
     ):
         command.add_argument(
-            flag,
-            type=float,
-            metavar=sign,
-            default=default,
-            help=f"{text} (default: %(default)s)",
+            flag, type=float, metavar=sign, default=default, help=f"{text} (default: %(default)s)"
         )
     for flag, number, sign, text in (
         ("--duration", float, "S", "duration of the motion [s] (default: 20; sweeps: 100)"),

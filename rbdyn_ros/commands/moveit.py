@@ -184,7 +184,6 @@ def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
 
 
 def _summary(package: MoveItPackage) -> list[str]:
-    """Return what the package says of the robot."""
     semantics = package.semantics
     groups, hand = semantics.groups, semantics.groups.gripper
     pairs = semantics.collisions

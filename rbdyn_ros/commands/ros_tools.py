@@ -63,11 +63,7 @@ def add_param(commands: Commands) -> None:
 
 
 def _add(
-    commands: Commands,
-    name: str,
-    summary: str,
-    actions: dict[str, tuple[str, int]],
-    examples: str,
+    commands: Commands, name: str, summary: str, actions: dict[str, tuple[str, int]], examples: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=summary, epilog=EPILOG.format(examples, name))
     command.add_argument("action", choices=tuple(actions), help=f"one of {', '.join(actions)}")

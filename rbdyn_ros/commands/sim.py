@@ -78,15 +78,10 @@ def add_sim(commands: Commands) -> None:
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
     view.add_argument(
-        "--port",
-        type=port,
-        help="TCP port of the page (8080); the next free one if it is taken",
+        "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )
     command.add_argument(
-        "--record",
-        type=FileOf((".mcap",)),
-        metavar="RUN.mcap",
-        help="record to this new file",
+        "--record", type=FileOf((".mcap",)), metavar="RUN.mcap", help="record to this new file"
     )
     command.add_argument(
         "--paused", action="store_true", help="start paused; the service ~/pause resumes"

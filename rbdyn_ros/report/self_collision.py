@@ -114,9 +114,7 @@ def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
 
 
 def disabled_pairs(
-    found: CollisionSamples,
-    allowed: Iterable[LinkPair] = (),
-    enabled: Collection[LinkPair] = (),
+    found: CollisionSamples, allowed: Iterable[LinkPair] = (), enabled: Collection[LinkPair] = ()
 ) -> list[str]:
     """Return the lines of an SRDF about self-collision; see srdf_text.
 

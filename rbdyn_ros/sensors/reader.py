@@ -200,7 +200,6 @@ class _Sensors:
         return spec
 
     def _check_rate(self, rate: float, given: Given) -> None:
-        """Refuse a rate above the rate of the loop."""
         if self._period_ns is None or rate * self._period_ns <= NANOSECONDS * (1.0 + 1e-9):
             return
         found, most = apart(rate, NANOSECONDS / self._period_ns)
@@ -219,7 +218,6 @@ class _Sensors:
         return False
 
     def _links(self, given: Given) -> bool:
-        """Return whether all links are known."""
         frames, lines = self._m.frame_names, given.lines
         known = [
             self._known(given[key], frames, "link", given, lines[key])

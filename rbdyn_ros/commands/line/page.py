@@ -42,10 +42,7 @@ def add_page(command: argparse.ArgumentParser) -> None:
 
 
 def serve_page(
-    name: str,
-    options: argparse.Namespace,
-    label: str,
-    fill: Callable[[viser.ViserServer], None],
+    name: str, options: argparse.Namespace, label: str, fill: Callable[[viser.ViserServer], None]
 ) -> int:
     """Serve a page until Ctrl-C; return the exit status if it cannot be served.
 

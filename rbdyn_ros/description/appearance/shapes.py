@@ -14,11 +14,7 @@ from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
-from rbdyn_ros.description.appearance.findings import (
-    LONGEST_NAME,
-    CountingAudit,
-    OnlyWarnings,
-)
+from rbdyn_ros.description.appearance.findings import LONGEST_NAME, CountingAudit, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.mechanism_files.geometries import GEOMETRIES, read_geometries

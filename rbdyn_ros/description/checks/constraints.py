@@ -24,11 +24,7 @@ from rbdyn_ros.description.parts.types import (
 from rbdyn_ros.errors import listing, quote, shown
 
 #: Numbers of a spring, and their quantities.
-_NUMBERS = {
-    "stiffness": "force coefficient",
-    "damping": "force coefficient",
-    "length": "position",
-}
+_NUMBERS = {"stiffness": "force coefficient", "damping": "force coefficient", "length": "position"}
 
 
 def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
@@ -180,7 +176,6 @@ def _audit_term(
 
 
 def _audit_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
-    """Return the constraint with unit vectors."""
     owner, line = _owner(roll), roll.line
     known = audit_links((roll.link, roll.on), bodies, owner, line, audit)
     if known and bodies[roll.link] == bodies[roll.on]:

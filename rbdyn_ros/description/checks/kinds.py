@@ -134,11 +134,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "positions": (Mapping, "a mapping of names of joints to numbers"),
         "line": _LINE,
     },
-    Servo: {
-        "name": _TEXT,
-        "terms": (tuple, "a sequence of ServoTerm"),
-        "line": _LINE,
-    },
+    Servo: {"name": _TEXT, "terms": (tuple, "a sequence of ServoTerm"), "line": _LINE},
     SensorEntry: {
         **dict.fromkeys(("name", "type", "link", "joint", "frame"), _TEXT),
         "values": (Mapping, "a mapping of keys to values"),

@@ -88,12 +88,7 @@ def audit_positive(
 
 
 def audit_pose(
-    what: str,
-    pose: object,
-    owner: str,
-    line: int | None,
-    audit: Audit,
-    quantity: str = "position",
+    what: str, pose: object, owner: str, line: int | None, audit: Audit, quantity: str = "position"
 ) -> bool:
     """Return whether a pose has a position in range and a unit quaternion; if not, add errors."""
     if not isinstance(pose, Pose):

@@ -94,10 +94,7 @@ WORLD_SHAPES = (
     Key("triangle_mesh", TRIANGLE_MESH, "a .stl, .obj or .dae file; it need not be convex"),
 )
 FRICTION = Key(
-    "friction",
-    Number(infinite=True),
-    "largest coefficient of the two sides",
-    default=math.inf,
+    "friction", Number(infinite=True), "largest coefficient of the two sides", default=math.inf
 )
 
 

@@ -250,7 +250,6 @@ def _trajectory(given: Given) -> Trajectory | None:
 
 
 def _exists(name: str, names: set[str], owner: str, line: int, audit: Audit) -> bool:
-    """Return whether the joint exists; if not, add an error."""
     if name in names:
         return True
     if not audit.partial:  # else it may be a joint that could not be read

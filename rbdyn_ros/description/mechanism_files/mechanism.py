@@ -231,14 +231,12 @@ def _with_geometries(
 
 
 def _name(top: Given, robot: Description | None, source: str) -> str | None:
-    """Return the name; None after an error."""
     if "name" in top.lines:
         return top.get("name")
     return robot.name if robot is not None else Path(source).stem or "mechanism"
 
 
 def _base(top: Given, robot: Description | None) -> str | None:
-    """Return the base; None after an error."""
     if "base" in top.lines:
         return top.get("base")
     if robot is not None:

@@ -345,11 +345,7 @@ def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
 
 
 def read_parts(
-    path: Path,
-    materials: Materials | None = None,
-    *,
-    apart: bool = False,
-    as_mujoco: bool = False,
+    path: Path, materials: Materials | None = None, *, apart: bool = False, as_mujoco: bool = False
 ) -> list[MeshPart]:
     """Read a mesh file; its parts have at least one vertex.
 

@@ -125,11 +125,7 @@ class MeshShapes:
     """
 
     def __init__(
-        self,
-        files: MeshFiles,
-        *,
-        decompose: bool,
-        fields: Mapping[str, HeightField] | None = None,
+        self, files: MeshFiles, *, decompose: bool, fields: Mapping[str, HeightField] | None = None
     ) -> None:
         self._fields = fields
         self._files, self._convex = files, Meshes(files, decompose=decompose)

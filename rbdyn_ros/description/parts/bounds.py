@@ -89,12 +89,7 @@ def within(quantity: str, values: Iterable[float]) -> bool:
 
 
 def audit_range(
-    what: str,
-    values: Sequence[float],
-    quantity: str,
-    owner: str,
-    line: int | None,
-    audit: Audit,
+    what: str, values: Sequence[float], quantity: str, owner: str, line: int | None, audit: Audit
 ) -> bool:
     """Return whether finite numbers are in the range of their quantity; if not, add an error."""
     if within(quantity, values):

@@ -9,12 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Exclusion,
-    Obstacle,
-    Sphere,
-)
+from rbdyn_ros.description.parts.geometries import Box, Exclusion, Obstacle, Sphere
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.scenes.scene import SceneParts

@@ -60,10 +60,7 @@ class SceneParts:
 
 
 def scene_description(
-    parts: SceneParts,
-    audit: Audit,
-    source: str = "",
-    package_dirs: Sequence[str | Path] = (),
+    parts: SceneParts, audit: Audit, source: str = "", package_dirs: Sequence[str | Path] = ()
 ) -> Description:
     """Return the Description of a scene, in normal form unless the audit has errors.
 
@@ -90,10 +87,7 @@ def scene_description(
 
 
 def with_parts(
-    joined: Description,
-    parts: SceneParts,
-    audit: Audit,
-    package_dirs: Sequence[str | Path] = (),
+    joined: Description, parts: SceneParts, audit: Audit, package_dirs: Sequence[str | Path] = ()
 ) -> Description:
     """Return a scene of robots with the other parts, in normal form unless the audit has errors.
 

@@ -15,13 +15,7 @@ from rbdyn_ros.description.build.renaming import renamed, root_of
 from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.parts.geometries import (
-    Contact,
-    Filter,
-    Geometry,
-    Shape,
-    Surface,
-)
+from rbdyn_ros.description.parts.geometries import Contact, Filter, Geometry, Shape, Surface
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Link

@@ -188,7 +188,6 @@ class SolidReader:
 
 
 def _surface(part: SdfElement) -> Surface:
-    """Return the surface of a collision."""
     surface = part.child("surface")
     if surface is None:
         return Surface(friction=FRICTION)

@@ -20,12 +20,7 @@ from rbdyn_ros.description.urdf_files.prune import Pruner
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import SCHEMA, Tag
 from rbdyn_ros.description.urdf_files.schema import WANTED as WANTED_WITHOUT
-from rbdyn_ros.description.urdf_files.versions import (
-    WITH_CAPSULES,
-    Version,
-    needed,
-    version_of,
-)
+from rbdyn_ros.description.urdf_files.versions import WITH_CAPSULES, Version, needed, version_of
 from rbdyn_ros.errors import listing, quote
 
 Primitive = Box | Sphere | Cylinder | Capsule
@@ -40,11 +35,7 @@ SHAPES = {
     "mesh": Tag(names=("filename",), vectors=("scale",)),
 }
 _AROUND = Tag(one=("origin",), ignored=("name", "geometry", "material"), unused=("verbose",))
-_SCHEMA = {
-    **SCHEMA,
-    "geometry": Tag(one=tuple(SHAPES), ignored=("name",)),
-    **SHAPES,
-}
+_SCHEMA = {**SCHEMA, "geometry": Tag(one=tuple(SHAPES), ignored=("name",)), **SHAPES}
 
 #: The elements that guard.parse reads for contact.
 WANTED = {

@@ -310,7 +310,6 @@ class VendorParts:
             part.audit.add("warning", "not-used", owner, part.line, message, found=text[:60])
 
     def _why_not(self, changed: Joint) -> str:
-        """Return why the robot would be refused with a changed joint; empty if it would not."""
         chain = {changed.name: changed}
         joint: Joint | None = changed
         while joint is not None and joint.mimic is not None:

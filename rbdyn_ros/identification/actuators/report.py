@@ -95,9 +95,7 @@ def gains_dict(found: DriveGains) -> dict[str, Any]:
 
 
 def actuators_file(
-    found: Sequence[ActuatorEstimate],
-    known: Sequence[ActuatorSpec] = (),
-    head: Sequence[str] = (),
+    found: Sequence[ActuatorEstimate], known: Sequence[ActuatorSpec] = (), head: Sequence[str] = ()
 ) -> str:
     """Return an actuators file with standard deviations as comments.
 
@@ -113,7 +111,6 @@ def actuators_file(
 
 
 def _comments(one: ActuatorEstimate) -> dict[str, str]:
-    """Return the standard deviations by key."""
     said: dict[str, list[str]] = {}
     for name, number in one.found.items():
         key, _, inner = name.partition(".")

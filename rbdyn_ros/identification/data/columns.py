@@ -171,7 +171,6 @@ def _arrays(path: Path) -> dict[str, Array]:
 
 
 def _real(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the arrays of real numbers."""
     return {
         name: np.asarray(value, np.float64)
         for name, value in arrays.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn codegen --fmi`: a robot as an FMU, for co-simulation in other tools."""
+"""`rbdyn codegen --ros2-control` and `--fmi`: a package for one robot, not only its functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,52 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, qu
 if TYPE_CHECKING:
     import argparse
 
-#: Options of the other code that say nothing about an FMU, and their values if not given.
-OTHERS: dict[str, object] = {
+#: Options of codegen that have no effect on an FMU, and their values if not given.
+NOT_FMU: dict[str, object] = {
     "functions": None,
     "frame": [],
     "float": False,
     "gravity_input": False,
     "external_forces": False,
 }
+#: Options of codegen that cannot be combined with a package, and their values if not given.
+NOT_PACKAGE: dict[str, object] = {
+    "fmi": None,
+    "timestep": None,
+    "floating_base": False,
+    "no_mimic": False,
+    "no_passive": False,
+    **NOT_FMU,
+}
+
+
+def write_control_package(options: argparse.Namespace) -> int:
+    """Write the package to the folder `options.ros2_control`; return the exit status."""
+    from rbdyn_ros.codegen.names import check_prefix, prefix_of
+    from rbdyn_ros.codegen.ros2_control.folder import check_empty, write_tree
+    from rbdyn_ros.codegen.ros2_control.package import ControlPackage, dynamics, package_name
+
+    folder = options.ros2_control
+    try:
+        _check_options(options, NOT_PACKAGE, "cannot be combined with --ros2-control")
+        name = package_name(folder)
+        check_empty(folder)
+        given = None if options.prefix is None else check_prefix(options.prefix)
+        standing(options)
+    except ParameterError as error:
+        return report_error("codegen", error, USAGE)
+    try:
+        m, _ = mounted_robot(options)
+        code = dynamics(m, given or prefix_of(m.name), tuple(options.mounting or ()))
+        texts = ControlPackage(name, code).files()
+    except RbdynError as error:
+        return report_error("codegen", error, REFUSED)
+    try:
+        write_tree(folder, texts)
+    except ParameterError as error:
+        return report_error("codegen", error, USAGE)
+    print(f"wrote the package {name}: {len(texts)} files in {folder}")
+    return DONE
 
 
 def write_robot_fmu(options: argparse.Namespace) -> int:
@@ -38,7 +76,9 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     from rbdyn_ros.specialization.c_language import DOUBLE
 
     try:
-        _check_options(options)
+        _check_options(
+            options, NOT_FMU, "has no effect with --fmi, which simulates the robot by step"
+        )
         path = output_path(options.output, "an FMU", (".fmu",))
         given = None if options.prefix is None else check_prefix(options.prefix)
         standing(options)
@@ -66,10 +106,9 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError if an option is given that an FMU does not use."""
-    for name, default in OTHERS.items():
+def _check_options(options: argparse.Namespace, unused: dict[str, object], why: str) -> None:
+    """Raise ParameterError if an option is given that the package does not use."""
+    for name, default in unused.items():
         if getattr(options, name) != default:
-            option = name.replace("_", "-")
-            text = f"--{option} has no effect with --fmi, which simulates the robot by step"
+            text = f"--{name.replace('_', '-')} {why}"
             raise ParameterError(Finding("useless-option", text))
