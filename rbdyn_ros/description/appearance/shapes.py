@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, CountingAudit, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
@@ -196,16 +196,17 @@ def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> A
             lights.append(look)
             continue
         before, shape = audit.error_count, look.shape
+        at = Subject(audit, look.owner, look.line)
         shown: AnyShape | None
         if isinstance(shape, MeshName):
             named = meshes.setdefault(look.files, NamedMeshes(look.files))
-            shown = named.read(shape.uri, shape.scale, look.owner, look.line, audit)
+            shown = named.read(shape.uri, shape.scale, at)
             if isinstance(shown, MeshFile):
                 shown = replace(shown, only=shape.only)
         else:
             shown = shape
         if shown is not None:
-            _audit_shape(shown, look.origin, look.owner, look.line, audit)
+            _audit_shape(shown, look.origin, at)
         if shown is not None and audit.error_count == before:
             drawn = LinkShape(look.link, shown, look.origin, look.color, look.texture)
             found[look.kind].append(drawn)
@@ -268,12 +269,11 @@ def _of_mjcf_text(
             lights.append(look)
             continue
         before, shape = audit.error_count, look.shape
-        shown = shape if not isinstance(shape, str) else (
-            meshes.read(shape, look.scale, look.owner, look.line, audit)
-        )  # fmt: skip
+        at = Subject(audit, look.owner, look.line)
+        shown = meshes.read(shape, look.scale, at) if isinstance(shape, str) else shape
         if shown is None:
             continue
-        _audit_shape(shown, look.origin, look.owner, look.line, audit)
+        _audit_shape(shown, look.origin, at)
         if audit.error_count == before:
             drawn = LinkShape(look.link, shown, look.origin, look.color)
             visuals += [drawn] if look.visual else []
@@ -311,19 +311,17 @@ def read_shapes(
         read = reader.read(element, owner)
         if read is not None:
             shape, origin = read
-            _audit_shape(shape, origin, owner, element.line, audit)
+            _audit_shape(shape, origin, Subject(audit, owner, element.line))
             if audit.error_count == before:
                 shapes.append(LinkShape(link, shape, origin, color, texture))
     return tuple(shapes)
 
 
-def _audit_shape(
-    shape: AnyShape, origin: Pose, owner: str, line: int | None, audit: Audit
-) -> None:
+def _audit_shape(shape: AnyShape, origin: Pose, at: Subject) -> None:
     """Add an error for sizes and distances that are too large to show."""
     if not isinstance(shape, MeshFile | Placeholder):
-        audit_shape(shape, owner, line, audit)
-    audit_place(origin, owner, line, audit)
+        audit_shape(shape, at)
+    audit_place(origin, at)
 
 
 def _of_mechanism(file: RobotFile) -> Appearance:
@@ -342,8 +340,8 @@ def _of_mechanism(file: RobotFile) -> Appearance:
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
         given = GEOMETRIES.read(own, ValuePlace(audit, "", "geometries"))
         for geometry in read_geometries(given, meshes) if given is not None else ():
-            owner, before = f"geometry {quote(geometry.name)}", audit.error_count
-            _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)
+            before = audit.error_count
+            _audit_shape(geometry.shape, geometry.origin, audit.about("geometry", geometry))
             if audit.error_count == before:
                 shapes.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
     collisions = (*robot.collisions, *shapes)[:MOST_SHAPES]
@@ -422,30 +420,26 @@ class NamedMeshes:
         self._missing: dict[str, Finding] = {}
         self._refused = set[str]()
 
-    def read(
-        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
-    ) -> MeshFile | Placeholder | None:
+    def read(self, name: str, scale: Vec3, at: Subject) -> MeshFile | Placeholder | None:
         """Return the mesh of a name, or a Placeholder; None if its scale is 0."""
-        if not audit_scale(scale, owner, line, audit):
+        if not audit_scale(scale, at):
             return None
         if name not in self._found and name not in self._missing and name not in self._refused:
             try:
                 self._found[name] = self._files.find(name)
             except UnusableMeshError as error:
-                self._lacks(name, error, owner, line, audit)
+                self._lacks(name, error, at)
         if name in self._found:
             return MeshFile(self._found[name], scale)
         return Placeholder(name[:LONGEST_NAME])
 
-    def _lacks(
-        self, name: str, error: UnusableMeshError, owner: str, line: int | None, audit: Audit
-    ) -> None:
+    def _lacks(self, name: str, error: UnusableMeshError, at: Subject) -> None:
         if self._needed and error.code == "mesh-missing":
             self._refused.add(name)
             message = f"the mesh {quote(name, 200)} {error}"
-            audit.error(error.code, owner, line, message, found=name, allowed=error.allowed)
+            at.error(error.code, message, found=name, allowed=error.allowed)
             return
-        found = Finding(error.code, str(error), "warning", owner, line, "", error.allowed)
+        found = Finding(error.code, str(error), "warning", at.owner, at.line, "", error.allowed)
         self._missing[name] = found
 
     def findings(self) -> tuple[Finding, ...]:

@@ -182,7 +182,7 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
     if kind == "points":
         return Points(value)
     if kind == "mesh":
-        return meshes.read(value["file"], value["scale"], given.owner, value.line, given.audit)
+        return meshes.read(value["file"], value["scale"], given.subject(value.line))
     shape: Shape = value
     return shape
 
@@ -195,6 +195,5 @@ def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShap
         return read_height_field(given["height_field"], folder)
     if "triangle_mesh" in given:
         value = given["triangle_mesh"]
-        owner, line = given.owner, value.line
-        return meshes.read_concave(value["file"], value["scale"], owner, line, given.audit)
+        return meshes.read_concave(value["file"], value["scale"], given.subject(value.line))
     return shape_of(given, meshes)

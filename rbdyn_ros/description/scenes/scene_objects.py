@@ -71,8 +71,8 @@ def with_object(
             that moves, and its root is the link `world`, it does not float and is not among the
             objects of the scene. One shape at the origin of such a world is an obstacle.
     """
-    fixed, owner = False, f"object {quote(item.name)}"
-    if not audit_pose("pose", item.pose, owner, item.line, audit):
+    fixed, at = False, audit.about("object", item)
+    if not audit_pose("pose", item.pose, at):
         return joined
     try:
         if is_robot_file(item.shape):
@@ -84,14 +84,14 @@ def with_object(
         else:
             made = _of_shapes(item, package_dirs)
     except RbdynError as error:
-        add_findings(error, owner, item.line, audit)
+        add_findings(error, at)
         return joined
     except UnusableMeshError as error:
-        audit.error(error.code, owner, item.line, f"the mesh {quote(str(item.shape))} {error}")
+        at.error(error.code, f"the mesh {quote(str(item.shape))} {error}")
         return joined
     if not fixed and not has_mass(made):
         text = "it has no mass, so it cannot move freely; give a link an <inertial>"
-        audit.error("no-mass", owner, item.line, text)
+        at.error("no-mass", text)
         return joined
     if fixed:
         root = root_of(joined)

@@ -174,16 +174,15 @@ class SolidReader:
         As in Gazebo the attribute `optimization` of a static mesh asks for its hull or its parts.
         """
         meshes = self._meshes_of(part)
-        owner, line, audit = part.owner, part.element.line, part.audit
         element = part.child("geometry", "mesh")
         wish = "" if element is None else element.attribute("optimization")
         if is_static and not wish and not self._decompose:
-            whole = meshes.read_concave(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
+            whole = meshes.read_concave(mesh.uri, mesh.scale, part.subject, mesh.only)
             return [] if whole is None else [whole]
         if mesh.submesh:
-            some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
+            some = meshes.read(mesh.uri, mesh.scale, part.subject, mesh.only)
             return [] if some is None else [some]
-        found = meshes.read_convex(mesh.uri, mesh.scale, owner, line, audit)
+        found = meshes.read_convex(mesh.uri, mesh.scale, part.subject)
         return [] if found is None else list(found)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit, Lenient, plain, robot_element
+from rbdyn_ros.checks.audit import Audit, Lenient, Subject, plain, robot_element
 from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.checks.joints import audit_joint, audit_joint_numbers
 from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
@@ -283,7 +283,7 @@ class VendorParts:
         if given:
             surface = Surface(friction=bounded(mu, part))
             found = Audit()
-            audit_surface(surface, f"link {quote(link)}", part.line, found)
+            audit_surface(surface, Subject(found, f"link {quote(link)}", part.line))
             for finding in found.findings:
                 part.note("not-used", plain(finding), "warning", found=finding.found)
             if not found.findings:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_from_rpy
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.xml_files.sdf_words import report_unused
@@ -83,6 +83,11 @@ class SdfElement:
         return self.document.audit
 
     @property
+    def subject(self) -> Subject:
+        """The element for findings of others."""
+        return Subject(self.audit, self.owner, self.element.line)
+
+    @property
     def tag(self) -> str:
         return self.element.tag
 
@@ -96,11 +101,11 @@ class SdfElement:
 
     def error(self, code: str, message: str, **of: str) -> None:
         """Add an error about this element."""
-        self.audit.error(code, self.owner, self.element.line, message, **of)
+        self.subject.error(code, message, **of)
 
     def repair(self, code: str, message: str, repaired: str, **of: str) -> None:
         """Add an error, or a warning with a repair, about this element."""
-        self.audit.repair(code, self.owner, self.element.line, message, repaired, **of)
+        self.subject.repair(code, message, repaired, **of)
 
     def note(self, code: str, message: str, severity: Any = "note", **of: str) -> None:
         """Add a note about this element."""
