@@ -15,7 +15,9 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     USAGE,
     add_robot,
+    flag,
     loaded_robot,
+    refusing,
     report_error,
     run_imports,
 )
@@ -49,7 +51,7 @@ def add_bench(commands: Commands) -> None:
         default=5.0,
         help="approximate duration of the measurement [s] (default: %(default)s)",
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    flag(command, "--json", "print JSON")
     command.set_defaults(run=_bench)
 
 
@@ -65,7 +67,6 @@ def _seconds(text: str) -> float:
 
 def _bench(options: argparse.Namespace) -> int:
     from rbdyn_ros.engine.compiler.jit import DISABLED
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.measuring.peers import peers
     from rbdyn_ros.measuring.turns import our_jobs
 
@@ -73,10 +74,8 @@ def _bench(options: argparse.Namespace) -> int:
         text = "NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it to time compiled code"
         return report_error("bench", text, USAGE)
     run_imports(options.imports)
-    try:
+    with refusing("bench", REFUSED):
         m, urdf, refusal = _robot(options)
-    except RbdynError as error:
-        return report_error("bench", error, REFUSED)
     others = peers(urdf, options.floating_base, m.opt.timestep, refusal)
     rows = _timed(our_jobs(m), others, options.seconds)
     found = _found(m, others, rows)

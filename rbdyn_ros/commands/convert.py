@@ -13,7 +13,7 @@ from rbdyn_ros.commands.line.common import (
     USAGE,
     FileOf,
     add_robot,
-    report_error,
+    refusing,
     robot_of,
     run_imports,
 )
@@ -50,11 +50,10 @@ def add_convert(commands: Commands) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.writing.convert import convert
 
     run_imports(options.imports)
-    try:
+    with refusing("convert", REFUSED, wrong=USAGE):
         findings = convert(
             robot_of(options, options.robot),
             options.output,
@@ -62,10 +61,6 @@ def _convert(options: argparse.Namespace) -> int:
             strict=not options.repair,
             contact=options.contact,
         )
-    except ParameterError as error:
-        return report_error("convert", error, USAGE)
-    except RbdynError as error:
-        return report_error("convert", error, REFUSED)
     for line in _lines(findings):
         print(line, file=sys.stderr)
     print(f"wrote {options.output}")

@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    USAGE,
-    mounted_robot,
-    report_error,
-    standing,
-)
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError, quote
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, refusing, standing
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 
 if TYPE_CHECKING:
     import argparse
@@ -44,24 +37,18 @@ def write_control_package(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.ros2_control.package import ControlPackage, dynamics, package_name
 
     folder = options.ros2_control
-    try:
+    with refusing("codegen", USAGE):
         _check_options(options, NOT_PACKAGE, "cannot be combined with --ros2-control")
         name = package_name(folder)
         check_empty(folder)
         given = None if options.prefix is None else check_prefix(options.prefix)
         standing(options)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
-    try:
+    with refusing("codegen", REFUSED):
         m, _ = mounted_robot(options)
         code = dynamics(m, given or prefix_of(m.name), tuple(options.mounting or ()))
         texts = ControlPackage(name, code).files()
-    except RbdynError as error:
-        return report_error("codegen", error, REFUSED)
-    try:
+    with refusing("codegen", USAGE):
         write_tree(folder, texts)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
     print(f"wrote the package {name}: {len(texts)} files in {folder}")
     return DONE
 
@@ -75,16 +62,14 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.output import output_path
     from rbdyn_ros.specialization.c_language import DOUBLE
 
-    try:
+    with refusing("codegen", USAGE):
         _check_options(
             options, NOT_FMU, "has no effect with --fmi, which simulates the robot by step"
         )
         path = output_path(options.output, "an FMU", (".fmu",))
         given = None if options.prefix is None else check_prefix(options.prefix)
         standing(options)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
-    try:
+    with refusing("codegen", REFUSED, wrong=USAGE):
         m, _ = mounted_robot(options, mimic=not options.no_mimic)
         m.opt.passive = not options.no_passive
         if options.timestep is not None:
@@ -96,10 +81,6 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
         mounting = tuple(options.mounting or ())
         project = CProject(m, given or prefix_of(m.name), DOUBLE, functions, mounting)
         built = write_fmu(project, options.fmi, path)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
-    except RbdynError as error:
-        return report_error("codegen", error, REFUSED)
     lack = "no C compiler, or no place for a library of this machine in FMI 2.0"
     library = "" if built else f"; there is {lack}, so it has sources only"
     print(f"wrote {path}: FMI {options.fmi}, {m.nv} torques in, {m.nq + m.nv} states out{library}")

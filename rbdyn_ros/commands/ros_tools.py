@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_error
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
@@ -43,9 +43,7 @@ def add_topic(commands: Commands) -> None:
     command.add_argument(
         "-r", "--rate", type=float, default=1.0, help="of pub: messages per second (1)"
     )
-    command.add_argument(
-        "--once", action="store_true", help="end after one message, or one second"
-    )
+    flag(command, "--once", "end after one message, or one second")
 
 
 def add_service(commands: Commands) -> None:

@@ -10,7 +10,7 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     add_robot,
     loaded_robot,
-    report_error,
+    refusing,
     robot_of,
     run_imports,
 )
@@ -45,14 +45,11 @@ def add_view(commands: Commands) -> None:
 
 def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import RbdynError
 
     end_at_once()  # no file is open
     run_imports(options.imports)
-    try:
+    with refusing("view", REFUSED):
         model, _ = loaded_robot(options, options.file)
-    except RbdynError as error:
-        return report_error("view", error, REFUSED)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
