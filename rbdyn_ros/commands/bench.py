@@ -40,7 +40,6 @@ Exit status: 0 if the robot was timed, 1 if it is refused, 2 if compilation is s
 
 
 def add_bench(commands: Commands) -> None:
-    """Add `bench` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "bench", help="time the dynamics of a robot against MuJoCo and Pinocchio", epilog=EPILOG
     )

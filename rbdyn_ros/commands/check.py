@@ -49,7 +49,6 @@ Exit status: 0 if all robots are sound, 1 if one has an error, also in its appea
 
 
 def add_check(commands: Commands) -> None:
-    """Add `check` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "check", help="check a robot file and list its contents", epilog=EPILOG
     )

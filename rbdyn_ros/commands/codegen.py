@@ -56,7 +56,6 @@ the folder is."""
 
 
 def add_codegen(commands: Commands) -> None:
-    """Add `codegen` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "codegen", help="write a robot's dynamics as C for controllers and firmware", epilog=EPILOG
     )

@@ -40,7 +40,6 @@ Exit status: 0 if the file was written, 1 if the robot is refused or the format 
 
 
 def add_convert(commands: Commands) -> None:
-    """Add `convert` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "convert", help="write a robot as URDF, SDF, MJCF or mechanism file", epilog=EPILOG
     )

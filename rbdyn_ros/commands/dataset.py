@@ -41,7 +41,6 @@ folder is."""
 
 
 def add_dataset(commands: Commands) -> None:
-    """Add `dataset` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "dataset", help="write recordings as a dataset of LeRobot", epilog=EPILOG
     )

@@ -42,7 +42,6 @@ SAME_GRAVITY = 0.01
 
 
 def add_excite(commands: Commands) -> None:
-    """Add `excite` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "excite",
         help="make a motion for identifying the dynamics or actuators of an arm",

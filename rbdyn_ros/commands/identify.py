@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 
 def add_identify(commands: Commands) -> None:
-    """Add `identify` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "identify",
         help="identify inertia, friction, a payload or motors and gears from a recording",
@@ -147,7 +146,7 @@ def _identify(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     wrong = _usage(options)
     if wrong:
-        return report_error("identify", f"{wrong}", USAGE)
+        return report_error("identify", wrong, USAGE)
     with refusing("identify", REFUSED):
         m, found = mounted_robot(options)
         if options.actuators is not None:

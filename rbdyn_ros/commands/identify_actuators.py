@@ -93,7 +93,7 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
         print(actuators_report_text(found), end="")
     if not any(one.found for one in found):
         text = "the recording shows nothing of motors and gears, so no file is written"
-        return report_error("identify", f"{text}", REFUSED)
+        return report_error("identify", text, REFUSED)
     head = (f"Identified by rbdyn identify from {options.recording.name!r}.",)
     return _written(actuators_file(found, known, head), options)
 

@@ -26,7 +26,6 @@ A missing package is not an error. Exit status: 0."""
 
 
 def add_info(commands: Commands) -> None:
-    """Add `info` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "info",
         help="versions, cache, extras, ROS 2 and permissions on this machine",

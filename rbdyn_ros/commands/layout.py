@@ -43,7 +43,6 @@ or the output is."""
 
 
 def add_layout(commands: Commands) -> None:
-    """Add `layout` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "layout", help="write a layout of RViz, Foxglove or PlotJuggler", epilog=EPILOG
     )

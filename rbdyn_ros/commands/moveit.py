@@ -45,7 +45,6 @@ folder is."""
 
 
 def add_moveit(commands: Commands) -> None:
-    """Add `moveit` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "moveit", help="write a configuration package of MoveIt 2", epilog=EPILOG
     )

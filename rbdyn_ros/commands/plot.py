@@ -50,7 +50,6 @@ output file is."""
 
 
 def add_plot(commands: Commands) -> None:
-    """Add `plot` to the subcommands of `rbdyn`."""
     command = commands.add_parser("plot", help="draw figures of a recording", epilog=EPILOG)
     add_recording(command)
     command.add_argument(

@@ -47,7 +47,6 @@ cannot be shown."""
 
 
 def add_replay(commands: Commands) -> None:
-    """Add `replay` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "replay", help="play a recording in the browser, or write a film", epilog=EPILOG
     )

@@ -30,7 +30,6 @@ Exit status: 0, also after Ctrl-C, 1 if something is missing or refused, 2 for w
 
 
 def add_topic(commands: Commands) -> None:
-    """Add `topic` to the subcommands of `rbdyn`."""
     examples = """\
   rbdyn topic list
   rbdyn topic echo /joint_states --once
@@ -47,13 +46,11 @@ def add_topic(commands: Commands) -> None:
 
 
 def add_service(commands: Commands) -> None:
-    """Add `service` to the subcommands of `rbdyn`."""
     examples = '  rbdyn service call /simulator/pause std_srvs/srv/SetBool "{data: true}"'
     _add(commands, "service", "call a ROS 2 service", SERVICE, examples)
 
 
 def add_param(commands: Commands) -> None:
-    """Add `param` to the subcommands of `rbdyn`."""
     examples = """\
   rbdyn param list /simulator
   rbdyn param set /simulator real_time_factor 0.5"""

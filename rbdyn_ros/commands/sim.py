@@ -53,7 +53,6 @@ ONE_ROBOT = (
 
 
 def add_sim(commands: Commands) -> None:
-    """Add `sim` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )

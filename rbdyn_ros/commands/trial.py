@@ -44,7 +44,6 @@ Exit status: 0 if the trial passed (or the run of --seed), 1 if it failed, is un
 
 
 def add_trial(commands: Commands) -> None:
-    """Add `trial` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "trial", help="test a controller in many seeded runs", epilog=EPILOG
     )
@@ -86,7 +85,7 @@ def _trial(options: argparse.Namespace) -> int:
         return report_error("trial", "--record and --view show one run; give its --seed", USAGE)
     if options.seed is not None and (options.workers or options.ray or options.fresh):
         text = "--workers, --ray and --fresh are for all runs; --seed makes one"
-        return report_error("trial", f"{text}", USAGE)
+        return report_error("trial", text, USAGE)
     try:
         trial = load(options.trial)
         if options.runs is not None:

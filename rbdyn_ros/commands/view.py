@@ -34,7 +34,6 @@ Exit status: 0 after Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown.
 
 
 def add_view(commands: Commands) -> None:
-    """Add `view` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import aligned
 
 #: Most rows of one kind in a report.
 MOST_ROWS = 20

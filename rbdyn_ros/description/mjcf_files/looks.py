@@ -5,59 +5,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.looks import Look, MeshName
 from rbdyn_ros.description.mjcf_files.bodies import read_tree
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import read_settings
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    HeightField,
-    Plane,
-    Points,
-    Sphere,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts.geometries import HeightField, Plane, Shape, TriangleMesh
 from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLight, clipped, unit
-from rbdyn_ros.description.parts.poses import Pose, Vec3, compose, rotate
+from rbdyn_ros.description.parts.poses import Pose, compose, rotate
 from rbdyn_ros.errors import quote
 
 #: The viewer of MuJoCo shows the geoms of the groups below.
 SHOWN = 3
 Rgba = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A visible geom.
-
-    Attributes:
-        link: its name.
-        shape: or the name of a mesh file.
-        scale: of the mesh file.
-        color: red, green, blue and opacity; None: the model gives none.
-        visual: whether viewers show it.
-        touches: whether another geom can touch it.
-        owner, line: for messages.
-    """
-
-    link: str
-    shape: Box | Sphere | Cylinder | Capsule | Points | str
-    scale: Vec3
-    origin: Pose
-    color: Rgba | None
-    visual: bool
-    touches: bool
-    owner: str
-    line: int
 
 
 def read_looks(
@@ -86,27 +52,23 @@ def read_looks(
             if light is not None:
                 yield light
         for geom in body.geoms:
-            shape, scale, at = _shape(geom, meshes)
+            shape, at = _shape(geom, meshes)
             if shape is not None:
                 color = _color(geom.item) or colors.get(geom.item.text("material"))
-                is_visual = geom.group < SHOWN
-                line, owner = geom.item.line, geom.item.owner
-                yield Look(
-                    body.name, shape, scale, at, color, is_visual, geom.touches, owner, line
-                )
+                kinds = {"visual": geom.group < SHOWN, "collision": geom.touches}
+                drawn = tuple(kind for kind, is_drawn in kinds.items() if is_drawn)
+                yield Look(drawn, body.name, shape, at, files, geom.item.subject, color)
 
 
-def _shape(
-    geom: Geom, meshes: MeshShapes
-) -> tuple[Box | Sphere | Cylinder | Capsule | Points | str | None, Vec3, Pose]:
-    """Return the shape of a geom, or the file of its mesh; its scale, and its place."""
+def _shape(geom: Geom, meshes: MeshShapes) -> tuple[Shape | MeshName | None, Pose]:
+    """Return the shape of a geom, or its mesh; and its place."""
     if geom.mesh is not None and geom.kind in ("mesh", "sdf") and geom.mesh.file:
-        return geom.mesh.file, geom.mesh.scale, geom.placed()
+        return MeshName(geom.mesh.file, geom.mesh.scale), geom.placed()
     resolved = geom.resolved(meshes)
     shapes = () if resolved is None else resolved.shape(meshes)
     flat = Plane | HeightField | TriangleMesh  # obstacles are always shown
     shape = shapes[0] if shapes and not isinstance(shapes[0], flat) else None
-    return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
+    return shape, geom.placed() if resolved is None else resolved.placed()
 
 
 def _materials(document: MjcfDocument, classes: Classes) -> Iterator[tuple[str, Rgba | None]]:

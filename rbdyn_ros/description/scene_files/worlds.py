@@ -39,7 +39,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
         part.error("not-a-scene", "the file has no <world>", allowed="<world>")
     audit.raise_errors(str(path))
     groups = Grouping(tree, str(path), audit, package_dirs, touches=True).groups()
-    gravity = part.vector("gravity")
+    gravity = part.vector("gravity", default=None)
     for document in tree.files:
         document.report(LOOKS)
     audit.raise_errors(str(path))

@@ -43,26 +43,6 @@ def add_findings(error: RbdynError, part: Subject) -> None:
         part.error(finding.code, text, found=finding.found, allowed=finding.allowed)
 
 
-def without_lines(robot: Description) -> Description:
-    """Return a description without the line numbers of its own file."""
-    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos", "sensors")  # fmt: skip
-    plain: dict[str, Any] = {
-        name: tuple(replace(part, line=None) for part in getattr(robot, name)) for name in names
-    }
-    findings = tuple(replace(finding, line=None) for finding in robot.findings)
-    return replace(robot, findings=findings, **plain)
-
-
-def with_all_of(scene: Description, more: Description) -> Description:
-    """Return a scene with all parts of another description."""
-    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos", "sensors", "findings")  # fmt: skip
-    both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
-    pushes = scene.self_collision and more.self_collision
-    return replace(scene, self_collision=pushes, **both)
-
-
 def coordinates(pose: Pose) -> tuple[float, ...]:
     """Return the position of a floating joint."""
     return (*pose.pos, *pose.quat)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.build.renaming import renamed, root_of, with_all_of, without_lines
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.values import audit_pose
@@ -17,13 +17,7 @@ from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, GroupState,
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
-from rbdyn_ros.description.scenes.joining import (
-    add_findings,
-    coordinates,
-    described,
-    with_all_of,
-    without_lines,
-)
+from rbdyn_ros.description.scenes.joining import add_findings, coordinates, described
 from rbdyn_ros.description.scenes.scene_objects import with_object
 from rbdyn_ros.errors import RbdynError, listing, quote
 

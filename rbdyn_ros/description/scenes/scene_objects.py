@@ -11,7 +11,7 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.build.arguments import vector
-from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.build.renaming import renamed, root_of, with_all_of, without_lines
 from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
@@ -27,13 +27,7 @@ from rbdyn_ros.description.robot_files import (
     read,
     root_of_text,
 )
-from rbdyn_ros.description.scenes.joining import (
-    add_findings,
-    coordinates,
-    described,
-    with_all_of,
-    without_lines,
-)
+from rbdyn_ros.description.scenes.joining import add_findings, coordinates, described
 from rbdyn_ros.description.scenes.world_roots import (
     has_mass,
     only_solid,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.looks import MeshName
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.geometries import (
@@ -21,7 +22,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
-from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.sdf_files.shapes import read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded
 from rbdyn_ros.errors import quote

@@ -5,20 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit, Lenient
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.looks import Look
 from rbdyn_ros.description.meshes.textures import IMAGES
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    HeightField,
-    Plane,
-    Shape,
-    Sphere,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts.geometries import Box, HeightField, Plane, Sphere, TriangleMesh
 from rbdyn_ros.description.parts.lights import (
     DIRECTIONAL,
     KINDS,
@@ -34,40 +28,13 @@ from rbdyn_ros.description.sdf_files.document import name_of
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
-from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.sdf_files.shapes import read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SdfLook:
-    """A shape that is drawn.
-
-    Attributes:
-        kind: visual or collision.
-        link: name of a link of the Model.
-        shape: a mesh is named, and not opened.
-        origin: of the shape, in the frame of the link.
-        color: red, green, blue and opacity; None without one.
-        texture: path of an image, or None.
-        files: finds the mesh.
-        owner: of the element, for messages.
-        line: of the element.
-    """
-
-    kind: str
-    link: str
-    shape: Shape | MeshName
-    origin: Pose
-    color: tuple[float, float, float, float] | None
-    texture: Path | None
-    files: MeshFiles
-    owner: str
-    line: int
 
 
 def read_looks(
     source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
-) -> Iterator[SdfLook | LinkLight]:
+) -> Iterator[Look | LinkLight]:
     """Yield the shapes and lights of a model or a world, without planes and height fields.
 
     Args:
@@ -122,7 +89,7 @@ def _place(
     return group.in_scene(name), IN_PLACE
 
 
-def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) -> SdfLook | None:
+def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) -> Look | None:
     read = read_shape(part, files)
     if read is None:
         return None
@@ -131,11 +98,10 @@ def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) ->
         return None  # obstacles are always shown
     origin = compose(at, compose(own, inside))
     texture = _texture(part, files.of(IMAGES))
-    line = part.element.line
-    return SdfLook(part.tag, link, shape, origin, _color(part), texture, files, part.owner, line)
+    return Look((part.tag,), link, shape, origin, files, part.subject, _color(part), texture)
 
 
-def _is_obstacle(look: SdfLook) -> bool:
+def _is_obstacle(look: Look) -> bool:
     """Return whether a shape of a static model is an obstacle, which is shown as one."""
     return isinstance(look.shape, Box | Sphere)
 
@@ -194,7 +160,7 @@ def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
         kind,
         link,
         at.pos,
-        rotate(at.quat, unit(part.vector("direction"))),
+        rotate(at.quat, unit(part.vector("direction", default=(0.0, 0.0, -1.0)))),
         clipped(tuple(color or (1.0, 1.0, 1.0)), part.number("intensity", default=1.0)),
         math.inf if is_far else max(part.number(_FADE, "range", default=10.0), SHORTEST),
         (1.0, 0.0, 0.0) if is_far else _attenuation(part),

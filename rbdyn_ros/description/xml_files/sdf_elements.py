@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_from_rpy
@@ -16,6 +16,7 @@ from rbdyn_ros.description.xml_files.sdf_words import report_unused
 from rbdyn_ros.errors import quote
 
 Version = tuple[int, int]
+_Default = TypeVar("_Default", Vec3, None)
 #: A larger number is no limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -161,7 +162,7 @@ class SdfElement:
         numbers = part.numbers(1, infinite=True)
         return default if numbers is None else numbers[0]
 
-    def vector(self, *path: str, default: Vec3 | None = None) -> Vec3 | None:
+    def vector(self, *path: str, default: _Default) -> Vec3 | _Default:
         """Return three numbers of a child; the default without one, or after an error."""
         part = self.child(*path)
         found = None if part is None or not part.text else part.numbers(3)

@@ -193,6 +193,18 @@ class Table(_TableKind):
         return found | ({"oneOf": [{"required": [name]} for name in self.one]} if self.one else {})
 
 
+def table(
+    name: str,
+    *keys: Key,
+    one: tuple[str, ...] = (),
+    code: str = "bad-value",
+    make: Callable[..., Any] | None = None,
+    owner: str = "",
+) -> Table:
+    """Return the Table of some rows; arguments as the attributes of Table."""
+    return Table(name, keys, one, code, make, owner)
+
+
 @dataclass(frozen=True)
 class ByName(Kind):
     """A table whose keys are names: of elements, or of parts of one.

@@ -3,7 +3,7 @@
 
 The robot description gives the torques on the joints. So the efforts of a drive, which may be
 currents, show its torque constant, its friction and its rotor (drive_fit.py), and angles of the
-motors show the gears (gear_fit.py).
+motors show the gears (gear.py).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.actuators.writer import actuators_text
 from rbdyn_ros.identification.actuators.drive_gains import DriveGains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, finite_or_none
+from rbdyn_ros.report.words import Row, aligned, cut, finite_or_none
 
 #: Units of the keys of an actuators file; those of elastic are of a revolute joint.
 UNITS = {

@@ -62,7 +62,7 @@ class Excitation:
         names: names of the moving joints (n).
         duration: [s].
         centre: (n,) position of the moving joints at the start and the end [rad or m].
-        coefficients: (2 h, n), see fourier.py.
+        coefficients: (2 h, n), see search.py.
         held: positions of the joints that do not move, by name.
         condition: condition number of the base regressor, with columns of unit length; together
             with an earlier motion, if there was one.
