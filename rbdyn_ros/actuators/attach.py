@@ -138,7 +138,6 @@ def _check_sizes(specs: Sequence[ActuatorSpec]) -> None:
 
 
 def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
-    """Return the arrays of actuators."""
     shapes = {field.name: field.dims[1:] for field in MODEL_FIELDS if field.dims[0] == "nu"}
     arrays = {
         array: np.array([getattr(spec, name) for spec in specs], float).reshape(-1, *shapes[array])

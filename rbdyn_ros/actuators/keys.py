@@ -6,7 +6,7 @@ from __future__ import annotations
 from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, NumberList
-from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, table
 from rbdyn_ros.model.declared.actuators import CURVE_POINTS
 
 SIZE = quantity_of("")
@@ -15,7 +15,6 @@ SIZE = quantity_of("")
 def _number(
     name: str, unit: str, doc: str, *, needed: bool = False, default: float | None = None
 ) -> Key:
-    """Return the row of a number of 0 or more."""
     kind = Number(low=0.0, quantity=quantity_of(name), unit=unit)
     return Key(name, kind, doc, needed=needed, default=default)
 
@@ -23,7 +22,6 @@ def _number(
 def _above(
     name: str, unit: str, doc: str, *, needed: bool = False, default: float | None = None
 ) -> Key:
-    """Return the row of a number above 0."""
     kind = Number(above=0.0, quantity=SIZE, unit=unit)
     return Key(name, kind, doc, needed=needed, default=default)
 
@@ -61,73 +59,69 @@ GEAR = (
     _number("damping", "N m s/rad", "of the gear, at the joint", default=0.0),
     _number("backlash", "rad", "whole free play, at the joint", default=0.0),
 )
-ACTUATOR = Table(
+ACTUATOR = table(
     "actuator",
-    (
-        Key(
-            "gear",
-            Number(nonzero=True, quantity=quantity_of("gear")),
-            "revolutions of the motor per revolution of the joint; negative: it turns the other "
-            "way; rad/m for a prismatic joint; default 1",
-        ),
-        _number("armature", "kg m^2", "inertia of the rotor"),
-        Key(
-            "motorconst",
-            Either(
-                scalar=Number(above=0.0, quantity=SIZE),
-                items=NumberList(
-                    2, (Number(above=0.0, quantity=SIZE), Number(low=0.0, quantity=SIZE))
-                ),
-            ),
-            "torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad], or one number for "
-            "both; default: an ideal motor, whose current is its torque",
-        ),
-        Key(
-            "motorconst_error",
-            Number(above=-1.0, quantity=SIZE),
-            "(true - assumed) / assumed torque constant; the drive assumes `motorconst`",
-        ),
-        _number("resistance", "Ohm", "of the winding; default: no voltage, lag or heat"),
-        _number("inductance", "H", "of the winding; default: the current follows at once"),
-        _above("voltage", "V", "largest of the drive; default: no limit"),
-        Key("saturation", Table("saturation", SATURATION), "of both limits the smaller one"),
-        Key(
-            "torque_speed",
-            List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
-            "points [speed [rad/s], torque [N m]] of the largest torque; speeds rise from 0, "
-            "torques must not rise",
-        ),
-        Key(
-            "thermal",
-            Table("thermal", THERMAL, one=("capacitance", "timeconst")),
-            "the winding warms; default: no heat",
-        ),
-        Key(
-            "derating",
-            NumberList(2, Number(quantity=SIZE, unit="C")),
-            "the largest current falls from the first temperature to 0 at the second [C]",
-        ),
-        Key("cogging", Table("cogging", COGGING_KEYS), "default: none"),
-        Key("lugre", Table("lugre", BRISTLES), "dry friction; default: none"),
-        _number("damping", "N m s/rad", "viscous friction"),
-        Key("elastic", Table("elastic", GEAR), "default: a rigid gear without backlash"),
-        _number("delay", "s", "from a command to its effect, whole timesteps"),
-        _number("resolution", "N m", "steps of the commanded effort of the joint"),
+    Key(
+        "gear",
+        Number(nonzero=True, quantity=quantity_of("gear")),
+        "revolutions of the motor per revolution of the joint; negative: it turns the other "
+        "way; rad/m for a prismatic joint; default 1",
     ),
+    _number("armature", "kg m^2", "inertia of the rotor"),
+    Key(
+        "motorconst",
+        Either(
+            scalar=Number(above=0.0, quantity=SIZE),
+            items=NumberList(
+                2, (Number(above=0.0, quantity=SIZE), Number(low=0.0, quantity=SIZE))
+            ),
+        ),
+        "torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad], or one number for "
+        "both; default: an ideal motor, whose current is its torque",
+    ),
+    Key(
+        "motorconst_error",
+        Number(above=-1.0, quantity=SIZE),
+        "(true - assumed) / assumed torque constant; the drive assumes `motorconst`",
+    ),
+    _number("resistance", "Ohm", "of the winding; default: no voltage, lag or heat"),
+    _number("inductance", "H", "of the winding; default: the current follows at once"),
+    _above("voltage", "V", "largest of the drive; default: no limit"),
+    Key("saturation", Table("saturation", SATURATION), "of both limits the smaller one"),
+    Key(
+        "torque_speed",
+        List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
+        "points [speed [rad/s], torque [N m]] of the largest torque; speeds rise from 0, "
+        "torques must not rise",
+    ),
+    Key(
+        "thermal",
+        Table("thermal", THERMAL, one=("capacitance", "timeconst")),
+        "the winding warms; default: no heat",
+    ),
+    Key(
+        "derating",
+        NumberList(2, Number(quantity=SIZE, unit="C")),
+        "the largest current falls from the first temperature to 0 at the second [C]",
+    ),
+    Key("cogging", Table("cogging", COGGING_KEYS), "default: none"),
+    Key("lugre", Table("lugre", BRISTLES), "dry friction; default: none"),
+    _number("damping", "N m s/rad", "viscous friction"),
+    Key("elastic", Table("elastic", GEAR), "default: a rigid gear without backlash"),
+    _number("delay", "s", "from a command to its effect, whole timesteps"),
+    _number("resolution", "N m", "steps of the commanded effort of the joint"),
 )
 DIALECT = Dialect(
     "rbdyn_actuators",
     "an actuators file",
     "not-an-actuators-file",
-    Table(
+    table(
         "actuators file",
-        (
-            Key(
-                "actuators",
-                ByName(ACTUATOR, "joint", "actuator"),
-                "by joint, each with one degree of freedom that forces move",
-                needed=True,
-            ),
+        Key(
+            "actuators",
+            ByName(ACTUATOR, "joint", "actuator"),
+            "by joint, each with one degree of freedom that forces move",
+            needed=True,
         ),
     ),
 )

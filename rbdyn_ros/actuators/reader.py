@@ -112,7 +112,6 @@ def _check_joint(name: str, table: Given, m: Model) -> None:
 
 
 def _values(given: Given) -> dict[str, Any]:
-    """Return the fields of an ActuatorSpec."""
     tables = ("saturation", "thermal", "cogging", "lugre", "elastic")
     values = {key: value for key, value in given.items() if key not in tables}
     if isinstance(given.get("motorconst"), float):

@@ -58,7 +58,6 @@ class Servos:
             self._bias[damped, 2] = -(ratios * critical)[damped]
 
     def _add(self, row: int, j: int, factor: float) -> None:
-        """Add a joint to a servo."""
         m = self.m
         if m.jnt_class[j] == JointClass.FREE:
             self._length[row, m.jnt_qposadr[j]] += factor

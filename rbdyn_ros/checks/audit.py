@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
@@ -64,6 +66,10 @@ class Audit:
         else:
             self.add("warning", code, element, line, f"{message}; {repaired}", **of)
 
+    def about(self, kind: str, part: Named) -> Subject:
+        """Return a named part as what findings are about, such as ``joint 'elbow'``."""
+        return Subject(self, f"{kind} {quote(part.name)}", part.line)
+
     def hint(self, name: str, known: Collection[str]) -> str:
         """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
         self._hints_left -= len(known)
@@ -82,6 +88,46 @@ class Audit:
         """Raise one DescriptionError with all errors, if there are any."""
         if self.errors:
             raise DescriptionError(self.errors, source)
+
+
+class Named(Protocol):
+    """A part of a document with a name, and the line of its element."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def line(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An element of a document, for the findings about it.
+
+    Attributes:
+        audit: receives them.
+        owner: the element in messages.
+        line: of the element; None: it has none.
+    """
+
+    audit: Audit
+    owner: str
+    line: int | None = None
+
+    def error(self, code: str, message: str, **of: str) -> None:
+        """Record an error; `of` as for Audit.error."""
+        self.audit.error(code, self.owner, self.line, message, **of)
+
+    def repair(self, code: str, message: str, repaired: str, **of: str) -> None:
+        """Record an error if strict, else a warning with the repair."""
+        self.audit.repair(code, self.owner, self.line, message, repaired, **of)
+
+    def warn(self, code: str, message: str, **of: str) -> None:
+        """Record a warning."""
+        self.audit.add("warning", code, self.owner, self.line, message, **of)
+
+    def note(self, code: str, message: str, **of: str) -> None:
+        """Record a note."""
+        self.audit.add("note", code, self.owner, self.line, message, **of)
 
 
 class Lenient(Audit):

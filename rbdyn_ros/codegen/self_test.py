@@ -82,7 +82,6 @@ def _numbers(project: CProject, name: str, argument: Argument, rows: Iterable[Ar
 def _of_function(
     project: CProject, function: CFunction, found: list[Sample]
 ) -> Iterable[list[str]]:
-    """Yield the expected results of a function, and the C function that compares them."""
     for argument in function.outputs:
         rows = [sample.outputs[function.name][argument.array] for sample in found]
         yield _numbers(project, _expected(project, function, argument), argument, rows)

@@ -15,7 +15,9 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     USAGE,
     add_robot,
+    flag,
     loaded_robot,
+    refusing,
     report_error,
     run_imports,
 )
@@ -38,11 +40,8 @@ Exit status: 0 if the robot was timed, 1 if it is refused, 2 if compilation is s
 
 
 def add_bench(commands: Commands) -> None:
-    """Add `bench` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "bench",
-        help="time the dynamics of a robot against MuJoCo and Pinocchio",
-        epilog=EPILOG,
+        "bench", help="time the dynamics of a robot against MuJoCo and Pinocchio", epilog=EPILOG
     )
     add_robot(command, nargs="?", more="; default: a bundled arm")
     command.add_argument(
@@ -51,7 +50,7 @@ def add_bench(commands: Commands) -> None:
         default=5.0,
         help="approximate duration of the measurement [s] (default: %(default)s)",
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    flag(command, "--json", "print JSON")
     command.set_defaults(run=_bench)
 
 
@@ -67,7 +66,6 @@ def _seconds(text: str) -> float:
 
 def _bench(options: argparse.Namespace) -> int:
     from rbdyn_ros.engine.compiler.jit import DISABLED
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.measuring.peers import peers
     from rbdyn_ros.measuring.turns import our_jobs
 
@@ -75,10 +73,8 @@ def _bench(options: argparse.Namespace) -> int:
         text = "NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it to time compiled code"
         return report_error("bench", text, USAGE)
     run_imports(options.imports)
-    try:
+    with refusing("bench", REFUSED):
         m, urdf, refusal = _robot(options)
-    except RbdynError as error:
-        return report_error("bench", error, REFUSED)
     others = peers(urdf, options.floating_base, m.opt.timestep, refusal)
     rows = _timed(our_jobs(m), others, options.seconds)
     found = _found(m, others, rows)

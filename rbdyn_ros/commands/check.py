@@ -18,8 +18,10 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     USAGE,
     add_robot,
+    flag,
     loaded_robot,
     opened_robot,
+    refusing,
     report_error,
     run_imports,
 )
@@ -47,11 +49,8 @@ Exit status: 0 if all robots are sound, 1 if one has an error, also in its appea
 
 
 def add_check(commands: Commands) -> None:
-    """Add `check` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
-        "check",
-        help="check a robot file and list its contents",
-        epilog=EPILOG,
+        "check", help="check a robot file and list its contents", epilog=EPILOG
     )
     repairs = add_robot(command, "files", "+", ", a saved Model (.npz), or a folder")
     command.add_argument(
@@ -69,10 +68,8 @@ def add_check(commands: Commands) -> None:
         metavar="PICTURE",
         help="draw bodies and joints to a .svg, .png or .pdf file",
     )
-    repairs.add_argument(
-        "--fix",
-        action="store_true",
-        help="write repairs into the .urdf file; what cannot be repaired is reported",
+    flag(
+        repairs, "--fix", "write repairs into the .urdf file; what cannot be repaired is reported"
     )
     command.add_argument(
         "--continuous",
@@ -104,13 +101,10 @@ class _Outcome:
 
 def _check(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.checking.collisions import check_options
-    from rbdyn_ros.errors import ParameterError
 
     run_imports(options.imports)
-    try:
+    with refusing("check", USAGE):
         check_options(options)
-    except ParameterError as error:
-        return report_error("check", error, USAGE)
     if options.continuous and not options.fix:
         return report_error("check", "--continuous needs --fix", USAGE)
     if options.graph is not None and len(options.files) > 1:
@@ -170,14 +164,13 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
-    """Return the robot and the report on it."""
-    from rbdyn_ros.commands.checking.appearance import with_appearance
     from rbdyn_ros.commands.checking.collisions import (
         check_file,
         is_sampling,
         sampled,
         wanted_contact,
     )
+    from rbdyn_ros.commands.checking.fixing import with_appearance
     from rbdyn_ros.loading.load import complete, is_saved
     from rbdyn_ros.report import report
 
@@ -236,11 +229,8 @@ def _print_text(outcome: _Outcome) -> None:
 
 
 def _draw(model: Model, path: Path) -> int:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 
-    try:
+    with refusing("check --graph", USAGE):
         draw_connectivity(model, path)
-    except ParameterError as error:
-        return report_error("check --graph", error, USAGE)
     return DONE

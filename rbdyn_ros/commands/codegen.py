@@ -6,21 +6,21 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.control_package import write_control_package
-from rbdyn_ros.commands.fmu import write_robot_fmu
 from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
     USAGE,
     add_mounting,
     add_robot,
+    flag,
     folder_path,
     mounted_robot,
-    report_error,
+    refusing,
     run_imports,
     standing,
 )
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.commands.packages import write_control_package, write_robot_fmu
+from rbdyn_ros.errors import Finding, ParameterError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,6 @@ the folder is."""
 
 
 def add_codegen(commands: Commands) -> None:
-    """Add `codegen` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "codegen", help="write a robot's dynamics as C for controllers and firmware", epilog=EPILOG
     )
@@ -78,9 +77,7 @@ def add_codegen(commands: Commands) -> None:
         help="write an FMU of this version for co-simulation; -o names the .fmu file",
     )
     command.add_argument(
-        "--functions",
-        metavar="NAMES",
-        help=f"functions, separated by commas ({FUNCTIONS})",
+        "--functions", metavar="NAMES", help=f"functions, separated by commas ({FUNCTIONS})"
     )
     command.add_argument(
         "--lang",
@@ -89,7 +86,7 @@ def add_codegen(commands: Commands) -> None:
         default="c",
         help="language of the code: c (C99)",
     )
-    command.add_argument("--float", action="store_true", help="single instead of double precision")
+    flag(command, "--float", "single instead of double precision")
     command.add_argument(
         "--prefix", metavar="NAME", help="prefix of all names in the code (the robot's name)"
     )
@@ -100,25 +97,13 @@ def add_codegen(commands: Commands) -> None:
         metavar="LINK",
         help="link for the Jacobian; can be repeated",
     )
-    command.add_argument("--no-mimic", action="store_true", help="let mimic joints move freely")
+    flag(command, "--no-mimic", "let mimic joints move freely")
     command.add_argument(
         "--timestep", type=float, metavar="S", help="timestep of step [s] (0.001)"
     )
-    command.add_argument(
-        "--gravity-input",
-        action="store_true",
-        help="make gravity an argument of the functions",
-    )
-    command.add_argument(
-        "--external-forces",
-        action="store_true",
-        help="add forces on bodies to the arguments of forward and step",
-    )
-    command.add_argument(
-        "--no-passive",
-        action="store_true",
-        help="leave out damping, friction, springs and limits of joints",
-    )
+    flag(command, "--gravity-input", "make gravity an argument of the functions")
+    flag(command, "--external-forces", "add forces on bodies to the arguments of forward and step")
+    flag(command, "--no-passive", "leave out damping, friction, springs and limits of joints")
     command.set_defaults(run=_codegen)
 
 
@@ -138,26 +123,18 @@ def _codegen(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.folder import check_folder, write
     from rbdyn_ros.codegen.names import check_prefix, prefix_of
 
-    try:
+    with refusing("codegen", USAGE):
         wanted = _wanted(options)
         given = None if options.prefix is None else check_prefix(options.prefix)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
-    try:
+    with refusing("codegen", REFUSED):
         m = _robot(options)
-    except RbdynError as error:
-        return report_error("codegen", error, REFUSED)
     prefix = given or prefix_of(m.name)
-    try:
+    with refusing("codegen", REFUSED, wrong=USAGE):
         if options.timestep is not None:
             m.opt.timestep = options.timestep
         check_folder(options.output, prefix)
         project = _project(m, prefix, wanted, options)
         paths = write(project, options.output)
-    except ParameterError as error:
-        return report_error("codegen", error, USAGE)
-    except RbdynError as error:
-        return report_error("codegen", error, REFUSED)
     print(_summary(project, [str(path) for path in paths]))
     return DONE
 
@@ -254,7 +231,6 @@ def _project(m: Model, prefix: str, wanted: Wanted, options: argparse.Namespace)
 
 
 def _summary(project: CProject, paths: Sequence[str]) -> str:
-    """Return a summary of the files and their sizes."""
     rows = [
         f"  {function.name:<24}{len(function.program.operations):>7} operations"
         for function in project.functions

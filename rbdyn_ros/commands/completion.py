@@ -34,7 +34,6 @@ Exit status: 0, or 2 if shtab, which writes the script, is not installed."""
 
 
 def add_completion(commands: Commands) -> None:
-    """Add `completion` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "completion", help="print a script for tab completion in a shell", epilog=EPILOG
     )

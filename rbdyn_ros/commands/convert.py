@@ -13,7 +13,7 @@ from rbdyn_ros.commands.line.common import (
     USAGE,
     FileOf,
     add_robot,
-    report_error,
+    refusing,
     robot_of,
     run_imports,
 )
@@ -40,7 +40,6 @@ Exit status: 0 if the file was written, 1 if the robot is refused or the format 
 
 
 def add_convert(commands: Commands) -> None:
-    """Add `convert` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "convert", help="write a robot as URDF, SDF, MJCF or mechanism file", epilog=EPILOG
     )
@@ -50,11 +49,10 @@ def add_convert(commands: Commands) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.writing.convert import convert
 
     run_imports(options.imports)
-    try:
+    with refusing("convert", REFUSED, wrong=USAGE):
         findings = convert(
             robot_of(options, options.robot),
             options.output,
@@ -62,10 +60,6 @@ def _convert(options: argparse.Namespace) -> int:
             strict=not options.repair,
             contact=options.contact,
         )
-    except ParameterError as error:
-        return report_error("convert", error, USAGE)
-    except RbdynError as error:
-        return report_error("convert", error, REFUSED)
     for line in _lines(findings):
         print(line, file=sys.stderr)
     print(f"wrote {options.output}")

@@ -14,7 +14,7 @@ from rbdyn_ros.commands.line.common import (
     FileOf,
     add_import,
     folder_path,
-    report_error,
+    refusing,
     run_imports,
 )
 
@@ -41,7 +41,6 @@ folder is."""
 
 
 def add_dataset(commands: Commands) -> None:
-    """Add `dataset` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "dataset", help="write recordings as a dataset of LeRobot", epilog=EPILOG
     )
@@ -52,9 +51,9 @@ def add_dataset(commands: Commands) -> None:
         "-o", "--output", type=folder_path, required=True, metavar="DIR", help="new folder"
     )
     command.add_argument(
-        "--fps", type=int, required=True, metavar="N", help="frames per second, as the cameras"
+        "--fps", type=int, metavar="N", help="frames per second, as the cameras", required=True
     )
-    command.add_argument("--task", required=True, metavar="TEXT", help="what the robot does")
+    command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
     command.add_argument(
         "--robot", type=ROBOT_FILE, metavar="FILE", help="robot, if the recording has none"
     )
@@ -65,26 +64,19 @@ def add_dataset(commands: Commands) -> None:
 
 def _dataset(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.ros2_control.folder import check_empty, fill_folder
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.lerobot.dataset import check_episodes, write_dataset
 
     run_imports(options.imports)
     folder: Path = options.output
-    try:
+    with refusing("dataset", USAGE):
         _check_options(options)
         check_empty(folder)
-    except ParameterError as error:
-        return report_error("dataset", error, USAGE)
-    try:
+    with refusing("dataset", REFUSED):
         names, episodes = zip(*(_episode(p, options) for p in options.recordings), strict=True)
         check_episodes(episodes)
-    except RbdynError as error:
-        return report_error("dataset", error, REFUSED)
     how = {"fps": options.fps, "task": options.task, "robot": names[0]}
-    try:
+    with refusing("dataset", USAGE):
         fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
-    except ParameterError as error:
-        return report_error("dataset", error, USAGE)
     frames = sum(one.length for one in episodes)
     print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
     return DONE

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from rbdyn_ros.commands.line.common import (
     loaded_robot,
     mounted_robot,
     opened_robot,
+    refusing,
     report_error,
     run_imports,
     standing,
@@ -42,7 +42,6 @@ SAME_GRAVITY = 0.01
 
 
 def add_excite(commands: Commands) -> None:
-    """Add `excite` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "excite",
         help="make a motion for identifying the dynamics or actuators of an arm",
@@ -67,7 +66,7 @@ def add_excite(commands: Commands) -> None:
         help="file for the motion",
     )
     command.add_argument(
-        "--joints", nargs="+", metavar="NAME", help="moving joints (default: all)"
+        "--joints", metavar="NAME", help="moving joints (default: all)", nargs="+"
     )
     for flag, sign, default, text in (
         ("--velocity-share", "FRACTION", 0.5, "fraction of the velocity limits to use"),
@@ -76,11 +75,7 @@ def add_excite(commands: Commands) -> None:
         ("--slowest", "FRACTION", 0.01, "slowest sweep, as a fraction of the fastest"),
     ):
         command.add_argument(
-            flag,
-            type=float,
-            metavar=sign,
-            default=default,
-            help=f"{text} (default: %(default)s)",
+            flag, type=float, metavar=sign, default=default, help=f"{text} (default: %(default)s)"
         )
     for flag, number, sign, text in (
         ("--duration", float, "S", "duration of the motion [s] (default: 20; sweeps: 100)"),
@@ -144,30 +139,19 @@ def add_excite(commands: Commands) -> None:
 
 
 def _excite(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
-
     run_imports(options.imports)
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
-        print("rbdyn excite: sweeps have no --harmonics and no --seed", file=sys.stderr)
-        return USAGE
+        return report_error("excite", "sweeps have no --harmonics and no --seed", USAGE)
     if options.sweeps is not None and (options.after, options.scene) != (None, None):
-        print("rbdyn excite: sweeps have no --after and no --scene", file=sys.stderr)
-        return USAGE
+        return report_error("excite", "sweeps have no --after and no --scene", USAGE)
     if options.scene is not None and options.floating_base:
-        print("rbdyn excite: --scene is for an arm; leave --floating-base out", file=sys.stderr)
-        return USAGE
-    try:
+        return report_error("excite", "--scene is for an arm; leave --floating-base out", USAGE)
+    with refusing("excite", USAGE):
         check_writable(options.output, "a motion", (".csv",))
-    except ParameterError as error:
-        return report_error("excite", error, USAGE)
-    try:
+    with refusing("excite", REFUSED):
         text, write = _series(options) if options.sweeps is None else _sweeps(options)
-    except RbdynError as error:
-        return report_error("excite", error, REFUSED)
-    try:
+    with refusing("excite", USAGE):
         write(options.output)
-    except ParameterError as error:
-        return report_error("excite", error, USAGE)
     print(text)
     return DONE
 

@@ -30,7 +30,9 @@ from rbdyn_ros.commands.line.common import (
     add_mounting,
     add_robot,
     check_writable,
+    flag,
     mounted_robot,
+    refusing,
     report_error,
     run_imports,
 )
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
 
 
 def add_identify(commands: Commands) -> None:
-    """Add `identify` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "identify",
         help="identify inertia, friction, a payload or motors and gears from a recording",
@@ -82,7 +83,7 @@ def add_identify(commands: Commands) -> None:
         metavar="OUT.urdf",
         help="write the URDF with the identified values",
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    flag(command, "--json", "print JSON")
     command.add_argument(
         "--figure",
         type=PICTURE_FILE,
@@ -101,7 +102,7 @@ def add_identify(commands: Commands) -> None:
     add_actuator_options(command)
     add_reading_options(command)
     command.add_argument(
-        "--joints", nargs="+", metavar="NAME", help="joints that moved (default: all)"
+        "--joints", metavar="NAME", help="joints that moved (default: all)", nargs="+"
     )
     command.add_argument(
         "--topic",
@@ -142,22 +143,17 @@ def add_identify(commands: Commands) -> None:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import RbdynError
-
     run_imports(options.imports)
     wrong = _usage(options)
     if wrong:
-        print(f"rbdyn identify: {wrong}", file=sys.stderr)
-        return USAGE
-    try:
+        return report_error("identify", wrong, USAGE)
+    with refusing("identify", REFUSED):
         m, found = mounted_robot(options)
         if options.actuators is not None:
             return identify_actuators_of(m, options)
         if options.payload is not None:
             return _identify_payload(m, options)
         return _identify_arm(m, _document(options.robot, found), options)
-    except RbdynError as error:
-        return report_error("identify", error, REFUSED)
 
 
 def _document(path: Path, found: Source | None) -> bytes:
@@ -295,17 +291,14 @@ def _identify_loaded(
 
 
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.patch import patched_urdf_bytes
     from rbdyn_ros.loading.output import write_whole
 
     if path is None:
         return DONE
     patched = patched_urdf_bytes(document, found.m)
-    try:
+    with refusing("identify --patch", USAGE):
         write_whole(path, lambda file: file.write(patched))
-    except ParameterError as error:
-        return report_error("identify --patch", error, USAGE)
     return DONE
 
 
@@ -317,6 +310,6 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
         return DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
-    except ParameterError as error:
+    except ParameterError as error:  # the values are worth a patch even so
         return report_error("identify --figure", error, USAGE)
     return DONE

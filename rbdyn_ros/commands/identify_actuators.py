@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, FileOf, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, FileOf, refusing, report_error
 from rbdyn_ros.commands.line.recorded import read_samples
 
 if TYPE_CHECKING:
@@ -94,18 +93,14 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
         print(actuators_report_text(found), end="")
     if not any(one.found for one in found):
         text = "the recording shows nothing of motors and gears, so no file is written"
-        print(f"rbdyn identify: {text}", file=sys.stderr)
-        return REFUSED
+        return report_error("identify", text, REFUSED)
     head = (f"Identified by rbdyn identify from {options.recording.name!r}.",)
     return _written(actuators_file(found, known, head), options)
 
 
 def _written(text: str, options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.loading.output import write_whole
 
-    try:
+    with refusing("identify --actuators", USAGE):
         write_whole(options.actuators, lambda file: file.write(text.encode()))
-    except ParameterError as error:
-        return report_error("identify --actuators", error, USAGE)
     return DONE

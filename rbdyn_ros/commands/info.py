@@ -7,7 +7,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.line.common import DONE
+from rbdyn_ros.commands.line.common import DONE, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,13 +26,12 @@ A missing package is not an error. Exit status: 0."""
 
 
 def add_info(commands: Commands) -> None:
-    """Add `info` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "info",
         help="versions, cache, extras, ROS 2 and permissions on this machine",
         epilog=EPILOG,
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    flag(command, "--json", "print JSON")
     command.set_defaults(run=_info)
 
 

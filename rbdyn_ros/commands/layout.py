@@ -14,7 +14,7 @@ from rbdyn_ros.commands.line.common import (
     FileOf,
     add_robot,
     opened_robot,
-    report_error,
+    refusing,
     run_imports,
 )
 
@@ -43,7 +43,6 @@ or the output is."""
 
 
 def add_layout(commands: Commands) -> None:
-    """Add `layout` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "layout", help="write a layout of RViz, Foxglove or PlotJuggler", epilog=EPILOG
     )
@@ -56,36 +55,29 @@ def add_layout(commands: Commands) -> None:
         help="sensors of the simulator (default: those of the robot's file)",
     )
     command.add_argument(
-        "--namespace", default="", metavar="NAME", help="of the simulator (default: none)"
+        "--namespace", metavar="NAME", help="of the simulator (default: none)", default=""
     )
     command.add_argument(
-        "--frame-prefix", default="", metavar="NAME/", help="of the simulator (default: none)"
+        "--frame-prefix", metavar="NAME/", help="of the simulator (default: none)", default=""
     )
     command.set_defaults(run=_layout)
 
 
 def _layout(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.loading.output import output_path, write_whole
 
     run_imports(options.imports)
-    try:
+    with refusing("layout", USAGE):
         _check_names(options)
         target = output_path(options.output, "a layout", SUFFIXES)
-    except ParameterError as error:
-        return report_error("layout", error, USAGE)
-    try:
+    with refusing("layout", REFUSED):
         data = _text(options, target.suffix.lower()).encode()
-    except RbdynError as error:
-        return report_error("layout", error, REFUSED)
 
     def write(file: BinaryIO) -> None:
         file.write(data)
 
-    try:
+    with refusing("layout", USAGE):
         write_whole(target, write)
-    except ParameterError as error:
-        return report_error("layout", error, USAGE)
     print(f"wrote {target}")
     return DONE
 

@@ -13,6 +13,7 @@ from rbdyn_ros.commands.line.common import (
     add_robot,
     folder_path,
     opened_robot,
+    refusing,
     report_error,
     run_imports,
 )
@@ -44,7 +45,6 @@ folder is."""
 
 
 def add_moveit(commands: Commands) -> None:
-    """Add `moveit` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "moveit", help="write a configuration package of MoveIt 2", epilog=EPILOG
     )
@@ -53,7 +53,7 @@ def add_moveit(commands: Commands) -> None:
         "output", type=folder_path, metavar="PACKAGE", help="new folder, named as the package"
     )
     command.add_argument(
-        "--tip", default="", metavar="LINK", help="link at the end of the arm (default: the last)"
+        "--tip", metavar="LINK", help="link at the end of the arm (default: the last)", default=""
     )
     command.add_argument(
         "--gripper",
@@ -68,7 +68,7 @@ def add_moveit(commands: Commands) -> None:
         help="number of random poses for pairs of links that never overlap (default: 10000)",
     )
     command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random poses (default: 0)"
+        "--seed", type=int, metavar="N", help="seed of the random poses (default: 0)", default=0
     )
     command.set_defaults(run=_moveit)
 
@@ -78,12 +78,10 @@ def _moveit(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.ros2_control.package import package_name
 
     run_imports(options.imports)
-    try:
+    with refusing("moveit", USAGE):
         _check_options(options)
         name = package_name(options.output)
         check_empty(options.output)
-    except ParameterError as error:
-        return report_error("moveit", error, USAGE)
     try:
         package = _package(options, name)
         texts = package.files()
@@ -93,10 +91,8 @@ def _moveit(options: argparse.Namespace) -> int:
         return report_error("moveit", error, USAGE if chosen else REFUSED)
     if missing := package.missing():
         print(f"rbdyn moveit: {_missing_text(missing)}", file=sys.stderr)
-    try:
+    with refusing("moveit", USAGE):
         write_tree(options.output, texts)
-    except ParameterError as error:
-        return report_error("moveit", error, USAGE)
     print(f"wrote the package {name}: {len(texts)} files in {options.output}")
     print("\n".join(_summary(package)))
     return DONE
@@ -184,7 +180,6 @@ def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
 
 
 def _summary(package: MoveItPackage) -> list[str]:
-    """Return what the package says of the robot."""
     semantics = package.semantics
     groups, hand = semantics.groups, semantics.groups.gripper
     pairs = semantics.collisions

@@ -16,6 +16,7 @@ from rbdyn_ros.commands.line.common import (
     USAGE,
     add_import,
     check_writable,
+    refusing,
     report_error,
     run_imports,
 )
@@ -49,7 +50,6 @@ output file is."""
 
 
 def add_plot(commands: Commands) -> None:
-    """Add `plot` to the subcommands of `rbdyn`."""
     command = commands.add_parser("plot", help="draw figures of a recording", epilog=EPILOG)
     add_recording(command)
     command.add_argument(
@@ -100,11 +100,11 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     command.add_argument("--name", help="name of the robot, if the recording has several")
     command.add_argument(
         "--from",
-        dest="start",
         type=float,
-        default=0.0,
         metavar="S",
         help="start time in the recording [s] (0)",
+        dest="start",
+        default=0.0,
     )
     command.add_argument(
         "--to",
@@ -118,8 +118,8 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     add_import(command)
 
 
-def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun | int:
-    """Return the chosen run, or print the error and return a status."""
+def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
+    """Return the chosen run; after an error print it and end the process."""
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run
 
@@ -132,32 +132,25 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun | int
         run = run_of_table(options) if table else read_run(path, options.robot, **part)
     except RbdynError as error:
         if isinstance(error, ParameterError) and error.code == "no-recording" and not table:
-            return report_error(command, not_there(error, path), REFUSED)
+            sys.exit(report_error(command, not_there(error, path), REFUSED))
         is_command = error.code in _OF_THE_COMMAND
-        return report_error(command, error, USAGE if is_command else REFUSED)
+        sys.exit(report_error(command, error, USAGE if is_command else REFUSED))
     for note in run.notes:
         print(f"rbdyn {command}: {path}: {note}", file=sys.stderr)
     return run
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.view.pictures.plots import SUFFIXES, draw_run
 
     run_imports(options.imports)
     target = options.output or _beside(options.recording)
-    try:
+    with refusing("plot", USAGE):
         check_writable(target, "a figure", SUFFIXES)
-    except ParameterError as error:
-        return report_error("plot", error, USAGE)
     run = recorded_run("plot", options)
-    if isinstance(run, int):
-        return run
     size = None if options.size is None else (options.size[0], options.size[1])
-    try:
+    with refusing("plot", USAGE):
         draw_run(run, target, joints=options.joints, quantities=options.quantities, size=size)
-    except RbdynError as error:
-        return report_error("plot", error, USAGE)
     print(target)
     return DONE
 

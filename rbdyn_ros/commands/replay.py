@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import (
@@ -16,6 +15,7 @@ from rbdyn_ros.commands.line.common import (
     FileOf,
     add_package_dirs,
     check_writable,
+    refusing,
     report_error,
     run_imports,
 )
@@ -47,7 +47,6 @@ cannot be shown."""
 
 
 def add_replay(commands: Commands) -> None:
-    """Add `replay` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "replay", help="play a recording in the browser, or write a film", epilog=EPILOG
     )
@@ -76,25 +75,19 @@ def add_replay(commands: Commands) -> None:
 
 def _replay(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 
     if options.against is None and options.figure is not None:
-        print("rbdyn replay: --figure needs --against ROBOT", file=sys.stderr)
-        return USAGE
+        return report_error("replay", "--figure needs --against ROBOT", USAGE)
     if options.against is not None:
         return _against(options)
     if options.film is None:
         end_at_once()  # no file is open
     run_imports(options.imports)
     if options.film is not None:
-        try:
+        with refusing("replay", USAGE):
             check_writable(options.film, "a film", SUFFIXES)
-        except ParameterError as error:
-            return report_error("replay", error, USAGE)
     run = recorded_run("replay", options)
-    if isinstance(run, int):
-        return run
     if options.film is not None:
         return _film(run, options)
     return serve_page("replay", options, run.name, lambda server: _play(server, run, options))
@@ -102,7 +95,6 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _against(options: argparse.Namespace) -> int:
     """Compare a recording with free simulations of the recorded robot and another one."""
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.identification.reports.free_motion import (
         SUFFIXES,
         draw_free_motion,
@@ -112,33 +104,24 @@ def _against(options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.load import load
 
     run_imports(options.imports)
-    try:
+    with refusing("replay", USAGE):
         if options.figure is not None:
             check_writable(options.figure, "a picture", SUFFIXES)
-    except RbdynError as error:
-        return report_error("replay", error, USAGE)
     run = recorded_run("replay", options)
-    if isinstance(run, int):
-        return run
-    try:
+    with refusing("replay", REFUSED):
         other = load(options.against)
         found = {"recorded robot": free_motion(run.m, run), "against": free_motion(other, run)}
         print(free_motion_text(found), end="")
         if options.figure is not None:
             draw_free_motion(run, found, options.figure)
-    except RbdynError as error:
-        return report_error("replay", error, REFUSED)
     return DONE
 
 
 def _film(run: RecordedRun, options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.view.pictures.run_film import film_run
 
-    try:
+    with refusing("replay", USAGE):
         found = film_run(run, options.film, options.fps, _looks_file(options), options.package_dir)
-    except RbdynError as error:
-        return report_error("replay", error, USAGE)
     for finding in found:
         warn("replay", finding)
     print(options.film)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_error
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
@@ -30,7 +30,6 @@ Exit status: 0, also after Ctrl-C, 1 if something is missing or refused, 2 for w
 
 
 def add_topic(commands: Commands) -> None:
-    """Add `topic` to the subcommands of `rbdyn`."""
     examples = """\
   rbdyn topic list
   rbdyn topic echo /joint_states --once
@@ -43,19 +42,15 @@ def add_topic(commands: Commands) -> None:
     command.add_argument(
         "-r", "--rate", type=float, default=1.0, help="of pub: messages per second (1)"
     )
-    command.add_argument(
-        "--once", action="store_true", help="end after one message, or one second"
-    )
+    flag(command, "--once", "end after one message, or one second")
 
 
 def add_service(commands: Commands) -> None:
-    """Add `service` to the subcommands of `rbdyn`."""
     examples = '  rbdyn service call /simulator/pause std_srvs/srv/SetBool "{data: true}"'
     _add(commands, "service", "call a ROS 2 service", SERVICE, examples)
 
 
 def add_param(commands: Commands) -> None:
-    """Add `param` to the subcommands of `rbdyn`."""
     examples = """\
   rbdyn param list /simulator
   rbdyn param set /simulator real_time_factor 0.5"""
@@ -63,11 +58,7 @@ def add_param(commands: Commands) -> None:
 
 
 def _add(
-    commands: Commands,
-    name: str,
-    summary: str,
-    actions: dict[str, tuple[str, int]],
-    examples: str,
+    commands: Commands, name: str, summary: str, actions: dict[str, tuple[str, int]], examples: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=summary, epilog=EPILOG.format(examples, name))
     command.add_argument("action", choices=tuple(actions), help=f"one of {', '.join(actions)}")

@@ -25,7 +25,6 @@ Exit status: 0."""
 
 
 def add_schema(commands: Commands) -> None:
-    """Add `schema` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "schema", help="print the JSON schema of a kind of YAML file, for editors", epilog=EPILOG
     )

@@ -16,6 +16,8 @@ from rbdyn_ros.commands.line.common import (
     USAGE,
     FileOf,
     add_robot,
+    flag,
+    refusing,
     report_error,
     run_imports,
 )
@@ -51,7 +53,6 @@ ONE_ROBOT = (
 
 
 def add_sim(commands: Commands) -> None:
-    """Add `sim` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )
@@ -76,28 +77,20 @@ def add_sim(commands: Commands) -> None:
         help="a control box, franka or ur, for clients of its vendor; once for each arm",
     )
     view = command.add_mutually_exclusive_group()
-    view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
+    flag(view, "--no-view", "do not show it in the browser")
     view.add_argument(
-        "--port",
-        type=port,
-        help="TCP port of the page (8080); the next free one if it is taken",
+        "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )
     command.add_argument(
-        "--record",
-        type=FileOf((".mcap",)),
-        metavar="RUN.mcap",
-        help="record to this new file",
+        "--record", type=FileOf((".mcap",)), metavar="RUN.mcap", help="record to this new file"
     )
-    command.add_argument(
-        "--paused", action="store_true", help="start paused; the service ~/pause resumes"
-    )
+    flag(command, "--paused", "start paused; the service ~/pause resumes")
     command.set_defaults(run=_sim, one_robot=ONE_ROBOT)
 
 
 def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
     from rbdyn_ros.description.reading.xacro_files import xacro_arguments
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
     from rbdyn_ros.ros import why_no_ros
     from rbdyn_ros.view.live.spawned import spawn
@@ -108,15 +101,11 @@ def _sim(options: argparse.Namespace) -> int:
         return report_error("sim", text, USAGE)
     # no file is open until the simulator handles signals
     end_at_once(0, signal.SIGTERM, signal.SIGHUP)
-    try:
+    with refusing("sim --record", USAGE):
         if options.record is not None:
             check_recordable(options.record)
-    except ParameterError as error:
-        return report_error("sim --record", error, USAGE)
-    try:
+    with refusing("sim", USAGE):
         xacro_arguments(options.xacro_args)
-    except ParameterError as error:
-        return report_error("sim", error, USAGE)
     run_imports(options.imports)
     shows = _shows(options)
     # it imports as much as the node, at the same time

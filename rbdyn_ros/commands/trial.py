@@ -17,6 +17,7 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     USAGE,
     FileOf,
+    flag,
     folder_path,
     report_error,
 )
@@ -43,7 +44,6 @@ Exit status: 0 if the trial passed (or the run of --seed), 1 if it failed, is un
 
 
 def add_trial(commands: Commands) -> None:
-    """Add `trial` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "trial", help="test a controller in many seeded runs", epilog=EPILOG
     )
@@ -65,19 +65,15 @@ def add_trial(commands: Commands) -> None:
         metavar="ADDRESS",
         help="simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT",
     )
-    command.add_argument(
-        "--fresh", action="store_true", help="delete earlier results instead of continuing them"
-    )
+    flag(command, "--fresh", "delete earlier results instead of continuing them")
     command.add_argument(
         "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
     )
     command.add_argument(
         "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
     )
-    command.add_argument(
-        "--view", action="store_true", help="record the run of --seed and show it in the browser"
-    )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    flag(command, "--view", "record the run of --seed and show it in the browser")
+    flag(command, "--json", "print JSON")
     command.set_defaults(run=_trial)
 
 
@@ -86,12 +82,10 @@ def _trial(options: argparse.Namespace) -> int:
     from rbdyn_ros.trials.files.reader import load, with_runs
 
     if options.seed is None and (options.record is not None or options.view):
-        print("rbdyn trial: --record and --view show one run; give its --seed", file=sys.stderr)
-        return USAGE
+        return report_error("trial", "--record and --view show one run; give its --seed", USAGE)
     if options.seed is not None and (options.workers or options.ray or options.fresh):
         text = "--workers, --ray and --fresh are for all runs; --seed makes one"
-        print(f"rbdyn trial: {text}", file=sys.stderr)
-        return USAGE
+        return report_error("trial", text, USAGE)
     try:
         trial = load(options.trial)
         if options.runs is not None:

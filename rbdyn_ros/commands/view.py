@@ -10,7 +10,7 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     add_robot,
     loaded_robot,
-    report_error,
+    refusing,
     robot_of,
     run_imports,
 )
@@ -34,7 +34,6 @@ Exit status: 0 after Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown.
 
 
 def add_view(commands: Commands) -> None:
-    """Add `view` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )
@@ -45,14 +44,11 @@ def add_view(commands: Commands) -> None:
 
 def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import RbdynError
 
     end_at_once()  # no file is open
     run_imports(options.imports)
-    try:
+    with refusing("view", REFUSED):
         model, _ = loaded_robot(options, options.file)
-    except RbdynError as error:
-        return report_error("view", error, REFUSED)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 

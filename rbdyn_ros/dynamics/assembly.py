@@ -44,10 +44,7 @@ _survey = public(survey)
 
 
 def assemble(
-    m: Model,
-    qpos: ArrayLike | None = None,
-    fixed: Sequence[str] = (),
-    tolerance: float = 1e-12,
+    m: Model, qpos: ArrayLike | None = None, fixed: Sequence[str] = (), tolerance: float = 1e-12
 ) -> Array:
     """Return a configuration (nq,) near a rough one in which all position constraints hold.
 

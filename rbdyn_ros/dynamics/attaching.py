@@ -137,7 +137,6 @@ def _without_contact(m: Model, low: int, high: int) -> Arrays:
 
 
 def _place(m: Model, link: str) -> Placement:
-    """Return the place of a link in its body."""
     if link == WORLD and WORLD not in m.frame_names:
         return Placement(0, np.zeros(3), np.eye(3))
     return _of_frame(m, m.frame_id(link))
@@ -149,7 +148,6 @@ def _of_frame(m: Model, frame: int) -> Placement:
 
 
 def _pose(m: Model, d: Data, link: str) -> Pose:
-    """Return the pose of a link in the world."""
     if link == WORLD and WORLD not in m.frame_names:
         return IN_PLACE
     pos, mat = frame_pose(m, d, link)

@@ -169,7 +169,6 @@ def _fast(m: Model, d: Data) -> str:
 
 
 def _turning(m: Model) -> Ints:
-    """Return the free and ball joints."""
     free = m.jnt_class == JointClass.FREE
     found: Ints = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
     return found

@@ -104,10 +104,7 @@ def constants(m: Model) -> dict[str, Array]:
     inertia, _ = _measure(m)
     if not (inertia > 0.0).all():
         return {"dof_inertia0": np.maximum(inertia, 0.0), "geom_mass0": m.geom_mass0}
-    return {
-        "dof_inertia0": _constrained(m, inertia),
-        "geom_mass0": with_masses(m).geom_mass0,
-    }
+    return {"dof_inertia0": _constrained(m, inertia), "geom_mass0": with_masses(m).geom_mass0}
 
 
 def inertias_of(m: Model, armatures: Array) -> Array:

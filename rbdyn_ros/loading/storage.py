@@ -28,14 +28,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.guard import refuse
-from rbdyn_ros.errors import (
-    Finding,
-    ParameterError,
-    RbdynError,
-    did_you_mean,
-    listing,
-    quote,
-)
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.audits.audit_arrays import audit_arrays

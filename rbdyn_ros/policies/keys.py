@@ -13,7 +13,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     OneOf,
     Whole,
 )
-from rbdyn_ros.description.yaml_files.tables import Key, Table
+from rbdyn_ros.description.yaml_files.tables import Key, table
 from rbdyn_ros.policies.spec import TERMS
 
 #: Most values of a term that are observed.
@@ -29,52 +29,53 @@ def _range(name: str, unit: str, doc: str) -> Key:
     return Key(name, NumberList(2, Number(unit=unit)), doc)
 
 
-TERM = Table(
+TERM = table(
     "observation term",
-    (
-        Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
-        Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
-        Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
-        Key("history", Whole(1, LONGEST), "how many of its latest values, the oldest first",
-            default=1),
-        Key("period", Number(above=0.0, unit="s"), "of gait_phase", default=1.0),
+    Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
+    Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
+    Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
+    Key(
+        "history", Whole(1, LONGEST), "how many of its latest values, the oldest first", default=1
     ),
-)  # fmt: skip
-ACTION = Table(
-    "action",
-    (
-        Key("scale", _each(Number()), "position targets are offset + scale action", needed=True),
-        Key("offset", _each(Number()), "default: `default_position`"),
-        Key("clip", Number(above=0.0), "largest size of its numbers, before `scale`"),
-    ),
+    Key("period", Number(above=0.0, unit="s"), "of gait_phase", default=1.0),
 )
-COMMAND = Table(
+ACTION = table(
+    "action",
+    Key("scale", _each(Number()), "position targets are offset + scale action", needed=True),
+    Key("offset", _each(Number()), "default: `default_position`"),
+    Key("clip", Number(above=0.0), "largest size of its numbers, before `scale`"),
+)
+COMMAND = table(
     "command",
-    (
-        _range("forward", "m/s", "smallest and largest velocity forwards"),
-        _range("left", "m/s", "to the left"),
-        _range("turn", "rad/s", "about the vertical"),
-    ),
+    _range("forward", "m/s", "smallest and largest velocity forwards"),
+    _range("left", "m/s", "to the left"),
+    _range("turn", "rad/s", "about the vertical"),
 )
 GAIN = Number(low=0.0)
 DIALECT = Dialect(
     "rbdyn_policy",
     "a policy file",
     "not-a-policy-file",
-    Table(
+    table(
         "policy file",
-        (
-            Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-            Key("joints", List(Name("the name of a joint"), "joint", 1),
-                "in the order of the network", needed=True),
-            Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
-            Key("default_position", _each(Number()), "of the joints; default 0"),
-            Key("stiffness", _each(GAIN), "of the joints", needed=True),
-            Key("damping", _each(GAIN), "of the joints", needed=True),
-            Key("action", ACTION, "what the numbers of the network do", needed=True),
-            Key("observation", List(TERM, "term", 1),
-                "the numbers that the network gets, in its order", needed=True),
-            Key("command", COMMAND, "range of velocity commands; default: not limited"),
+        Key("network", Name("an ONNX file"), "relative to this file", needed=True),
+        Key(
+            "joints",
+            List(Name("the name of a joint"), "joint", 1),
+            "in the order of the network",
+            needed=True,
         ),
+        Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
+        Key("default_position", _each(Number()), "of the joints; default 0"),
+        Key("stiffness", _each(GAIN), "of the joints", needed=True),
+        Key("damping", _each(GAIN), "of the joints", needed=True),
+        Key("action", ACTION, "what the numbers of the network do", needed=True),
+        Key(
+            "observation",
+            List(TERM, "term", 1),
+            "the numbers that the network gets, in its order",
+            needed=True,
+        ),
+        Key("command", COMMAND, "range of velocity commands; default: not limited"),
     ),
-)  # fmt: skip
+)

@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.loading.output import Output, output_path, unwritable
-from rbdyn_ros.recording.claim import (
-    LostFileError,
-    abandon,
-    check_kept,
-    locked,
-    occupied,
-    opened,
-)
+from rbdyn_ros.recording.claim import LostFileError, abandon, check_kept, locked, occupied, opened
 from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import LIBRARY, Schemas, missing_extra
 

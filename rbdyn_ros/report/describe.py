@@ -23,14 +23,8 @@ from rbdyn_ros.report.constraints import (
     mimic_rows,
     roll_rows,
 )
-from rbdyn_ros.report.geometries import (
-    GEOM_HEAD,
-    OBSTACLE_HEAD,
-    geom_rows,
-    obstacle_rows,
-)
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, direction, numbers
+from rbdyn_ros.report.geometries import GEOM_HEAD, OBSTACLE_HEAD, geom_rows, obstacle_rows
+from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
 WIDTH = 140
 

@@ -22,8 +22,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, direction, numbers
+from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.description.parts.types import Joint, Limit
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import finite_or_none
+from rbdyn_ros.report.words import aligned, finite_or_none
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import aligned
 
 #: Most rows of one kind in a report.
 MOST_ROWS = 20
@@ -114,9 +114,7 @@ def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
 
 
 def disabled_pairs(
-    found: CollisionSamples,
-    allowed: Iterable[LinkPair] = (),
-    enabled: Collection[LinkPair] = (),
+    found: CollisionSamples, allowed: Iterable[LinkPair] = (), enabled: Collection[LinkPair] = ()
 ) -> list[str]:
     """Return the lines of an SRDF about self-collision; see srdf_text.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format names, numbers and directions for tables."""
+"""Format names, numbers and directions for tables, and their rows in columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +35,12 @@ def direction(axis: NDArray[np.float64]) -> str:
         if abs(entry) == 1.0:
             return letter if entry > 0.0 else f"-{letter}"
     return " ".join(f"{entry:.3g}" for entry in axis)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return an indented line per row, with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -10,8 +10,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import Finding, exactly, not_allowed
-from rbdyn_ros.sensors.ray_specs import RaySpec, checked
+from rbdyn_ros.errors import Finding, exactly
+from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
@@ -163,12 +163,8 @@ class DepthSpec(CameraSpec):
     def findings(self) -> list[Finding]:
         """Return all that is wrong with the camera."""
         found = CameraSpec.findings(self)
-        if self.encoding not in DEPTH:
-            found += not_allowed(
-                "encoding", self.encoding, " or ".join(DEPTH), "encoding"
-            ).findings
-        if self.method not in METHODS:
-            found += not_allowed("method", self.method, " or ".join(METHODS), "method").findings
+        found += one_of("encoding", self.encoding, DEPTH)
+        found += one_of("method", self.method, METHODS)
         if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
             found_far, most = exactly(self.far), exactly(LARGEST_MILLIMETRES)
             text = f"far is {found_far} m; allowed is at most {most} m in 16UC1"
@@ -197,9 +193,8 @@ class ColorSpec(CameraSpec):
                 "near is 0 m; a colour camera draws nothing nearer than near: allowed is above 0"
             )
             found.append(Finding("bad-argument", text, "error", "near"))
-        if self.compressed is not None and self.compressed not in COMPRESSIONS:
-            allowed = " or ".join(COMPRESSIONS)
-            found += not_allowed("compressed", self.compressed, allowed, "compressed").findings
+        if self.compressed is not None:
+            found += one_of("compressed", self.compressed, COMPRESSIONS)
         return found
 
 

@@ -17,7 +17,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     OneOf,
     Whole,
 )
-from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table
+from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table, table
 from rbdyn_ros.sensors.camera_specs import COMPRESSIONS, DEPTH, MAX_PIXELS, METHODS, NARROWEST
 from rbdyn_ros.sensors.ray_specs import (
     LONGEST,
@@ -83,78 +83,64 @@ def _fan(name: str, limit: float, doc: str) -> Key:
 
 
 BODY_RATE = Key("rate", RATE, "readings per second; default: every tick")
-IMU = Table(
+IMU = table(
     "imu",
-    (
-        _type("imu"),
-        LINK,
-        BODY_RATE,
-        Key("orientation", Flag(), "it measures its orientation", default=True),
-        _noise("angular_velocity", "linear_acceleration", "orientation"),
-    ),
+    _type("imu"),
+    LINK,
+    BODY_RATE,
+    Key("orientation", Flag(), "it measures its orientation", default=True),
+    _noise("angular_velocity", "linear_acceleration", "orientation"),
 )
-FORCE_TORQUE = Table(
+FORCE_TORQUE = table(
     "force_torque sensor",
-    (
-        _type("force_torque"),
-        Key("joint", Name("the name of a joint"), "fixed or moving", needed=True),
-        Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
-        Key("measured", OneOf(MEASURED), "wrench that is reported", default=MEASURED[0]),
-        Key("pushes", OneOf(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
-        BODY_RATE,
-        _noise("force", "torque"),
-    ),
+    _type("force_torque"),
+    Key("joint", Name("the name of a joint"), "fixed or moving", needed=True),
+    Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
+    Key("measured", OneOf(MEASURED), "wrench that is reported", default=MEASURED[0]),
+    Key("pushes", OneOf(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
+    BODY_RATE,
+    _noise("force", "torque"),
 )
-CONTACT = Table(
+CONTACT = table(
     "contact sensor",
-    (
-        _type("contact"),
-        LINK,
-        Key("threshold", Number(low=0.0, unit="N"), "contact is reported above", default=1.0),
-        BODY_RATE,
-        _noise("force", "torque"),
-    ),
+    _type("contact"),
+    LINK,
+    Key("threshold", Number(low=0.0, unit="N"), "contact is reported above", default=1.0),
+    BODY_RATE,
+    _noise("force", "torque"),
 )
-MAGNETOMETER = Table(
+MAGNETOMETER = table(
     "magnetometer",
-    (
-        _type("magnetometer"),
-        LINK,
-        Key("earth_field", NumberList(3), "in world axes [T]; default: of SDFormat"),
-        BODY_RATE,
-        _noise("magnetic_field"),
-    ),
+    _type("magnetometer"),
+    LINK,
+    Key("earth_field", NumberList(3), "in world axes [T]; default: of SDFormat"),
+    BODY_RATE,
+    _noise("magnetic_field"),
 )
-GPS = Table(
+GPS = table(
     "GPS",
-    (
-        _type("gps"),
-        LINK,
-        Key("latitude", Number(-90.0, 90.0), "of the world's origin [degree]", needed=True),
-        Key("longitude", Number(-180.0, 180.0), "of the world's origin [degree]", needed=True),
-        Key("altitude", Number(-1e4, 1e7, unit="m"), "of it above WGS 84; default 0"),
-        BODY_RATE,
-        _noise("position"),
-    ),
+    _type("gps"),
+    LINK,
+    Key("latitude", Number(-90.0, 90.0), "of the world's origin [degree]", needed=True),
+    Key("longitude", Number(-180.0, 180.0), "of the world's origin [degree]", needed=True),
+    Key("altitude", Number(-1e4, 1e7, unit="m"), "of it above WGS 84; default 0"),
+    BODY_RATE,
+    _noise("position"),
 )
-POSE = Table(
+POSE = table(
     "pose sensor",
-    (
-        _type("pose"),
-        LINK,
-        Key("reference", Name("the name of a link"), "link of the pose; default: the world"),
-        BODY_RATE,
-        _noise("position", "orientation"),
-    ),
+    _type("pose"),
+    LINK,
+    Key("reference", Name("the name of a link"), "link of the pose; default: the world"),
+    BODY_RATE,
+    _noise("position", "orientation"),
 )
-JOINT_TORQUE = Table(
+JOINT_TORQUE = table(
     "joint torque sensor",
-    (
-        _type("joint_torque"),
-        Key("joint", Name("the name of a joint"), "with one axis", needed=True),
-        BODY_RATE,
-        _noise("effort"),
-    ),
+    _type("joint_torque"),
+    Key("joint", Name("the name of a joint"), "with one axis", needed=True),
+    BODY_RATE,
+    _noise("effort"),
 )
 ERRORS = (
     Key("stddev", Number(low=0.0, unit="m"), "standard deviation of white noise"),
@@ -180,9 +166,9 @@ RAYS = (
 DISTANCES = (
     Key(
         "noise",
-        Table(
+        table(
             "noise",
-            (Key("range", Table("noise of range", ERRORS, make=RangeNoise), "of each distance"),),
+            Key("range", Table("noise of range", ERRORS, make=RangeNoise), "of each distance"),
             make=lambda range=RangeNoise(): range,  # noqa: A006, B008 - the name of the key
         ),
         "default: none",
@@ -190,34 +176,30 @@ DISTANCES = (
     Key("dropout", Number(low=0.0, high=1.0), "share of readings that are lost; default 0"),
     Key("sees", OneOf(SEEN), "elements that rays meet", default=SEEN[0]),
 )
-LIDAR = Table(
+LIDAR = table(
     "lidar",
-    (
-        _type("lidar"),
-        *RAYS,
-        *DISTANCES,
-        _fan("horizontal", TURN, "azimuths of the columns, anticlockwise about z"),
-        _fan("vertical", QUARTER, "elevations of the rows, upwards; default: one row at 0"),
-        Key("angles", Name("a CSV file"), "CSV file with azimuth, elevation of each ray [rad]"),
-        Key("sweep", Number(low=0.0, high=LONGEST, unit="s"), "time of all columns; default 0"),
-    ),
+    _type("lidar"),
+    *RAYS,
+    *DISTANCES,
+    _fan("horizontal", TURN, "azimuths of the columns, anticlockwise about z"),
+    _fan("vertical", QUARTER, "elevations of the rows, upwards; default: one row at 0"),
+    Key("angles", Name("a CSV file"), "CSV file with azimuth, elevation of each ray [rad]"),
+    Key("sweep", Number(low=0.0, high=LONGEST, unit="s"), "time of all columns; default 0"),
     one=("horizontal", "angles"),
     code="missing-key",
 )
-RANGE = Table(
+RANGE = table(
     "range sensor",
-    (
-        _type("range"),
-        *RAYS,
-        *DISTANCES,
-        Key(
-            "field_of_view",
-            Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
-            "full angle of the cone; default 0: one ray",
-        ),
-        Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
-        Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
+    _type("range"),
+    *RAYS,
+    *DISTANCES,
+    Key(
+        "field_of_view",
+        Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
+        "full angle of the cone; default 0: one ray",
     ),
+    Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
+    Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
 )
 CAMERA = (
     *RAYS,
@@ -236,27 +218,23 @@ CAMERA = (
     Key("distortion", NumberList(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
 )
 VIEW = ("field_of_view", "intrinsics")
-DEPTH_CAMERA = Table(
+DEPTH_CAMERA = table(
     "depth camera",
-    (
-        _type("depth"),
-        *CAMERA,
-        *DISTANCES,
-        Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
-        Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
-        Key("points", Flag(), "it publishes the points as a PointCloud2", default=False),
-        Key("method", OneOf(METHODS), "how depths are found", default=METHODS[0]),
-    ),
+    _type("depth"),
+    *CAMERA,
+    *DISTANCES,
+    Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
+    Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
+    Key("points", Flag(), "it publishes the points as a PointCloud2", default=False),
+    Key("method", OneOf(METHODS), "how depths are found", default=METHODS[0]),
     one=VIEW,
     code="missing-key",
 )
-COLOR_CAMERA = Table(
+COLOR_CAMERA = table(
     "colour camera",
-    (
-        _type("color"),
-        *CAMERA,
-        Key("compressed", OneOf(COMPRESSIONS), "of compressed pictures; default: none"),
-    ),
+    _type("color"),
+    *CAMERA,
+    Key("compressed", OneOf(COMPRESSIONS), "of compressed pictures; default: none"),
     one=VIEW,
     code="missing-key",
 )
@@ -280,5 +258,5 @@ SENSORS = Key(
     "sensors", ByName(SENSOR, "sensor", "sensor"), "by name, also of their topics", needed=True
 )
 DIALECT = Dialect(
-    "rbdyn_sensors", "a sensors file", "not-a-sensors-file", Table("sensors file", (SENSORS,))
+    "rbdyn_sensors", "a sensors file", "not-a-sensors-file", table("sensors file", SENSORS)
 )

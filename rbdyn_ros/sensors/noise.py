@@ -98,12 +98,7 @@ class Noise:
     """
 
     def __init__(
-        self,
-        specs: tuple[NoiseSpec, ...],
-        seed: int,
-        sensor: int,
-        period: float,
-        begun: int = 0,
+        self, specs: tuple[NoiseSpec, ...], seed: int, sensor: int, period: float, begun: int = 0
     ) -> None:
         self._begun = begun
         self._numbers = Hashed(seed, sensor, 3 * len(specs))

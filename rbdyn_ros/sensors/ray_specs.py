@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -169,8 +169,7 @@ class RaySpec:
             lambda: finite("dropout", self.dropout, low=0.0, high=1.0),
             lambda: finite("latency", self.latency, low=0.0, high=LONGEST),
         )
-        if self.sees not in SEEN:
-            found += not_allowed("sees", self.sees, " or ".join(SEEN), "sees").findings
+        found += one_of("sees", self.sees, SEEN)
         if not found and self.near >= self.far:
             near, far = apart(self.near, self.far)
             text = f"near is {near} m and far is {far} m; allowed is near below far"
@@ -266,16 +265,17 @@ class RangeSpec(RaySpec):
             lambda: finite("field_of_view", view, low=0.0, high=math.pi - 1e-3),
             lambda: count("rays", self.rays, 1, MAX_RAYS),
         )
-        if self.radiation not in RADIATION:
-            found += not_allowed(
-                "radiation", self.radiation, " or ".join(RADIATION), "radiation"
-            ).findings
-        return found
+        return [*found, *one_of("radiation", self.radiation, RADIATION)]
 
 
 def checked(*checks: Callable[[], object]) -> list[Finding]:
     """Return the findings of all checks."""
     return [finding for check in checks for finding in _findings(check)]
+
+
+def one_of(what: str, word: object, words: Sequence[str]) -> Sequence[Finding]:
+    """Return the finding that a word is not one of those that are allowed."""
+    return () if word in words else not_allowed(what, word, " or ".join(words), what).findings
 
 
 def _findings(check: Callable[[], object]) -> Iterable[Finding]:

@@ -200,7 +200,6 @@ class _Sensors:
         return spec
 
     def _check_rate(self, rate: float, given: Given) -> None:
-        """Refuse a rate above the rate of the loop."""
         if self._period_ns is None or rate * self._period_ns <= NANOSECONDS * (1.0 + 1e-9):
             return
         found, most = apart(rate, NANOSECONDS / self._period_ns)
@@ -219,7 +218,6 @@ class _Sensors:
         return False
 
     def _links(self, given: Given) -> bool:
-        """Return whether all links are known."""
         frames, lines = self._m.frame_names, given.lines
         known = [
             self._known(given[key], frames, "link", given, lines[key])
@@ -233,14 +231,19 @@ class _Sensors:
                 self._known(link, frames, "link", given, node.line)
         return bool(known) and all(known)
 
+    def _joint(self, given: Given) -> Joint | None:
+        name = given.get("joint")
+        if name is None or not self._known(
+            name, self._joints, "joint", given, given.lines["joint"]
+        ):
+            return None
+        return self._joints[name]
+
     def _across_joint(self, given: Given) -> None:
         """Check the joint of a force/torque sensor, and add its frame."""
-        if "joint" not in given:
+        joint = self._joint(given)
+        if joint is None:
             return
-        name = given["joint"]
-        if not self._known(name, self._joints, "joint", given, given.lines["joint"]):
-            return
-        joint = self._joints[name]
         if "pushes" in given.lines and joint.type != "fixed":
             message = (
                 f"'pushes' is for fixed joints; joint {quote(joint.name)} is {joint.type}, so the "
@@ -253,15 +256,11 @@ class _Sensors:
 
     def _about_axis(self, given: Given) -> None:
         """Refuse a joint that has no single axis."""
-        if "joint" not in given:
-            return
-        name = given["joint"]
-        if not self._known(name, self._joints, "joint", given, given.lines["joint"]):
-            return
-        kind = self._joints[name].type
-        if kind not in SINGLE:
-            message = f"joint {quote(name)} is {kind}; allowed are {', '.join(SINGLE)}"
-            given.error("no-axis", "joint", message, found=kind, allowed=", ".join(SINGLE))
+        joint = self._joint(given)
+        if joint is not None and joint.type not in SINGLE:
+            allowed = ", ".join(SINGLE)
+            message = f"joint {quote(joint.name)} is {joint.type}; allowed are {allowed}"
+            given.error("no-axis", "joint", message, found=joint.type, allowed=allowed)
 
     def _check_frame(self, joint: Joint, given: Given) -> None:
         """Refuse a frame that is not rigidly connected to an end of the joint."""

@@ -16,13 +16,7 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors.division import copy_options, divide
-from rbdyn_ros.sensors.specs import (
-    MEASURED,
-    ContactSpec,
-    ForceTorqueSpec,
-    JointTorqueSpec,
-    Spec,
-)
+from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, JointTorqueSpec, Spec
 
 #: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
 Payload = tuple[str, float, ArrayLike, ArrayLike]

@@ -116,11 +116,7 @@ def _target() -> Any:
     operations and their order stay as written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=processor().name,
-        features=processor().features,
-        opt=2,
-        reloc="pic",
-        codemodel="small",
+        cpu=processor().name, features=processor().features, opt=2, reloc="pic", codemodel="small"
     )
 
 

@@ -56,7 +56,6 @@ def replay(whole: Program, graph: SymbolGraph, values: Values) -> dict[str, Obje
 
 
 def _plain(graph: SymbolGraph, x: Any) -> Any:
-    """Return a number for a symbol of a constant."""
     if not isinstance(x, Symbol):
         return x
     kind, *operands = graph.operations[x.number]
@@ -83,21 +82,18 @@ def _computed(graph: SymbolGraph, kind: str, x: list[Any]) -> Any:
 
 
 def _multiply_add(graph: SymbolGraph, a: Any, b: Any, c: Any) -> Any:
-    """Return a b + c."""
     if _exact_product(a, b):
         return a * b + c
     return a * b if _is(c, 0.0) else _fused(graph, "fma", a, b, c)
 
 
 def _multiply_subtract(graph: SymbolGraph, a: Any, b: Any, c: Any) -> Any:
-    """Return a b - c."""
     if _exact_product(a, b):
         return a * b - c
     return a * b if _is(c, 0.0) else _fused(graph, "fms", a, b, c)
 
 
 def _subtract_product(graph: SymbolGraph, a: Any, b: Any, c: Any) -> Any:
-    """Return c - a b."""
     if _exact_product(a, b):
         return c - a * b
     return -(a * b) if _is(c, 0.0) else _fused(graph, "fnma", a, b, c)

@@ -90,10 +90,7 @@ class Specialized(Substitute):
     """
 
     def __init__(
-        self,
-        m: Model,
-        functions: Collection[str] = ("step",),
-        symbolic: Collection[str] = (),
+        self, m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
     ) -> None:
         check_model(m, "specialize")
         machine.check_compiler("a specialised Model")

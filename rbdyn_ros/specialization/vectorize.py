@@ -49,7 +49,6 @@ class Vectorizer:
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:
-        """Return the vector operation that replaces a pack."""
         kind, *first = self.old[n]
         rows = [self._in_order(kind, first, lane, x) for lane, x in enumerate(self.packs[n])]
         return (kind, *(self._gathered(column) for column in zip(*rows, strict=True)))
@@ -69,7 +68,6 @@ class Vectorizer:
         return self._enter(("pack", *(self._number(x) for x in column)))
 
     def _number(self, x: int) -> int:
-        """Return the operation that gives a single number."""
         if x not in self.lane:
             return self._new[x]
         n, place = self.lane[x]

@@ -102,14 +102,12 @@ class MeshFolder:
 
 
 def _obj(vertices: Iterable[Iterable[float]], faces: Iterable[Iterable[int]]) -> bytes:
-    """Return polygons as an OBJ file."""
     lines = ["v " + " ".join(map(repr, vertex)) for vertex in vertices]
     lines += ["f " + " ".join(str(corner + 1) for corner in face) for face in faces]
     return ("\n".join(lines) + "\n").encode()
 
 
 def _triangles(mesh: MeshFile) -> bytes:
-    """Return a mesh as an .obj file, without its colours."""
     lines, first = [], 1
     for part in parts_of(read_parts(mesh.path, apart=bool(mesh.only[0])), mesh.only):
         lines += ["v " + " ".join(map(repr, point)) for point in part.vertices.tolist()]

@@ -9,12 +9,7 @@ from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.appearance.shapes import AnyShape
-from rbdyn_ros.description.parts.geometries import (
-    HeightField,
-    Obstacle,
-    Plane,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts.geometries import HeightField, Obstacle, Plane, TriangleMesh
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import WORLD, Inertial, Joint, Limit
 from rbdyn_ros.description.urdf_files.collisions import UniqueNames
@@ -128,12 +123,7 @@ def _links(
 
 
 def _shapes(
-    link: ET.Element,
-    robot: WrittenRobot,
-    name: str,
-    at: Pose,
-    left: LeftOut,
-    meshes: MeshFolder,
+    link: ET.Element, robot: WrittenRobot, name: str, at: Pose, left: LeftOut, meshes: MeshFolder
 ) -> None:
     """Add the shapes of a link, at its pose in the link of the SDF."""
     for n, shape in enumerate(robot.shapes(name)):

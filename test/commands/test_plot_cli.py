@@ -47,7 +47,10 @@ def rbdyn(*words):
     add_plot(commands)
     add_replay(commands)
     options = parser.parse_args([str(word) for word in words])
-    return options.run(options)
+    try:
+        return options.run(options)
+    except SystemExit as end:  # of a command that is refused, as in cli.main
+        return end.code
 
 
 def test_a_figure_beside_the_recording(run_file, capsys):

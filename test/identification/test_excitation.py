@@ -17,7 +17,7 @@ from rbdyn_ros.identification.data.motion import Motion, dof_names
 from rbdyn_ros.identification.equations.base import base_parameters, condition
 from rbdyn_ros.identification.equations.regressor import torque_regressor
 from rbdyn_ros.identification.excitation.excite import check_informative, excite
-from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
+from rbdyn_ros.identification.excitation.search import rest_shapes, tables
 from rbdyn_ros.share import bundled_robot
 
 GRIPPER = """<robot name="g"><link name="base"/>{links}

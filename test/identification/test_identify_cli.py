@@ -19,7 +19,7 @@ from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.identification.data.csv_files import read_table, write_csv
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.data.samples import Samples
-from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
+from rbdyn_ros.identification.excitation.search import rest_shapes, tables
 
 CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
 

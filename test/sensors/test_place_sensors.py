@@ -26,7 +26,7 @@ from rbdyn_ros.sensors import (
     read_sensors_text,
     sensors_of,
 )
-from rbdyn_ros.sensors.geodesy import RADIUS, earth_axes, earth_point, geodetic, geodetic_of_enu
+from rbdyn_ros.sensors.readings import RADIUS, earth_axes, earth_point, geodetic, geodetic_of_enu
 
 PERIOD = 1_000_000
 #: A lift of 1 m below an arm that turns about a tilted axis, with a tool at its end.

@@ -159,6 +159,5 @@ def _argument(name: str, kind: str, written: bool) -> str:
 
 
 def _comment(node: ast.FunctionDef) -> list[str]:
-    """Return the docstring as a comment."""
     text = ast.get_docstring(node) or ""
     return [f"/// {line}".rstrip() for line in text.splitlines()]

@@ -53,7 +53,6 @@ def structs(records: Mapping[str, ViewType]) -> str:
 
 
 def _row(field: Field) -> str:
-    """Return a member of a struct."""
     number = "Index" if field.kind == "int" else "double"
     size = ", ".join(DIMS.get(str(dim), str(dim)) for dim in field.dims)
     kind = (number, f"std::array<{number}, {size}>", f"Table<{size}>")[len(field.dims)]

@@ -83,7 +83,6 @@ class ControlPackage:
         }
 
     def _values(self) -> dict[str, str]:
-        """Return the texts of the places in the templates."""
         m, names, kernels = self.code.m, self.limits.names, translated()
         return {
             "package": self.name,

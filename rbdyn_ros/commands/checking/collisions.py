@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import FileOf
+from rbdyn_ros.commands.line.common import FileOf, flag
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -40,9 +40,7 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
         help="write an SRDF that disables links that a joint connects, and pairs that overlap "
         "always, never or at the start; an existing file is kept",
     )
-    command.add_argument(
-        "--overwrite", action="store_true", help="let --write-srdf replace an existing file"
-    )
+    flag(command, "--overwrite", "let --write-srdf replace an existing file")
 
 
 def is_sampling(options: argparse.Namespace) -> bool:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import runpy
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
+#: What takes options: a command, or a group of its options.
+Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 #: The arguments behind it are passed to ROS 2.
@@ -71,6 +74,11 @@ PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
 
+def flag(command: Options, name: str, text: str) -> None:
+    """Add an option without a value; `text` is its help."""
+    command.add_argument(name, action="store_true", help=text)
+
+
 def add_robot(
     command: argparse.ArgumentParser,
     name: str = "robot",
@@ -96,9 +104,7 @@ def add_robot(
     about = "NAME:=VALUE anywhere on the command line: arguments of a .xacro file"
     command.add_argument_group("xacro arguments", about)
     add_package_dirs(command)
-    command.add_argument(
-        "--floating-base", action="store_true", help="let the root link move freely"
-    )
+    flag(command, "--floating-base", "let the root link move freely")
     command.add_argument(
         "--contact",
         action="store_true",
@@ -107,11 +113,7 @@ def add_robot(
     )
     add_import(command)
     group = command.add_mutually_exclusive_group()
-    group.add_argument(
-        "--repair",
-        action="store_true",
-        help="repair errors where possible; each repair is a warning",
-    )
+    flag(group, "--repair", "repair errors where possible; each repair is a warning")
     return group
 
 
@@ -126,10 +128,10 @@ def add_mounting(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--gravity",
-        nargs=3,
         type=float,
         metavar=("X", "Y", "Z"),
         help="gravity in the world [m/s^2] (0 0 -9.81)",
+        nargs=3,
     )
 
 
@@ -329,6 +331,25 @@ def _demand_folders(folders: list[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise not_allowed("--package-dir", str(folder), "a folder that exists")
+
+
+@contextlib.contextmanager
+def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator[None]:
+    """End the process if the block raises an RbdynError: print it and exit with a status.
+
+    Args:
+        command: its name in the message.
+        status: exit status.
+        wrong: exit status of a ParameterError; None: `status`.
+    """
+    from rbdyn_ros.errors import ParameterError, RbdynError
+
+    try:
+        yield
+    except RbdynError as error:
+        if wrong is not None and isinstance(error, ParameterError):
+            status = wrong
+        sys.exit(report_error(command, error, status))
 
 
 def report_error(command: str, error: object, status: int) -> int:

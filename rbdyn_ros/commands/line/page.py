@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, report_error
+from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, refusing, report_error
 
 if TYPE_CHECKING:
     import viser
@@ -38,14 +38,11 @@ def add_page(command: argparse.ArgumentParser) -> None:
         help="network address to serve on (127.0.0.1: this machine only); with 0.0.0.0 everybody "
         "who can reach this machine can use the view",
     )
-    command.add_argument("--open", action="store_true", help="open the page in a browser")
+    flag(command, "--open", "open the page in a browser")
 
 
 def serve_page(
-    name: str,
-    options: argparse.Namespace,
-    label: str,
-    fill: Callable[[viser.ViserServer], None],
+    name: str, options: argparse.Namespace, label: str, fill: Callable[[viser.ViserServer], None]
 ) -> int:
     """Serve a page until Ctrl-C; return the exit status if it cannot be served.
 
@@ -56,13 +53,11 @@ def serve_page(
         fill: adds the contents to the page.
     """
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.view.web.server import address_of, is_local, open_server
 
-    try:
+    with refusing(name, USAGE):
         server = open_server(options.port, options.address, label)
-    except ParameterError as error:
-        return report_error(name, error, USAGE)
     try:
         fill(server)
     except RbdynError as error:

@@ -223,7 +223,6 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Return names, or their beginnings, in the robot and in the recording."""
     if text.endswith((".yaml", ".yml")):
         return _names_in(file_path(text))
     robot, mark, recording = text.partition(":")

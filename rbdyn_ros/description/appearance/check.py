@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.appearance.colors import Colors
 from rbdyn_ros.description.appearance.findings import CountingAudit, OnlyWarnings
 from rbdyn_ros.description.appearance.shapes import WANTED, NamedMeshes, read_shapes
@@ -64,4 +65,4 @@ def _audit_materials(robot: Element, audit: CountingAudit) -> None:
                     getattr(material, "line", None),
                 )
                 message = f"the <material> of its <visual> has no name: {drops('visual')}"
-                audit.add("warning", "unportable", owner, line, message, allowed="a name")
+                Subject(audit, owner, line).warn("unportable", message, allowed="a name")

@@ -30,11 +30,7 @@ class Colors:
     """
 
     def __init__(
-        self,
-        robot: Element,
-        audit: Audit,
-        images: MeshFiles,
-        severity: Severity = "warning",
+        self, robot: Element, audit: Audit, images: MeshFiles, severity: Severity = "warning"
     ) -> None:
         self._audit, self._images, self._severity = audit, images, severity
         self._named: dict[str, tuple[Color | None, Path | None]] = {}
@@ -79,7 +75,6 @@ class Colors:
         return self._found.get(name)
 
     def _audit_color(self, material: ET.Element, owner: str) -> None:
-        """Report an invalid color."""
         color = material.find("color")
         if isinstance(color, Element) and _rgba(material) is None:
             found = color.get("rgba", "")

@@ -37,7 +37,7 @@ class CountingAudit(Audit):
         super().add(severity, code, element, line, message, **of)
 
     def all(self) -> tuple[Finding, ...]:
-        """Return the findings in the order of their lines."""
+        """Return the findings that are reported, in the order of their lines."""
         return self.sorted()
 
 
@@ -67,7 +67,6 @@ class OnlyWarnings(CountingAudit):
         super().add("warning", code, element, line, message, **of)
 
     def all(self) -> tuple[Finding, ...]:
-        """Return the warnings in the order of their lines."""
         if not self._more:
             return self.sorted()
         text = f"{self._more} more warnings about the appearance of the robot are not shown"

@@ -12,18 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.appearance.colors import Color, Colors
-from rbdyn_ros.description.appearance.findings import (
-    LONGEST_NAME,
-    CountingAudit,
-    OnlyWarnings,
-)
+from rbdyn_ros.description.appearance.findings import LONGEST_NAME, CountingAudit, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.mechanism_files.geometries import GEOMETRIES, read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.looks import Look, MeshName
 from rbdyn_ros.description.meshes.meshes import WHOLE, Meshes, Only, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
@@ -47,8 +44,7 @@ from rbdyn_ros.description.robot_files import (
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes, read_object
-from rbdyn_ros.description.sdf_files.looks import read_looks
-from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
+from rbdyn_ros.description.sdf_files.shapes import REPLACED
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.versions import version_of
@@ -192,28 +188,33 @@ def _of_sdf_file(file: RobotFile) -> Appearance:
 
 
 def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
-    """Return the appearance of an SDF model or world."""
-    audit, meshes, lights = OnlyWarnings(), dict[MeshFiles, NamedMeshes](), list[LinkLight]()
+    from rbdyn_ros.description.sdf_files.looks import read_looks
+
+    audit = OnlyWarnings()
+    return _of_looks(read_looks(source, package_dirs, audit), audit)
+
+
+def _of_looks(looks: Iterable[Look | LinkLight], audit: OnlyWarnings) -> Appearance:
+    """Return the shapes and the lights that can be drawn."""
+    finders, lights = dict[MeshFiles, NamedMeshes](), list[LinkLight]()
     found: dict[str, list[LinkShape]] = {"visual": [], "collision": []}
-    for look in read_looks(source, package_dirs, audit):
+    for look in looks:
         if isinstance(look, LinkLight):
             lights.append(look)
             continue
-        before, shape = audit.error_count, look.shape
         shown: AnyShape | None
-        if isinstance(shape, MeshName):
-            named = meshes.setdefault(look.files, NamedMeshes(look.files))
-            shown = named.read(shape.uri, shape.scale, look.owner, look.line, audit)
+        if isinstance(look.shape, MeshName):
+            named = finders.setdefault(look.files, NamedMeshes(look.files))
+            shown = named.read(look.shape.uri, look.shape.scale, look.at)
             if isinstance(shown, MeshFile):
-                shown = replace(shown, only=shape.only)
+                shown = replace(shown, only=look.shape.only)
         else:
-            shown = shape
-        if shown is not None:
-            _audit_shape(shown, look.origin, look.owner, look.line, audit)
-        if shown is not None and audit.error_count == before:
+            shown = look.shape
+        if shown is not None and _can_be_shown(shown, look.origin, look.at):
             drawn = LinkShape(look.link, shown, look.origin, look.color, look.texture)
-            found[look.kind].append(drawn)
-    missing = [finding for named in meshes.values() for finding in named.findings()]
+            for kind in look.kinds:
+                found[kind].append(drawn)
+    missing = [finding for named in finders.values() for finding in named.findings()]
     visuals, collisions = (tuple(found[kind][:MOST_SHAPES]) for kind in found)
     lamps = _most(lights, audit)
     notes = [finding for finding in audit.all() if finding.code != REPLACED]
@@ -265,27 +266,8 @@ def _of_mjcf_text(
 ) -> Appearance:
     from rbdyn_ros.description.mjcf_files.looks import read_looks
 
-    audit, meshes = OnlyWarnings(), NamedMeshes(files)
-    visuals, collisions, lights = list[LinkShape](), list[LinkShape](), list[LinkLight]()
-    for look in read_looks(text, source, folder, files, audit):
-        if isinstance(look, LinkLight):
-            lights.append(look)
-            continue
-        before, shape = audit.error_count, look.shape
-        shown = shape if not isinstance(shape, str) else (
-            meshes.read(shape, look.scale, look.owner, look.line, audit)
-        )  # fmt: skip
-        if shown is None:
-            continue
-        _audit_shape(shown, look.origin, look.owner, look.line, audit)
-        if audit.error_count == before:
-            drawn = LinkShape(look.link, shown, look.origin, look.color)
-            visuals += [drawn] if look.visual else []
-            collisions += [drawn] if look.touches else []
-    lamps = _most(lights, audit)
-    findings = (*meshes.findings(), *audit.all())
-    drawn_of = tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES])
-    return Appearance(*drawn_of, findings, lamps)
+    audit = OnlyWarnings()
+    return _of_looks(read_looks(text, source, folder, files, audit), audit)
 
 
 def read_shapes(
@@ -315,19 +297,20 @@ def read_shapes(
         read = reader.read(element, owner)
         if read is not None:
             shape, origin = read
-            _audit_shape(shape, origin, owner, element.line, audit)
-            if audit.error_count == before:
+            _can_be_shown(shape, origin, Subject(audit, owner, element.line))
+            if audit.error_count == before:  # reading it adds errors too
                 shapes.append(LinkShape(link, shape, origin, color, texture))
     return tuple(shapes)
 
 
-def _audit_shape(
-    shape: AnyShape, origin: Pose, owner: str, line: int | None, audit: Audit
-) -> None:
-    """Add an error for sizes and distances that are too large to show."""
+def _can_be_shown(shape: AnyShape, origin: Pose, at: Subject) -> bool:
+    """Return whether a shape is neither too large nor too far away; if it is, add an error."""
+    assert isinstance(at.audit, CountingAudit)
+    before = at.audit.error_count
     if not isinstance(shape, MeshFile | Placeholder):
-        audit_shape(shape, owner, line, audit)
-    audit_place(origin, owner, line, audit)
+        audit_shape(shape, at)
+    audit_place(origin, at)
+    return at.audit.error_count == before
 
 
 def _of_mechanism(file: RobotFile) -> Appearance:
@@ -345,11 +328,11 @@ def _of_mechanism(file: RobotFile) -> Appearance:
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
         given = GEOMETRIES.read(own, ValuePlace(audit, "", "geometries"))
-        for geometry in read_geometries(given, meshes) if given is not None else ():
-            owner, before = f"geometry {quote(geometry.name)}", audit.error_count
-            _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)
-            if audit.error_count == before:
-                shapes.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
+        shapes = [
+            LinkShape(geometry.link, geometry.shape, geometry.origin)
+            for geometry in (read_geometries(given, meshes) if given is not None else ())
+            if _can_be_shown(geometry.shape, geometry.origin, audit.about("geometry", geometry))
+        ]
     collisions = (*robot.collisions, *shapes)[:MOST_SHAPES]
     return Appearance(robot.visuals, collisions, (*robot.findings, *audit.all()))
 
@@ -426,30 +409,26 @@ class NamedMeshes:
         self._missing: dict[str, Finding] = {}
         self._refused = set[str]()
 
-    def read(
-        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
-    ) -> MeshFile | Placeholder | None:
+    def read(self, name: str, scale: Vec3, at: Subject) -> MeshFile | Placeholder | None:
         """Return the mesh of a name, or a Placeholder; None if its scale is 0."""
-        if not audit_scale(scale, owner, line, audit):
+        if not audit_scale(scale, at):
             return None
         if name not in self._found and name not in self._missing and name not in self._refused:
             try:
                 self._found[name] = self._files.find(name)
             except UnusableMeshError as error:
-                self._lacks(name, error, owner, line, audit)
+                self._lacks(name, error, at)
         if name in self._found:
             return MeshFile(self._found[name], scale)
         return Placeholder(name[:LONGEST_NAME])
 
-    def _lacks(
-        self, name: str, error: UnusableMeshError, owner: str, line: int | None, audit: Audit
-    ) -> None:
+    def _lacks(self, name: str, error: UnusableMeshError, at: Subject) -> None:
         if self._needed and error.code == "mesh-missing":
             self._refused.add(name)
             message = f"the mesh {quote(name, 200)} {error}"
-            audit.error(error.code, owner, line, message, found=name, allowed=error.allowed)
+            at.error(error.code, message, found=name, allowed=error.allowed)
             return
-        found = Finding(error.code, str(error), "warning", owner, line, "", error.allowed)
+        found = Finding(error.code, str(error), "warning", at.owner, at.line, "", error.allowed)
         self._missing[name] = found
 
     def findings(self) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.checks.connectivity import links_on_base
 from rbdyn_ros.description.checks.geometries import (
     audit_exclusions,
@@ -51,11 +51,11 @@ def check_contact(contact: object) -> Contact | None:
     if audit_contact_kinds(contact, audit):
         audit_names("obstacle", contact.obstacles, audit)
         audit_obstacles(contact.obstacles, audit)
-        audit_surface(contact.surface, _WHAT, None, audit)
+        audit_surface(contact.surface, Subject(audit, _WHAT))
         for name, surface in contact.surfaces.items():
-            audit_surface(surface, f"{_WHAT}, surface of {quote(name)}", None, audit)
+            audit_surface(surface, Subject(audit, f"{_WHAT}, surface of {quote(name)}"))
         for name, given in contact.filters.items():
-            audit_filter(given, f"{_WHAT}, filter of {quote(name)}", None, audit)
+            audit_filter(given, Subject(audit, f"{_WHAT}, filter of {quote(name)}"))
     if audit.errors:
         raise ParameterError(audit.errors)
     return contact

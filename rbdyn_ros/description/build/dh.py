@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.build.arguments import frame
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.values import audit_finite
@@ -118,25 +118,25 @@ def _checked(rows: Iterable[DHRow], name: str) -> list[DHRow]:
     if not table:
         audit.error("no-rows", "", None, "the table has no rows; a chain has at least one joint")
     for i, row in enumerate(table, start=1):
-        _audit_row(row, f"row {i}", audit)
+        _audit_row(row, Subject(audit, f"row {i}"))
     audit.raise_errors(name)
     return table
 
 
-def _audit_row(row: object, owner: str, audit: Audit) -> None:
+def _audit_row(row: object, at: Subject) -> None:
     if not isinstance(row, DHRow):
-        audit.error("not-a-row", owner, None, f"is {row!r}, not a DHRow", allowed="a DHRow")
+        at.error("not-a-row", f"is {row!r}, not a DHRow", allowed="a DHRow")
         return
     for what, quantity in _ENTRIES.items():
         value = getattr(row, what)
         number = math.nan if isinstance(value, bool) else value
-        audit_finite(what, (number,), 1, quantity, owner, None, audit)
+        audit_finite(what, (number,), 1, quantity, at)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
         message = (
             f"the type {quote(str(row.type))} is not allowed in a table; allowed are {allowed}"
         )
-        audit.error("dh-type", owner, None, message, found=str(row.type), allowed=allowed)
+        at.error("dh-type", message, found=str(row.type), allowed=allowed)
 
 
 def _joint(i: int, row: DHRow, origin: Pose, child_origin: Pose) -> Joint:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give all parts of a Description other names."""
+"""Change all parts of a Description: their names, their lines, parts of another one."""
 
 from __future__ import annotations
 
@@ -54,6 +54,29 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
         ),
         sensors=tuple(_sensor(x, rename) for x in description.sensors),
     )
+
+
+#: The fields of a Description that are parts with a line.
+_PARTS = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
+          "states", "servos", "sensors")  # fmt: skip
+
+
+def without_lines(robot: Description) -> Description:
+    """Return a description without the line numbers of its own file."""
+    plain: dict[str, Any] = {
+        name: tuple(replace(part, line=None) for part in getattr(robot, name))
+        for name in (*_PARTS, "findings")
+    }
+    return replace(robot, **plain)
+
+
+def with_all_of(scene: Description, more: Description) -> Description:
+    """Return a scene with all parts of another description."""
+    both: dict[str, Any] = {
+        name: (*getattr(scene, name), *getattr(more, name)) for name in (*_PARTS, "findings")
+    }
+    pushes = scene.self_collision and more.self_collision
+    return replace(scene, self_collision=pushes, **both)
 
 
 def _named(part: Any, rename: Callable[[str], str], *more: str) -> Any:

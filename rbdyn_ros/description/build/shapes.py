@@ -228,5 +228,4 @@ def _mass(volume: float, density: float | None, mass: float | None) -> float:
 
 
 def _inertial(mass: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
-    """Return an Inertial from moments of inertia per mass."""
     return Inertial(mass, frame("at", at), (mass * xx, mass * yy, mass * zz, 0.0, 0.0, 0.0))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.description.checks.constraints import (
     audit_constraints,
     audit_loop_names,
@@ -96,12 +96,11 @@ def audit_description(
         audit: receives the findings.
         types: joint types of the file format.
     """
+    robot = Subject(audit, robot_element(description.name))
     if not description.links and not audit.partial:
-        message = "has no links; the smallest robot is one <link name=.../>"
-        audit.error("no-links", robot_element(description.name), None, message)
-    robot = robot_element(description.name)
+        robot.error("no-links", "has no links; the smallest robot is one <link name=.../>")
     if description.gravity is not None:
-        audit_finite("gravity", description.gravity, 3, "gravity", robot, None, audit)
+        audit_finite("gravity", description.gravity, 3, "gravity", robot)
     audit_names("link", description.links, audit)
     audit_names("joint", description.joints, audit)
     audit_names("spring", description.springs, audit)

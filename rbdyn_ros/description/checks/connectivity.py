@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import listing, quote
 
@@ -35,15 +35,13 @@ class RigidBodies:
         return self.find(joint.parent) == self.find(joint.child)
 
 
-def audit_links(
-    names: Iterable[str], known: Collection[str], owner: str, line: int | None, audit: Audit
-) -> bool:
+def audit_links(names: Iterable[str], known: Collection[str], at: Subject) -> bool:
     """Return whether all links of these names are known; if not, add errors."""
     unknown = [name for name in names if name not in known]
     for name in unknown:
         allowed = sorted(known)
-        message = f"the link {quote(name)} does not exist{audit.hint(name, allowed)}"
-        audit.error("unknown-link", owner, line, message, found=name, allowed=listing(allowed))
+        message = f"the link {quote(name)} does not exist{at.audit.hint(name, allowed)}"
+        at.error("unknown-link", message, found=name, allowed=listing(allowed))
     return not unknown
 
 
@@ -56,8 +54,8 @@ def audit_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> N
                 f"connects the links {quote(joint.parent)} and {quote(joint.child)}, which fixed "
                 f"joints already connect rigidly; {cure}"
             )
-            owner = f"joint {quote(joint.name)}"
-            audit.error("one-body", owner, joint.line, message, found=bodies.find(joint.child))
+            at = audit.about("joint", joint)
+            at.error("one-body", message, found=bodies.find(joint.child))
 
 
 def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
@@ -68,14 +66,14 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
         joints: the joints without errors.
         audit: receives the errors; unconnected links are reported only if no joint is missing.
     """
-    owner, base = robot_element(description.name), str(description.base)
+    at, base = Subject(audit, robot_element(description.name)), str(description.base)
     names = list(dict.fromkeys(link.name for link in description.links))
     if base not in names:
         if audit.partial:  # it may be a link that could not be read
             return
         hint = audit.hint(base, names)
         message = f"its base link {quote(base)} does not exist{hint}"
-        audit.error("unknown-base", owner, None, message, found=base, allowed=listing(names))
+        at.error("unknown-base", message, found=base, allowed=listing(names))
         return
     reached = _reached(base, joints)
     missed = [name for name in names if name not in reached]
@@ -87,7 +85,7 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
     if loop is not None:
         message += f"; the joint {quote(loop.name)} reaches it, but it only closes a loop"
     line = next(link.line for link in description.links if link.name == missed[0])
-    audit.error("disconnected", owner, line, message, found=listing(missed))
+    Subject(audit, at.owner, line).error("disconnected", message, found=listing(missed))
 
 
 def links_on_base(description: Description) -> set[str]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.checks.axes import unit_vector
 from rbdyn_ros.description.checks.connectivity import audit_links
-from rbdyn_ros.description.checks.values import audit_finite, audit_positive, audit_sign
+from rbdyn_ros.description.checks.values import audit_finite, audit_not_negative, audit_positive
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import (
     Constraint,
@@ -24,11 +24,7 @@ from rbdyn_ros.description.parts.types import (
 from rbdyn_ros.errors import listing, quote, shown
 
 #: Numbers of a spring, and their quantities.
-_NUMBERS = {
-    "stiffness": "force coefficient",
-    "damping": "force coefficient",
-    "length": "position",
-}
+_NUMBERS = {"stiffness": "force coefficient", "damping": "force coefficient", "length": "position"}
 
 
 def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
@@ -40,26 +36,24 @@ def audit_springs(description: Description, bodies: Mapping[str, str], audit: Au
         audit: receives the errors.
     """
     for spring in description.springs:
-        owner = f"spring {quote(spring.name)}"
-        _audit_spring(spring, owner, audit)
+        at = audit.about("spring", spring)
+        _audit_spring(spring, at)
         links = (spring.link1, spring.link2)
-        if not audit_links(links, bodies, owner, spring.line, audit):
+        if not audit_links(links, bodies, at):
             continue
         if bodies[spring.link1] == bodies[spring.link2]:
             ends = f"the links {quote(spring.link1)} and {quote(spring.link2)}"
             message = f"{ends} are one rigid body, so the spring has no effect"
             if spring.link1 == spring.link2:
                 message = f"both its ends are on the link {quote(spring.link1)}"
-            audit.error("spring-ends", owner, spring.line, message)
+            at.error("spring-ends", message)
 
 
-def _audit_spring(spring: Spring, owner: str, audit: Audit) -> None:
+def _audit_spring(spring: Spring, at: Subject) -> None:
     for number, point in enumerate((spring.point1, spring.point2), start=1):
-        audit_finite(f"point {number}", point, 3, "position", owner, spring.line, audit)
+        audit_finite(f"point {number}", point, 3, "position", at)
     for what, quantity in _NUMBERS.items():
-        value = getattr(spring, what)
-        if audit_finite(what, (value,), 1, quantity, owner, spring.line, audit):
-            audit_sign(what, value, owner, spring.line, audit)
+        audit_not_negative(what, getattr(spring, what), quantity, at)
 
 
 def audit_constraints(
@@ -91,33 +85,30 @@ def audit_loop_names(description: Description, audit: Audit) -> None:
     for constraint in description.constraints:
         if constraint.name in loops:
             message = "a joint that closes a loop has the same name; names must be unique"
-            owner, name = _owner(constraint), constraint.name
-            audit.error("duplicate-name", owner, constraint.line, message, found=name)
-
-
-def _owner(constraint: Constraint) -> str:
-    return f"constraint {quote(constraint.name)}"
+            audit.about("constraint", constraint).error(
+                "duplicate-name", message, found=constraint.name
+            )
 
 
 def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None:
-    owner, count = _owner(line), len(line.links)
-    sound = audit_links(line.links, bodies, owner, line.line, audit)
+    at, count = audit.about("constraint", line), len(line.links)
+    sound = audit_links(line.links, bodies, at)
     for number, point in enumerate(line.points, start=1):
-        audit_finite(f"point {number}", point, 3, "position", owner, line.line, audit)
-    audit_positive("length", line.length, "size", owner, line.line, audit)
+        audit_finite(f"point {number}", point, 3, "position", at)
+    audit_positive("length", line.length, "size", at)
     least, kind = (3, "closed") if line.closed else (2, "open")
     if len(line.points) != count:
         message = f"has {count} links and {len(line.points)} points; it needs one point a link"
-        audit.error("bad-points", owner, line.line, message, allowed="one point a link")
+        at.error("bad-points", message, allowed="one point a link")
     elif count < least:
         points = f"{count} point{'s' if count != 1 else ''}"
         message = f"has {points}; a line that is {kind} needs {least} at least"
-        audit.error("bad-points", owner, line.line, message, allowed=f"{least} points or more")
+        at.error("bad-points", message, allowed=f"{least} points or more")
     elif sound:
-        _audit_corners(line, bodies, owner, audit)
+        _audit_corners(line, bodies, at)
 
 
-def _audit_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: Audit) -> None:
+def _audit_corners(line: Length, bodies: Mapping[str, str], at: Subject) -> None:
     """Add an error for neighbouring points on one rigid body."""
     count = len(line.links)
     for k in range(count if line.closed else count - 1):
@@ -129,42 +120,40 @@ def _audit_corners(line: Length, bodies: Mapping[str, str], owner: str, audit: A
                 where = f"on the links {quote(one)} and {quote(two)}, which are one rigid body"
             points = f"points {number + 1} and {other + 1}"
             message = f"{points} are {where}; their distance cannot change"
-            audit.error("one-body", owner, line.line, message, found=points)
+            at.error("one-body", message, found=points)
 
 
 def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
-    owner, count = _owner(gear), len(gear.terms)
-    audit_finite("offset", (gear.offset,), 1, "coordinate", owner, gear.line, audit)
+    at, count = audit.about("constraint", gear), len(gear.terms)
+    audit_finite("offset", (gear.offset,), 1, "coordinate", at)
     if count < 2:
         terms = f"{count} term{'s' if count != 1 else ''}"
         message = f"has {terms}; a gear needs 2 at least"
-        audit.error("bad-terms", owner, gear.line, message, found=terms, allowed="2 or more")
+        at.error("bad-terms", message, found=terms, allowed="2 or more")
     seen: set[tuple[str, int]] = set()
     for term in gear.terms:
-        _audit_term(term, joints, owner, gear.line, audit)
+        _audit_term(term, joints, at)
         place = (term.joint, int(term.coordinate))
         if place in seen:
             coordinate = f"coordinate {shown(place[1])} of the joint {quote(place[0])}"
             message = f"{coordinate} is in more than one term; add up their factors"
-            audit.error("bad-terms", owner, gear.line, message, found=place[0])
+            at.error("bad-terms", message, found=place[0])
         seen.add(place)
 
 
-def _audit_term(
-    term: GearTerm, joints: Mapping[str, Joint], owner: str, line: int | None, audit: Audit
-) -> None:
+def _audit_term(term: GearTerm, joints: Mapping[str, Joint], at: Subject) -> None:
     named = quote(term.joint)
-    finite = audit_finite(f"factor of {named}", (term.factor,), 1, "factor", owner, line, audit)
+    finite = audit_finite(f"factor of {named}", (term.factor,), 1, "factor", at)
     if finite and term.factor == 0.0:
         message = f"the factor of {named} is 0; it must not be zero"
-        audit.error("zero-factor", owner, line, message, found="0")
+        at.error("zero-factor", message, found="0")
     joint = joints.get(term.joint)
     if joint is None:
-        if not audit.partial:  # else it may be a joint that could not be read
+        if not at.audit.partial:  # else it may be a joint that could not be read
             names = sorted(joints)
-            message = f"there is no joint {named}{audit.hint(term.joint, names)}"
+            message = f"there is no joint {named}{at.audit.hint(term.joint, names)}"
             known = listing(names)
-            audit.error("unknown-joint", owner, line, message, found=term.joint, allowed=known)
+            at.error("unknown-joint", message, found=term.joint, allowed=known)
         return
     count = len(JOINT_SPECS[joint.type].coordinates)
     if joint.type == "fixed":
@@ -176,27 +165,26 @@ def _audit_term(
         message = f"the joint {named} has no coordinate {shown(term.coordinate)}; it has {has}"
     else:
         return
-    audit.error("bad-terms", owner, line, message, found=term.joint)
+    at.error("bad-terms", message, found=term.joint)
 
 
 def _audit_roll(roll: Roll, bodies: Mapping[str, str], audit: Audit) -> Roll:
-    """Return the constraint with unit vectors."""
-    owner, line = _owner(roll), roll.line
-    known = audit_links((roll.link, roll.on), bodies, owner, line, audit)
+    at = audit.about("constraint", roll)
+    known = audit_links((roll.link, roll.on), bodies, at)
     if known and bodies[roll.link] == bodies[roll.on]:
         ends = f"the links {quote(roll.link)} and {quote(roll.on)}"
         message = f"{ends} are one rigid body, so neither can roll on the other"
         if roll.link == roll.on:
             message = f"the link {quote(roll.link)} cannot roll on itself"
-        audit.error("one-body", owner, line, message, found=roll.link)
-    audit_positive("radius", roll.radius, "size", owner, line, audit)
-    audit_finite("centre", roll.centre, 3, "position", owner, line, audit)
-    audit_finite("point", roll.point, 3, "position", owner, line, audit)
+        at.error("one-body", message, found=roll.link)
+    audit_positive("radius", roll.radius, "size", at)
+    audit_finite("centre", roll.centre, 3, "position", at)
+    audit_finite("point", roll.point, 3, "position", at)
     axis, normal = roll.axis, roll.normal
-    if axis is not None and audit_finite("axis", axis, 3, "direction", owner, line, audit):
-        axis = unit_vector("axis", axis, "a disk", owner, line, audit)
-    if audit_finite("normal", normal, 3, "direction", owner, line, audit):
-        normal = unit_vector("normal", normal, "a plane", owner, line, audit) or normal
+    if axis is not None and audit_finite("axis", axis, 3, "direction", at):
+        axis = unit_vector("axis", axis, "a disk", at)
+    if audit_finite("normal", normal, 3, "direction", at):
+        normal = unit_vector("normal", normal, "a plane", at) or normal
     if axis is roll.axis and normal is roll.normal:
         return roll
     return replace(roll, axis=axis, normal=normal)

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Named, Subject
 from rbdyn_ros.description.checks.connectivity import audit_links
-from rbdyn_ros.description.checks.names import Named
 from rbdyn_ros.description.checks.values import (
     are_numbers,
     audit_finite,
+    audit_not_negative,
     audit_pose,
     audit_positive,
     audit_sign,
@@ -60,13 +60,13 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
         audit: receives the errors.
     """
     for geometry in description.geometries:
-        owner, line = f"geometry {quote(geometry.name)}", geometry.line
+        at = audit.about("geometry", geometry)
         if not audit.partial:  # else it may be a link that could not be read
-            audit_links((geometry.link,), links, owner, line, audit)
-        audit_shape(geometry.shape, owner, line, audit)
-        audit_place(geometry.origin, owner, line, audit)
-        audit_surface(geometry.surface, owner, line, audit)
-        audit_filter(geometry.filter, owner, line, audit)
+            audit_links((geometry.link,), links, at)
+        audit_shape(geometry.shape, at)
+        audit_place(geometry.origin, at)
+        audit_surface(geometry.surface, at)
+        audit_filter(geometry.filter, at)
     audit_obstacles(description.obstacles, audit)
     audit_exclusions(description, description.exclusions, audit)
     _audit_states(description.states, audit)
@@ -75,11 +75,11 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
 def _audit_states(states: Iterable[GroupState], audit: Audit) -> None:
     """Add an error for every position that is not a finite number; joints may be unknown."""
     for state in states:
-        owner = f"state {quote(state.name)}"
+        at = audit.about("state", state)
         for joint, position in state.positions.items():
             what = f"position of {quote(str(joint))}"
             given = position if isinstance(position, tuple) else (position,)
-            audit_finite(what, given, len(given), "coordinate", owner, state.line, audit)
+            audit_finite(what, given, len(given), "coordinate", at)
 
 
 def audit_exclusions(
@@ -122,130 +122,130 @@ def _meanings(description: Description) -> dict[str, list[str]]:
 def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
     """Add an error for every obstacle with broken numbers."""
     for obstacle in obstacles:
-        owner, line = f"obstacle {quote(obstacle.name)}", obstacle.line
-        audit_shape(obstacle.shape, owner, line, audit)
-        audit_place(obstacle.origin, owner, line, audit)
-        audit_filter(obstacle.filter, owner, line, audit)
-        audit_finite("velocity", obstacle.velocity, 3, "surface velocity", owner, line, audit)
+        at = audit.about("obstacle", obstacle)
+        audit_shape(obstacle.shape, at)
+        audit_place(obstacle.origin, at)
+        audit_filter(obstacle.filter, at)
+        audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
         friction: object = obstacle.friction  # infinity: the friction of the geometry holds
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
-            audit.error("bad-friction", owner, line, message, allowed="a number or infinity")
+            at.error("bad-friction", message, allowed="a number or infinity")
         elif math.isinf(obstacle.friction) or audit_range(
-            "friction", (obstacle.friction,), "friction", owner, line, audit
+            "friction", (obstacle.friction,), "friction", at
         ):
-            audit_sign("friction", obstacle.friction, owner, line, audit)
+            audit_sign("friction", obstacle.friction, at)
 
 
-def audit_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: Audit) -> None:
+def audit_shape(shape: Shape | WorldShape, at: Subject) -> None:
     """Add an error for every size that is not above 0 and in range."""
     if isinstance(shape, Box):
-        _audit_edges(shape, owner, line, audit)
+        _audit_edges(shape, at)
     elif isinstance(shape, Points):
-        _audit_points(shape, owner, line, audit)
+        _audit_points(shape, at)
     elif isinstance(shape, HeightField):
-        _audit_field(shape, owner, line, audit)
+        _audit_field(shape, at)
     elif isinstance(shape, TriangleMesh):
-        _audit_triangles(shape, owner, line, audit)
+        _audit_triangles(shape, at)
     if isinstance(shape, Sphere | Cylinder | Capsule):
-        audit_positive("radius", shape.radius, "contact size", owner, line, audit)
+        audit_positive("radius", shape.radius, "contact size", at)
     if isinstance(shape, Cylinder | Capsule):
-        audit_positive("length", shape.length, "contact size", owner, line, audit)
+        audit_positive("length", shape.length, "contact size", at)
 
 
-def audit_place(origin: Pose, owner: str, line: int | None, audit: Audit) -> None:
+def audit_place(origin: Pose, at: Subject) -> None:
     """Add an error for an origin that is not a pose, or is too far away."""
-    audit_pose("origin", origin, owner, line, audit, "contact length")
+    audit_pose("origin", origin, at, "contact length")
 
 
-def _audit_edges(box: Box, owner: str, line: int | None, audit: Audit) -> None:
-    if not audit_finite("size", box.size, 3, "contact size", owner, line, audit):
+def _audit_edges(box: Box, at: Subject) -> None:
+    if not audit_finite("size", box.size, 3, "contact size", at):
         return
     if min(box.size) <= 0.0:
         found = " ".join(f"{edge:g}" for edge in box.size)
         message = f"the size is {found}; all three must be above 0"
-        audit.error("non-positive-size", owner, line, message, found=found, allowed="> 0")
+        at.error("non-positive-size", message, found=found, allowed="> 0")
 
 
-def _audit_field(field: HeightField, owner: str, line: int | None, audit: Audit) -> None:
-    if audit_finite("size", field.size, 2, "contact size", owner, line, audit):
+def _audit_field(field: HeightField, at: Subject) -> None:
+    if audit_finite("size", field.size, 2, "contact size", at):
         for edge in field.size:
-            audit_positive("size", edge, "contact size", owner, line, audit)
+            audit_positive("size", edge, "contact size", at)
     lengths = sorted({len(row) if isinstance(row, tuple) else 0 for row in field.heights})
     rows, columns = len(field.heights), lengths[-1] if lengths else 0
     if len(lengths) > 1:
         message = f"the rows of heights have {lengths[0]} to {columns} numbers, not all the same"
-        audit.error("bad-heights", owner, line, message, found=f"{lengths[0]} to {columns}")
+        at.error("bad-heights", message, found=f"{lengths[0]} to {columns}")
         return
     if rows < 2 or columns < 2 or rows * columns > MOST_HEIGHTS:
         found, allowed = f"{rows} x {columns}", f"2 x 2 to {MOST_HEIGHTS} in all"
         message = f"has {found} heights; allowed are {allowed}"
-        audit.error("bad-heights", owner, line, message, found=found, allowed=allowed)
+        at.error("bad-heights", message, found=found, allowed=allowed)
         return
     for number, row in enumerate(field.heights, start=1):
         what = f"row {number} of heights"
-        if not audit_finite(what, row, columns, "contact length", owner, line, audit):
+        if not audit_finite(what, row, columns, "contact length", at):
             return  # one message is enough
 
 
-def _audit_triangles(mesh: TriangleMesh, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_triangles(mesh: TriangleMesh, at: Subject) -> None:
     tables = mesh.vertices, mesh.faces
     if not all(isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 3 for x in tables):
         message = "its vertices are not rows of 3 numbers, or its faces not of 3 whole ones"
-        audit.error("bad-triangles", owner, line, message, allowed="(n, 3) and (k, 3)")
+        at.error("bad-triangles", message, allowed="(n, 3) and (k, 3)")
         return
     count, corners = len(mesh.faces), len(mesh.vertices)
     if not 1 <= count <= MOST_TRIANGLES:
         message = f"has {count} triangles; allowed are 1 to {MOST_TRIANGLES}; simplify the mesh"
-        audit.error("bad-triangles", owner, line, message, found=str(count))
+        at.error("bad-triangles", message, found=str(count))
     elif mesh.faces.min() < 0 or mesh.faces.max() >= corners:
         found = f"{mesh.faces.min()} to {mesh.faces.max()}"
         message = f"its faces name the vertices {found}; allowed are 0 to {corners - 1}"
-        audit.error("bad-triangles", owner, line, message, found=found)
-    elif _audit_vertices(mesh.vertices, owner, line, audit):
-        _audit_areas(mesh, owner, line, audit)
+        at.error("bad-triangles", message, found=found)
+    elif _audit_vertices(mesh.vertices, at):
+        _audit_areas(mesh, at)
 
 
-def _audit_vertices(vertices: Array, owner: str, line: int | None, audit: Audit) -> bool:
+def _audit_vertices(vertices: Array, at: Subject) -> bool:
     """Return whether all vertices are finite and in range; else add an error about the first."""
     far = BOUNDS["contact length"].high
     wrong = np.flatnonzero(~(np.abs(vertices) <= far).all(axis=1))
     if len(wrong) == 0:
         return True
     what, place = f"vertex {wrong[0]}", vertices[wrong[0]].tolist()
-    return audit_finite(what, place, 3, "contact length", owner, line, audit)
+    return audit_finite(what, place, 3, "contact length", at)
 
 
-def _audit_areas(mesh: TriangleMesh, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
     """Add a note about triangles without area, and an error if there are no others."""
     count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
     if left == 0:
         message = "none of its triangles has an area"
-        audit.error("bad-triangles", owner, line, message, found=str(count))
+        at.error("bad-triangles", message, found=str(count))
     elif left < count:
         message = f"{count - left} of its {count} triangles have no area and do not count"
-        audit.add("note", "flat-triangles", owner, line, message, found=str(count - left))
+        at.note("flat-triangles", message, found=str(count - left))
 
 
-def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_points(points: Points, at: Subject) -> None:
     count = len(points.points)
     if not 1 <= count <= MOST_POINTS:
         message = f"has {count} points; allowed are 1 to {MOST_POINTS}"
-        audit.error("bad-points", owner, line, message, found=str(count))
+        at.error("bad-points", message, found=str(count))
         return
     for number, point in enumerate(points.points, start=1):
         what = f"point {number}"
-        if not audit_finite(what, point, 3, "contact length", owner, line, audit):
+        if not audit_finite(what, point, 3, "contact length", at):
             return  # one message is enough
 
 
-def audit_filter(given: Filter, owner: str, line: int | None, audit: Audit) -> None:
+def audit_filter(given: Filter, at: Subject) -> None:
     """Add an error for every number of a filter that is not 31 bits."""
     for what in ("contype", "conaffinity"):
         value: object = getattr(given, what)
         if not is_bits(value):
             message = f"the {what} is {shown(value)}; allowed is {BITS}"
-            audit.error("bad-filter", owner, line, message, found=shown(value), allowed=BITS)
+            at.error("bad-filter", message, found=shown(value), allowed=BITS)
 
 
 def is_bits(value: object) -> bool:
@@ -254,37 +254,27 @@ def is_bits(value: object) -> bool:
     return whole and 0 <= int(value) <= MOST_BITS  # type: ignore[call-overload]
 
 
-def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) -> None:
+def audit_surface(surface: Surface, at: Subject) -> None:
     """Add an error for every number of a surface outside its range."""
-    if audit_finite("friction", (surface.friction,), 1, "friction", owner, line, audit):
-        audit_sign("friction", surface.friction, owner, line, audit)
-    audit_positive("time constant", surface.time_constant, "contact time", owner, line, audit)
-    audit_positive("damping ratio", surface.damping_ratio, "damping ratio", owner, line, audit)
+    audit_not_negative("friction", surface.friction, "friction", at)
+    audit_positive("time constant", surface.time_constant, "contact time", at)
+    audit_positive("damping ratio", surface.damping_ratio, "damping ratio", at)
     if surface.stiffness is not None:
-        audit_positive("stiffness", surface.stiffness, _FORCE, owner, line, audit)
+        audit_positive("stiffness", surface.stiffness, _FORCE, at)
     for what in ("damping", "viscosity"):  # 0 switches it off
-        value = getattr(surface, what)
-        if value is not None and audit_finite(what, (value,), 1, _FORCE, owner, line, audit):
-            audit_sign(what, value, owner, line, audit)
+        if (value := getattr(surface, what)) is not None:
+            audit_not_negative(what, value, _FORCE, at)
     for what in ("torsional", "rolling"):
-        value = getattr(surface, what)
-        if audit_finite(what, (value,), 1, "contact length", owner, line, audit):
-            audit_sign(what, value, owner, line, audit)
-    _audit_restitution(surface.restitution, owner, line, audit)
+        audit_not_negative(what, getattr(surface, what), "contact length", at)
+    _audit_restitution(surface.restitution, at)
     shares: object = surface.limit_surface
     if not isinstance(shares, bool | np.bool_):
         message = f"limit_surface is {shown(shares)}; allowed is True or False"
-        audit.error(
-            "wrong-kind", owner, line, message, found=shown(shares), allowed="True or False"
-        )
+        at.error("wrong-kind", message, found=shown(shares), allowed="True or False")
 
 
-def _audit_restitution(value: float, owner: str, line: int | None, audit: Audit) -> None:
-    what = "restitution"
-    if not audit_finite(what, (value,), 1, "ratio", owner, line, audit):
-        return
-    audit_sign(what, value, owner, line, audit)
-    if value > 1.0:
+def _audit_restitution(value: float, at: Subject) -> None:
+    if audit_not_negative("restitution", value, "ratio", at) and value > 1.0:
         found = exactly(value)
         message = f"the restitution is {found}; allowed is 0 to 1, as an impact adds no energy"
-        audit.error("large-restitution", owner, line, message, found=found, allowed="0 to 1")
+        at.error("large-restitution", message, found=found, allowed="0 to 1")

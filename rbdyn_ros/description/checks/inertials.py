@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose
 from rbdyn_ros.description.parts.types import Link
-from rbdyn_ros.errors import quote
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
 
@@ -75,15 +74,13 @@ def _audit_inertial(link: Link, audit: Audit) -> bool:
     inertial = link.inertial
     if inertial is None:
         return False
-    owner = f"link {quote(link.name)}"
-    finite = audit_finite("mass", (inertial.mass,), 1, "mass", owner, link.line, audit)
-    finite &= audit_finite("inertia", inertial.inertia, 6, "inertia", owner, link.line, audit)
-    finite &= audit_pose("inertial origin", inertial.origin, owner, link.line, audit)
+    at = audit.about("link", link)
+    finite = audit_finite("mass", (inertial.mass,), 1, "mass", at)
+    finite &= audit_finite("inertia", inertial.inertia, 6, "inertia", at)
+    finite &= audit_pose("inertial origin", inertial.origin, at)
     if finite and inertial.mass < 0.0:
         message = f"the mass is {inertial.mass:g} kg; it must not be negative"
-        audit.error(
-            "negative-mass", owner, link.line, message, found=f"{inertial.mass:g}", allowed=">= 0"
-        )
+        at.error("negative-mass", message, found=f"{inertial.mass:g}", allowed=">= 0")
     return finite
 
 
@@ -103,7 +100,5 @@ def _audit_inertias(bodies: Sequence[Link], audit: Audit) -> None:
             "no rigid body has this inertia: its principal moments are "
             f"{fault.moments} kg m^2, and {why}"
         )
-        owner = f"link {quote(link.name)}"
-        audit.add(
-            "warning", "non-physical-inertia", owner, link.line, message, found=fault.moments
-        )
+        at = audit.about("link", link)
+        at.warn("non-physical-inertia", message, found=fault.moments)

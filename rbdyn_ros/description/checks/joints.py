@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.checks.axes import DEFAULT_AXIS, audit_axes
 from rbdyn_ros.description.checks.limits import audit_limits, limits_are_numbers
 from rbdyn_ros.description.checks.motions import audit_motion
@@ -28,64 +28,62 @@ _FORCES = {
 _JOINT_FIELDS = tuple(field.name for field in fields(Joint))
 
 
-def audit_type(
-    joint_type: str, owner: str, line: int | None, audit: Audit, types: Collection[str]
-) -> bool:
+def audit_type(joint_type: str, at: Subject, types: Collection[str]) -> bool:
     """Return whether a joint type is one of ``types``; if not, add an error."""
     if isinstance(joint_type, str) and joint_type in types:
         return True
     found = str(joint_type)
     allowed = ", ".join(types)
-    hint = audit.hint(found, types)
+    hint = at.audit.hint(found, types)
     message = f"the type {quote(found)} is unknown{hint}; allowed are {allowed}"
-    audit.error("unknown-joint-type", owner, line, message, found=found, allowed=allowed)
+    at.error("unknown-joint-type", message, found=found, allowed=allowed)
     return False
 
 
 def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> bool:
     """Return whether the type of a joint is known and its numbers are finite."""
-    owner, line = f"joint {quote(joint.name)}", joint.line
-    sound = audit_type(joint.type, owner, line, audit, types)
-    sound &= audit_pose("origin", joint.origin, owner, line, audit)
-    sound &= audit_finite("axis", joint.axis, 3, "direction", owner, line, audit)
+    at = audit.about("joint", joint)
+    sound = audit_type(joint.type, at, types)
+    sound &= audit_pose("origin", joint.origin, at)
+    sound &= audit_finite("axis", joint.axis, 3, "direction", at)
     for what, quantity in _FORCES.items():
-        sound &= audit_finite(what, (getattr(joint, what),), 1, quantity, owner, line, audit)
+        sound &= audit_finite(what, (getattr(joint, what),), 1, quantity, at)
     if joint.child_origin is not IN_PLACE:
-        sound &= audit_pose("child origin", joint.child_origin, owner, line, audit)
+        sound &= audit_pose("child origin", joint.child_origin, at)
     if joint.start:
-        sound &= _audit_start(joint, owner, audit)
+        sound &= _audit_start(joint, at)
     if joint.axis2 is not None:
-        sound &= audit_finite("second axis", joint.axis2, 3, "direction", owner, line, audit)
+        sound &= audit_finite("second axis", joint.axis2, 3, "direction", at)
     if joint.rest:
         count = len(joint.rest)
-        sound &= audit_finite("rest position", joint.rest, count, "coordinate", owner, line, audit)
+        sound &= audit_finite("rest position", joint.rest, count, "coordinate", at)
     if joint.mimic is not None:
         ratio, offset = joint.mimic.ratio, joint.mimic.offset
-        sound &= audit_finite("mimic ratio", (ratio,), 1, "ratio", owner, line, audit)
-        sound &= audit_finite("mimic offset", (offset,), 1, "coordinate", owner, line, audit)
+        sound &= audit_finite("mimic ratio", (ratio,), 1, "ratio", at)
+        sound &= audit_finite("mimic offset", (offset,), 1, "coordinate", at)
     parameters: object = joint.parameters
     if not isinstance(parameters, Mapping):
         message = f"the parameters are {shown(parameters)}, not a mapping of names to numbers"
-        audit.error("bad-parameters", owner, line, message)
+        at.error("bad-parameters", message)
         sound = False
-    sound &= _audit_transmission(joint, owner, audit)
-    return sound & limits_are_numbers(joint, owner, audit)
+    sound &= _audit_transmission(joint, at)
+    return sound & limits_are_numbers(joint, at)
 
 
-def _audit_start(joint: Joint, owner: str, audit: Audit) -> bool:
+def _audit_start(joint: Joint, at: Subject) -> bool:
     """Return whether the start of a joint is a position that it can have."""
-    given, line = joint.start, joint.line
+    given = joint.start
     if joint.type == "floating" and len(given) == 7:
         place = Pose(given[:3], given[3:])
-        return audit_pose("start", place, owner, line, audit)
+        return audit_pose("start", place, at)
     spec = JOINT_SPECS.get(joint.type)
     count = 7 if joint.type == "floating" else len(spec.coordinates) if spec else 0
     if len(given) != count:
         takes = f"takes {count}" if count else "has no start"
         message = f"the start has {len(given)} numbers; a {joint.type} joint {takes}"
-        audit.error("bad-start", owner, line, message, found=str(given), allowed=str(count))
+        at.error("bad-start", message, found=str(given), allowed=str(count))
         return False
-    if not audit_finite("start", given, count, "coordinate", owner, line, audit):
+    if not audit_finite("start", given, count, "coordinate", at):
         return False
     limits = joint.limits or ((joint.limit,) if joint.limit else ())
     for value, limit in zip(given, limits, strict=False):
@@ -93,7 +91,7 @@ def _audit_start(joint: Joint, owner: str, audit: Audit) -> bool:
             found, low, high = apart(value, limit.lower, limit.upper)
             allowed = f"{low} to {high}"
             message = f"the start {found} is outside the limits; allowed is {allowed}"
-            audit.error("bad-start", owner, line, message, found=found, allowed=allowed)
+            at.error("bad-start", message, found=found, allowed=allowed)
             return False
     return True
 
@@ -107,20 +105,20 @@ def audit_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:
         audit: receives the findings.
     """
     spec = JOINT_SPECS[joint.type]
-    owner = f"joint {quote(joint.name)}"
+    at = audit.about("joint", joint)
     if joint.parameters or spec.parameters:
-        _audit_parameters(joint, spec, owner, audit)
+        _audit_parameters(joint, spec, at)
     if joint.motion is not None:
-        joint = audit_motion(joint, spec, owner, audit)
+        joint = audit_motion(joint, spec, at)
     if joint.type == "fixed":
-        return _audit_fixed(joint, owner, audit)
+        return _audit_fixed(joint, at)
     for what in _FORCES:
-        audit_sign(what, getattr(joint, what), owner, joint.line, audit)
-    _audit_rest(joint, spec, owner, audit)
-    _audit_actuator(joint, spec, owner, audit)
-    axis, axis2 = audit_axes(joint, spec, owner, audit)
+        audit_sign(what, getattr(joint, what), at)
+    _audit_rest(joint, spec, at)
+    _audit_actuator(joint, spec, at)
+    axis, axis2 = audit_axes(joint, spec, at)
     bounded = bounded and joint.motion is None and not joint.closes_loop
-    limit, limits = audit_limits(joint, spec, bounded, owner, audit)
+    limit, limits = audit_limits(joint, spec, bounded, at)
     return _changed(joint, axis=axis, axis2=axis2, limit=limit, limits=limits)
 
 
@@ -130,7 +128,7 @@ def _changed(joint: Joint, **fields: Any) -> Joint:
     return replace(joint, **changes) if changes else joint
 
 
-def _audit_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
+def _audit_fixed(joint: Joint, at: Subject) -> Joint:
     passive = ("limits", "stiffness", "rest", "armature", "transmission")
     ignored = [what for what in passive if getattr(joint, what)]
     if joint.axis2 is not None:
@@ -138,7 +136,7 @@ def _audit_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
     if ignored:
         found = ", ".join(ignored)
         message = f"a fixed joint does not move; ignored: {found}"
-        audit.add("note", "fixed-joint", owner, joint.line, message, found=found)
+        at.note("fixed-joint", message, found=found)
     if not ignored and joint.limit is None and joint.axis == DEFAULT_AXIS:
         return joint
     return replace(
@@ -154,27 +152,27 @@ def _audit_fixed(joint: Joint, owner: str, audit: Audit) -> Joint:
     )
 
 
-def _audit_parameters(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
+def _audit_parameters(joint: Joint, spec: JointSpec, at: Subject) -> None:
     takes = f"a {joint.type} joint takes {' and '.join(spec.parameters) or 'none'}"
     unknown = [str(name) for name in joint.parameters if name not in spec.parameters]
     for name in unknown:
         # in Python a misspelt field is a parameter, too
-        hint = audit.hint(name, (*spec.parameters, *_JOINT_FIELDS))
+        hint = at.audit.hint(name, (*spec.parameters, *_JOINT_FIELDS))
         message = f"the parameter {quote(name)} is unknown{hint}; {takes}"
-        audit.error("unknown-parameter", owner, joint.line, message, found=name)
+        at.error("unknown-parameter", message, found=name)
     for name in spec.parameters:
         if name in joint.parameters:
             value = joint.parameters[name]
-            finite = audit_finite(name, (value,), 1, "parameter", owner, joint.line, audit)
+            finite = audit_finite(name, (value,), 1, "parameter", at)
             if finite and value == 0.0 and name in spec.nonzero:
                 message = f"the {name} is 0; it must not be zero"
-                audit.error("zero-parameter", owner, joint.line, message, found="0")
+                at.error("zero-parameter", message, found="0")
         elif not unknown:
             message = f"has no {name}; {takes}"
-            audit.error("missing-parameter", owner, joint.line, message, allowed=name)
+            at.error("missing-parameter", message, allowed=name)
 
 
-def _audit_rest(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
+def _audit_rest(joint: Joint, spec: JointSpec, at: Subject) -> None:
     if not joint.rest:
         return
     given, count = len(joint.rest), len(spec.coordinates)
@@ -183,38 +181,37 @@ def _audit_rest(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None
             f"the spring of a {joint.type} joint is always at rest at the zero position; "
             "delete the rest position"
         )
-        audit.error("bad-rest", owner, joint.line, message, found=str(joint.rest))
+        at.error("bad-rest", message, found=str(joint.rest))
     elif given != count:
         message = f"the rest position has {given} numbers; a {joint.type} joint takes {count}"
-        audit.error("bad-rest", owner, joint.line, message, found=str(joint.rest))
+        at.error("bad-rest", message, found=str(joint.rest))
     elif joint.stiffness == 0.0:
         message = "the rest position has no effect: the stiffness is 0"
-        audit.add("note", "rest-ignored", owner, joint.line, message, found=str(joint.rest))
+        at.note("rest-ignored", message, found=str(joint.rest))
 
 
-def _audit_transmission(joint: Joint, owner: str, audit: Audit) -> bool:
+def _audit_transmission(joint: Joint, at: Subject) -> bool:
     """Return whether a transmission consists of spatial forces; if not, add errors."""
     forces: tuple[object, ...] = joint.transmission
     if not all(isinstance(force, tuple) for force in forces):
         allowed = "a spatial force of 6 numbers for each degree of freedom"
         message = f"the transmission is {shown(forces)}, not {allowed}"
-        audit.error("bad-transmission", owner, joint.line, message, allowed=allowed)
+        at.error("bad-transmission", message, allowed=allowed)
         return False
     sound = True
     for number, force in enumerate(forces, start=1):
         what = f"force {number} of the transmission"
-        sound &= audit_finite(what, force, 6, "direction", owner, joint.line, audit)
+        sound &= audit_finite(what, force, 6, "direction", at)
     return sound
 
 
-def _audit_actuator(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> None:
+def _audit_actuator(joint: Joint, spec: JointSpec, at: Subject) -> None:
     """Add an error unless a transmission has one direction for each degree of freedom.
 
     Args:
         joint: not fixed, its numbers passed by _audit_transmission.
         spec: of its type.
-        owner: element of the findings.
-        audit: receives the errors.
+        at: the element of the errors.
     """
     forces = joint.transmission
     if not forces:
@@ -223,8 +220,8 @@ def _audit_actuator(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> 
         count = f"{len(forces)} force{'s' if len(forces) != 1 else ''}"
         takes = f"{spec.dofs}, one for each degree of freedom"
         message = f"the transmission has {count}; a {joint.type} joint takes {takes}"
-        audit.error("bad-transmission", owner, joint.line, message, found=count, allowed=takes)
+        at.error("bad-transmission", message, found=count, allowed=takes)
     for number, force in enumerate(forces, start=1):
         if not any(force):
             message = f"force {number} of the transmission is zero; it must have a direction"
-            audit.error("bad-transmission", owner, joint.line, message, found=str(force))
+            at.error("bad-transmission", message, found=str(force))

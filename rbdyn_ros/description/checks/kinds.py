@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.description.parts.geometries import (
     Contact,
     Exclusion,
@@ -134,11 +134,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "positions": (Mapping, "a mapping of names of joints to numbers"),
         "line": _LINE,
     },
-    Servo: {
-        "name": _TEXT,
-        "terms": (tuple, "a sequence of ServoTerm"),
-        "line": _LINE,
-    },
+    Servo: {"name": _TEXT, "terms": (tuple, "a sequence of ServoTerm"), "line": _LINE},
     SensorEntry: {
         **dict.fromkeys(("name", "type", "link", "joint", "frame"), _TEXT),
         "values": (Mapping, "a mapping of keys to values"),
@@ -166,14 +162,14 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
     """Return whether every field has its type; add an error for each that has not."""
     before = len(audit.findings)
     name: object = description.name
-    robot = robot_element(name) if isinstance(name, str) else "robot"
-    _audit_fields(description, _FIELDS[Description], "", robot, None, audit)
+    robot = Subject(audit, robot_element(name) if isinstance(name, str) else "robot")
+    _audit_fields(description, _FIELDS[Description], "", robot)
     for field in _PARTS:
-        _audit_parts(description, field, robot, audit)
+        _audit_parts(description, field, robot)
     for field in ("objects", "robots"):
         roots: object = getattr(description, field)
         if not isinstance(roots, tuple) or not all(isinstance(name, str) for name in roots):
-            _wrong(field, roots, "a tuple of names of links", robot, None, audit)
+            _wrong(field, roots, "a tuple of names of links", robot)
     return len(audit.findings) == before
 
 
@@ -186,8 +182,8 @@ def audit_scene_kinds(
     """Return whether every field of the parts of a scene has its type; if not, add errors."""
     before = len(audit.findings)
     for name, placed in robots.items():
-        owner = f"robot {quote(name)}" if name else "the robot"
-        _audit_fields(placed, _FIELDS[Placed], "", owner, None, audit)
+        at = Subject(audit, f"robot {quote(name)}" if name else "the robot")
+        _audit_fields(placed, _FIELDS[Placed], "", at)
     for element, parts in (("object", objects), ("obstacle", obstacles)):
         for number, part in enumerate(parts, start=1):
             _audit_part(part, element, number, audit)
@@ -196,101 +192,98 @@ def audit_scene_kinds(
 
 def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     """Return whether every field of a Contact has its type; if not, add errors."""
-    before = len(audit.findings)
-    _audit_fields(contact, _FIELDS[Contact], "", "contact", None, audit)
-    _audit_parts(contact, "obstacles", "contact", audit)
+    before, at = len(audit.findings), Subject(audit, "contact")
+    _audit_fields(contact, _FIELDS[Contact], "", at)
+    _audit_parts(contact, "obstacles", at)
     if len(audit.findings) > before:
         return False
     audit_exclude(contact.exclude, audit)
     names: object = contact.furniture
     if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-        _wrong("furniture", names, "a tuple of names of links", "contact", None, audit)
-    _audit_by_name("surface", contact.surfaces, Surface, audit)
-    _audit_by_name("filter", contact.filters, Filter, audit)
+        _wrong("furniture", names, "a tuple of names of links", at)
+    _audit_by_name("surface", contact.surfaces, Surface, at)
+    _audit_by_name("filter", contact.filters, Filter, at)
     return len(audit.findings) == before
 
 
-def _audit_by_name(what: str, given: Mapping[Any, Any], kind: type, audit: Audit) -> None:
+def _audit_by_name(what: str, given: Mapping[Any, Any], kind: type, at: Subject) -> None:
     """Add an error for each item of a mapping that is not a name and its value."""
     for name, value in given.items():
         if not isinstance(name, str):
-            _wrong(f"a name in its {what}s", name, "a string", "contact", None, audit)
+            _wrong(f"a name in its {what}s", name, "a string", at)
         elif not isinstance(value, kind):
             called = f"a {kind.__name__}"
-            _wrong(f"the {what} of {quote(name)}", value, called, "contact", None, audit)
+            _wrong(f"the {what} of {quote(name)}", value, called, at)
 
 
 def audit_exclude(exclude: object, audit: Audit, owner: str = "contact") -> None:
     """Add an error unless these are pairs of names."""
+    at = Subject(audit, owner)
     if not isinstance(exclude, tuple | list):
-        _wrong("exclude", exclude, "a tuple of pairs of names", owner, None, audit)
+        _wrong("exclude", exclude, "a tuple of pairs of names", at)
         return
     for number, pair in enumerate(exclude, start=1):
         sound = isinstance(pair, tuple | list) and len(pair) == 2
         if not sound or not all(isinstance(name, str) for name in pair):
             what = f"number {number} of exclude"
-            _wrong(what, pair, "a pair of names", owner, None, audit)
+            _wrong(what, pair, "a pair of names", at)
 
 
-def _audit_parts(whole: object, field: str, owner: str, audit: Audit) -> None:
+def _audit_parts(whole: object, field: str, at: Subject) -> None:
     kind, called, element = _PARTS[field]
     parts: object = getattr(whole, field)
     if not isinstance(parts, tuple | list):
-        _wrong(field, parts, f"a tuple of {called}", owner, None, audit)
+        _wrong(field, parts, f"a tuple of {called}", at)
         return
     for number, part in enumerate(parts, start=1):
         if isinstance(part, kind):
-            _audit_part(part, element, number, audit)
+            _audit_part(part, element, number, at.audit)
         else:
             article = "an" if called[0] in "AEIOU" else "a"
             what = f"number {number} of its {field}"
-            _wrong(what, part, f"{article} {called}", owner, None, audit)
+            _wrong(what, part, f"{article} {called}", at)
 
 
 def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
     name, line = getattr(part, "name", None), part.line
     called = quote(name) if isinstance(name, str) else f"number {number}"
-    owner, line = f"{element} {called}", line if isinstance(line, int) else None
+    at = Subject(audit, f"{element} {called}", line if isinstance(line, int) else None)
     kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
-    _audit_fields(part, kinds, "", owner, line, audit)
+    _audit_fields(part, kinds, "", at)
     shapes = (("shape", Points), ("shape", HeightField))
     for field, kind in (("mimic", Mimic), ("motion", Trajectory), *shapes):
         value = getattr(part, field, None)
         if isinstance(value, kind):
-            _audit_fields(value, _FIELDS[kind], f"{field}.", owner, line, audit)
+            _audit_fields(value, _FIELDS[kind], f"{field}.", at)
     if isinstance(part, Length):
-        _audit_names(part.links, owner, line, audit)
+        _audit_names(part.links, at)
     elif isinstance(part, Gear):
-        _audit_terms(part.terms, owner, line, audit)
+        _audit_terms(part.terms, at)
 
 
-def _audit_names(links: object, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_names(links: object, at: Subject) -> None:
     for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
         if not isinstance(name, str):
-            _wrong(f"number {number} of its links", name, "a string", owner, line, audit)
+            _wrong(f"number {number} of its links", name, "a string", at)
 
 
-def _audit_terms(terms: object, owner: str, line: int | None, audit: Audit) -> None:
+def _audit_terms(terms: object, at: Subject) -> None:
     for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
         if isinstance(term, GearTerm):
             what = f"number {number} of its terms: "
-            _audit_fields(term, _FIELDS[GearTerm], what, owner, line, audit)
+            _audit_fields(term, _FIELDS[GearTerm], what, at)
         else:
-            _wrong(f"number {number} of its terms", term, "a GearTerm", owner, line, audit)
+            _wrong(f"number {number} of its terms", term, "a GearTerm", at)
 
 
-def _audit_fields(
-    part: object, kinds: Mapping[str, Kind], path: str, owner: str, line: int | None, audit: Audit
-) -> None:
+def _audit_fields(part: object, kinds: Mapping[str, Kind], path: str, at: Subject) -> None:
     for field, (kind, allowed) in kinds.items():
         value = getattr(part, field)
         if not isinstance(value, kind):
-            _wrong(f"{path}{field}", value, allowed, owner, line, audit)
+            _wrong(f"{path}{field}", value, allowed, at)
 
 
-def _wrong(
-    what: str, value: object, allowed: str, owner: str, line: int | None, audit: Audit
-) -> None:
+def _wrong(what: str, value: object, allowed: str, at: Subject) -> None:
     found = shown(value)
     message = f"{what} is {found}; allowed is {allowed}"
-    audit.error("wrong-kind", owner, line, message, found=found, allowed=allowed)
+    at.error("wrong-kind", message, found=found, allowed=allowed)

@@ -50,39 +50,39 @@ def _audit_mimic(
     audit: Audit,
 ) -> Joint:
     allowed = ", ".join(single)
-    owner, line, target = f"joint {quote(joint.name)}", joint.line, mimic.joint
+    at, target = audit.about("joint", joint), mimic.joint
     without = replace(joint, mimic=None)
     if joint.type == "fixed":
         message = f"a fixed joint cannot mimic {quote(target)}; its mimic is ignored"
-        audit.add("note", "mimic-ignored", owner, line, message, found=target)
+        at.note("mimic-ignored", message, found=target)
         return without
     if joint.type not in single:
         message = f"a {joint.type} joint cannot mimic another"
-        audit.error("mimic-type", owner, line, message, found=joint.type, allowed=allowed)
+        at.error("mimic-type", message, found=joint.type, allowed=allowed)
         return without
     if target == joint.name:
-        audit.error("mimic-self", owner, line, "mimics itself", found=target)
+        at.error("mimic-self", "mimics itself", found=target)
         return without
     if target not in by_name:
         if not audit.partial:
             hint = audit.hint(target, names)
             message = f"mimics the joint {quote(target)}, which does not exist{hint}"
             repaired = "taken as an ordinary joint"
-            audit.repair("mimic-unknown", owner, line, message, repaired, found=target)
+            at.repair("mimic-unknown", message, repaired, found=target)
         return without
     leader = by_name[target]
     if leader.type not in single:
         code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
         what = f"mimics the joint {quote(target)}, which is {leader.type}"
         message = f"{what}; it must be one of {allowed}"
-        audit.error(code, owner, line, message, found=target, allowed=allowed)
+        at.error(code, message, found=target, allowed=allowed)
         return without
     return joint
 
 
 def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
     leaders = {joint.name: joint.mimic.joint for joint in joints if joint.mimic is not None}
-    lines = {joint.name: joint.line for joint in joints}
+    by_name = {joint.name: joint for joint in joints}
     done: set[str] = set()
     for start in leaders:
         path: dict[str, int] = {}
@@ -93,8 +93,7 @@ def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
         if name in path:
             loop = [*list(path)[path[name] :], name]
             message = f"mimics itself through other joints: {chain(loop)}"
-            owner = f"joint {quote(name)}"
-            audit.error("mimic-loop", owner, lines[name], message, found=chain(loop))
+            audit.about("joint", by_name[name]).error("mimic-loop", message, found=chain(loop))
         done.update(path)
 
 
@@ -127,18 +126,18 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
             continue
         if joint.mimic.ratio == 0.0:
             message = f"the ratio is 0, so it stays at its offset {joint.mimic.offset:g}"
-            owner = f"joint {quote(joint.name)}"
-            audit.add("note", "mimic-still", owner, joint.line, message, found="0")
+            at = audit.about("joint", joint)
+            at.note("mimic-still", message, found="0")
         if lead.joint.motion is None:  # a prescribed motion has no limits
             _audit_reach(joint, lead, audit)
 
 
 def _audit_product(joint: Joint, lead: _Lead, audit: Audit) -> bool:
     """Return whether the ratio and offset of a chain of mimic joints are in range."""
-    owner, line = f"joint {quote(joint.name)}", joint.line
+    at = audit.about("joint", joint)
     to = f"to {quote(lead.joint.name)}"
-    return audit_finite(f"ratio {to}", (lead.ratio,), 1, "ratio", owner, line, audit) and (
-        audit_finite(f"offset {to}", (lead.offset,), 1, "coordinate", owner, line, audit)
+    return audit_finite(f"ratio {to}", (lead.ratio,), 1, "ratio", at) and (
+        audit_finite(f"offset {to}", (lead.offset,), 1, "coordinate", at)
     )
 
 
@@ -166,13 +165,13 @@ def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -
 
 def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     own, others = joint.limit or Limit(), lead.joint.limit or Limit()
-    owner, bounds = f"joint {quote(joint.name)}", f"{own.lower:g} to {own.upper:g}"
+    at, bounds = audit.about("joint", joint), f"{own.lower:g} to {own.upper:g}"
     if lead.ratio == 0.0:
         if not own.lower - REACH <= lead.offset <= own.upper + REACH:
             place, low_text, high_text = apart(lead.offset, own.lower, own.upper)
             bounds = f"{low_text} to {high_text}"
             message = f"it stays at {place}, outside its limits {bounds}"
-            audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)
+            at.warn("mimic-limits", message, found=bounds)
         return
     low, high = sorted(lead.ratio * x + lead.offset for x in (others.lower, others.upper))
     if own.lower - REACH <= low and high <= own.upper + REACH:
@@ -186,4 +185,4 @@ def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     elif low > high:
         both = f"no position of {named} is within the limits of both"
     message = f"mimics {named} beyond its own limits {bounds}, which are not enforced; {both}"
-    audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)
+    at.warn("mimic-limits", message, found=bounds)

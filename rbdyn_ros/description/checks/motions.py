@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.parts.bounds import audit_range
 from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Trajectory
@@ -31,28 +31,28 @@ _WITHOUT_EFFECT: dict[str, Any] = {
 CLOSURE = 1e-9  # of the largest position: rounding at the end of a period
 
 
-def audit_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joint:
+def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:
     """Return a joint with a prescribed motion, without the properties that have no effect."""
     if not spec.coordinates:
         message = f"a {joint.type} joint cannot have a prescribed motion"
         if joint.type != "fixed":
             message += ": it has no coordinates that could be prescribed one by one"
-        audit.error("motion-type", owner, joint.line, message, found=joint.type)
+        at.error("motion-type", message, found=joint.type)
         return replace(joint, motion=None)
     motion = joint.motion
     if isinstance(motion, Trajectory):
-        motion = _audit_trajectory(motion, len(spec.coordinates), owner, joint.line, audit)
+        motion = _audit_trajectory(motion, len(spec.coordinates), at)
     elif not isinstance(motion, str):
         message = (
             f"the motion is {shown(motion)}; allowed is a Trajectory or the name of a function"
         )
-        audit.error("bad-motion", owner, joint.line, message)
+        at.error("bad-motion", message)
     elif not motion.strip():
         message = "the name of its motion function is empty"
-        audit.error("bad-motion", owner, joint.line, message, allowed="a name")
+        at.error("bad-motion", message, allowed="a name")
     if joint.mimic is not None:
         message = f"has a prescribed motion and cannot mimic {quote(joint.mimic.joint)}"
-        audit.error("motion-mimic", owner, joint.line, message, found=joint.mimic.joint)
+        at.error("motion-mimic", message, found=joint.mimic.joint)
     joint = replace(joint, motion=motion, mimic=None)
     ignored = [
         name
@@ -62,17 +62,15 @@ def audit_motion(joint: Joint, spec: JointSpec, owner: str, audit: Audit) -> Joi
     if ignored:
         found = ", ".join(ignored)
         message = f"has a prescribed motion; ignored: {found}"
-        audit.add("note", "driven", owner, joint.line, message, found=found)
+        at.note("driven", message, found=found)
     return replace(joint, **{name: _WITHOUT_EFFECT[name] for name in ignored})
 
 
-def _audit_trajectory(
-    motion: Trajectory, count: int, owner: str, line: int | None, audit: Audit
-) -> Trajectory:
+def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory:
     """Return the Trajectory, its end equal to its start if it is periodic."""
 
     def wrong(message: str, allowed: str) -> Trajectory:
-        audit.error("bad-trajectory", owner, line, f"its trajectory {message}", allowed=allowed)
+        at.error("bad-trajectory", f"its trajectory {message}", allowed=allowed)
         return motion
 
     try:
@@ -100,7 +98,7 @@ def _audit_trajectory(
         "positions of its trajectory": (_flat(rows), "coordinate"),
     }
     for what, (values, quantity) in ranges.items():
-        if not audit_range(what, values, quantity, owner, line, audit):
+        if not audit_range(what, values, quantity, at):
             return motion
     if motion.periodic:
         scale = max(abs(number) for row in rows for number in row)

@@ -4,20 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Named
 from rbdyn_ros.errors import quote
-
-
-class Named(Protocol):
-    """A part of a description."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def line(self) -> int | None: ...
 
 
 def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
@@ -33,12 +22,12 @@ def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
         name, line = part.name, part.line
         if not name.strip() or "\0" in name:
             message = f"the name {quote(name)} is empty or holds a NUL character"
-            audit.error("missing-name", f"{kind} {quote(name)}", line, message, found=name)
+            audit.about(kind, part).error("missing-name", message, found=name)
         elif name in first:
             before = first[name].line
             known = line is not None and before is not None
             lines = f", on lines {before} and {line}" if known else ""
             message = f"more than one {kind} has this name{lines}; names must be unique"
-            audit.error("duplicate-name", f"{kind} {quote(name)}", line, message, found=name)
+            audit.about(kind, part).error("duplicate-name", message, found=name)
         else:
             first[name] = part

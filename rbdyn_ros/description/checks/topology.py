@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.description.checks.connectivity import RigidBodies, audit_base, audit_rigid
 from rbdyn_ros.description.checks.mimics import chain
 from rbdyn_ros.description.parts.types import Description, Joint, Link
@@ -24,10 +24,8 @@ def audit_references(links: Sequence[Link], joints: Sequence[Joint], audit: Audi
                 audit.partial = True
                 hint = audit.hint(name, names)
                 message = f"its {role} link {quote(name)} does not exist{hint}"
-                owner = f"joint {quote(joint.name)}"
-                audit.error(
-                    "unknown-link", owner, joint.line, message, found=name, allowed=listing(names)
-                )
+                at = audit.about("joint", joint)
+                at.error("unknown-link", message, found=name, allowed=listing(names))
 
 
 def audit_topology(
@@ -66,8 +64,8 @@ def _audit_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
     for joint in joints:
         if joint.parent == joint.child:
             message = f"connects the link {quote(joint.child)} to itself"
-            owner = f"joint {quote(joint.name)}"
-            audit.error("self-loop", owner, joint.line, message, found=joint.child)
+            at = audit.about("joint", joint)
+            at.error("self-loop", message, found=joint.child)
 
 
 def audit_tree(description: Description, joints: Sequence[Joint], audit: Audit) -> None:
@@ -96,15 +94,15 @@ def audit_tree(description: Description, joints: Sequence[Joint], audit: Audit) 
 
 def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
     def described(joint: Joint) -> str:
-        at = f", line {joint.line}" if joint.line is not None else ""
-        return f"{quote(joint.parent)} (joint {quote(joint.name)}{at})"
+        place = f", line {joint.line}" if joint.line is not None else ""
+        return f"{quote(joint.parent)} (joint {quote(joint.name)}{place})"
 
     message = (
         f"has two parents, {described(first)} and {described(second)}; URDF robots are trees; "
         "describe a closed loop by a <loop_joint> or in a mechanism file"
     )
-    owner = f"link {quote(second.child)}"
-    audit.error("two-parents", owner, second.line, message, found=second.parent)
+    at = Subject(audit, f"link {quote(second.child)}", second.line)
+    at.error("two-parents", message, found=second.parent)
 
 
 def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: Audit) -> None:
@@ -120,8 +118,8 @@ def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: A
             around = [name, *reversed(upwards)]  # from parent to child
             joint = parent_joint[name]
             message = f"is on a cycle: {chain(around)}; delete one of its joints"
-            owner = f"link {quote(name)}"
-            audit.error("cycle", owner, joint.line, message, found=chain(around))
+            at = Subject(audit, f"link {quote(name)}", joint.line)
+            at.error("cycle", message, found=chain(around))
         done.update(path)
 
 
@@ -131,5 +129,5 @@ def _several_roots(description: Description, roots: Sequence[str], audit: Audit)
         f"the links {listing(roots)} have no parent; a robot has exactly one such root: "
         "connect the others to it"
     )
-    owner = robot_element(description.name)
-    audit.error("several-roots", owner, lines[roots[1]], message, found=listing(roots))
+    at = Subject(audit, robot_element(description.name), lines[roots[1]])
+    at.error("several-roots", message, found=listing(roots))

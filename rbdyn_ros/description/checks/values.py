@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.parts.bounds import audit_range, within
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import shown
@@ -35,15 +35,7 @@ def are_finite(values: object, count: int) -> bool:
     return are_numbers(values) and all(map(math.isfinite, values))
 
 
-def audit_finite(
-    what: str,
-    values: object,
-    count: int,
-    quantity: str,
-    owner: str,
-    line: int | None,
-    audit: Audit,
-) -> bool:
+def audit_finite(what: str, values: object, count: int, quantity: str, at: Subject) -> bool:
     """Return whether these are `count` finite numbers in range; if not, add an error.
 
     Args:
@@ -51,63 +43,60 @@ def audit_finite(
         values: a tuple, or anything else.
         count: of the numbers.
         quantity: a key of bounds.BOUNDS.
-        owner: element of the finding.
-        line: its line.
-        audit: receives the error.
+        at: the element of the error.
     """
     if are_finite(values, count):
-        return audit_range(what, values, quantity, owner, line, audit)  # type: ignore[arg-type]
+        return audit_range(what, values, quantity, at)  # type: ignore[arg-type]
     single = values[0] if count == 1 and isinstance(values, tuple) and values else values
     found = shown(single)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
     message = f"the {what} is {found}, not {allowed}"
-    audit.error("not-finite", owner, line, message, found=found, allowed=allowed)
+    at.error("not-finite", message, found=found, allowed=allowed)
     return False
 
 
-def audit_sign(what: str, value: float, owner: str, line: int | None, audit: Audit) -> None:
+def audit_sign(what: str, value: float, at: Subject) -> None:
     """Add an error if a number that must not be negative is."""
     if value < 0.0:
         found = f"{value:g}"
         message = f"the {what} is {found}; it must not be negative"
-        audit.error(_code("negative", what), owner, line, message, found=found, allowed=">= 0")
+        at.error(_code("negative", what), message, found=found, allowed=">= 0")
 
 
-def audit_positive(
-    what: str, value: float, quantity: str, owner: str, line: int | None, audit: Audit
-) -> bool:
+def audit_not_negative(what: str, value: float, quantity: str, at: Subject) -> bool:
+    """Return whether this is a number in range; if not, or if it is negative, add an error."""
+    finite = audit_finite(what, (value,), 1, quantity, at)
+    if finite:
+        audit_sign(what, value, at)
+    return finite
+
+
+def audit_positive(what: str, value: float, quantity: str, at: Subject) -> bool:
     """Return whether this is a number in range and above 0; if not, add an error."""
-    if not audit_finite(what, (value,), 1, quantity, owner, line, audit):
+    if not audit_finite(what, (value,), 1, quantity, at):
         return False
     if value > 0.0:
         return True
     found = f"{value:g}"
     message = f"the {what} is {found}; it must be above 0"
-    audit.error(_code("non-positive", what), owner, line, message, found=found, allowed="> 0")
+    at.error(_code("non-positive", what), message, found=found, allowed="> 0")
     return False
 
 
-def audit_pose(
-    what: str,
-    pose: object,
-    owner: str,
-    line: int | None,
-    audit: Audit,
-    quantity: str = "position",
-) -> bool:
+def audit_pose(what: str, pose: object, at: Subject, quantity: str = "position") -> bool:
     """Return whether a pose has a position in range and a unit quaternion; if not, add errors."""
     if not isinstance(pose, Pose):
-        audit.error("not-a-pose", owner, line, f"the {what} is {shown(pose)}, not a Pose")
+        at.error("not-a-pose", f"the {what} is {shown(pose)}, not a Pose")
         return False
     if not (are_finite(pose.pos, 3) and are_finite(pose.quat, 4) and within(quantity, pose.pos)):
-        audit_finite(f"position of the {what}", pose.pos, 3, quantity, owner, line, audit)
-        audit_finite(f"quaternion of the {what}", pose.quat, 4, "direction", owner, line, audit)
+        audit_finite(f"position of the {what}", pose.pos, 3, quantity, at)
+        audit_finite(f"quaternion of the {what}", pose.quat, 4, "direction", at)
         return False
     length = math.hypot(*pose.quat)
     if abs(length - 1.0) <= 1e-6:
         return True
     message = f"the quaternion of the {what} has length {length:g}; it must be 1"
-    audit.error("bad-quaternion", owner, line, message, found=str(pose.quat), allowed="length 1")
+    at.error("bad-quaternion", message, found=str(pose.quat), allowed="length 1")
     return False
 
 

@@ -9,7 +9,7 @@ from rbdyn_ros.description.build.constraints import centre_line
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll, Spring
 from rbdyn_ros.description.yaml_files.kinds import VECTOR, Flag, List, Name, Number, Whole
-from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, table
 from rbdyn_ros.errors import ParameterError
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)
@@ -20,72 +20,58 @@ def _point(link: str, xyz: Vec3) -> Point:
     return link, xyz
 
 
-POINT = Table(
+POINT = table(
     "",
-    (
-        Key("link", Name(), "a link", needed=True),
-        Key("xyz", VECTOR, "in its frame [m]", default=ZERO),
-    ),
+    Key("link", Name(), "a link", needed=True),
+    Key("xyz", VECTOR, "in its frame [m]", default=ZERO),
     make=_point,
 )
 ENDS = (Key("from", POINT, "one end", needed=True), Key("to", POINT, "other end", needed=True))
-ROD = Table("rod", (*ENDS, Key("length", Number(unit="m"), "of the rod", needed=True)))
-BAND = Table(
+ROD = table("rod", *ENDS, Key("length", Number(unit="m"), "of the rod", needed=True))
+BAND = table(
     "band",
-    (
-        Key("points", List(POINT, "point"), "of the line", needed=True),
-        Key("length", Number(unit="m"), "of the band", needed=True),
-        Key("closed", Flag(), "it returns to its first point", default=True),
-        Key("radius", Number(unit="m"), "of the disks that it surrounds", default=0.0),
-    ),
+    Key("points", List(POINT, "point"), "of the line", needed=True),
+    Key("length", Number(unit="m"), "of the band", needed=True),
+    Key("closed", Flag(), "it returns to its first point", default=True),
+    Key("radius", Number(unit="m"), "of the disks that it surrounds", default=0.0),
 )
-TERM = Table(
+TERM = table(
     "",
-    (
-        Key("joint", Name(), "a joint", needed=True),
-        Key("factor", Number(), "of its position", needed=True),
-        Key("coordinate", Whole(), "of a joint with several; default 0"),
-    ),
+    Key("joint", Name(), "a joint", needed=True),
+    Key("factor", Number(), "of its position", needed=True),
+    Key("coordinate", Whole(), "of a joint with several; default 0"),
     make=GearTerm,
 )
-GEAR = Table(
+GEAR = table(
     "gear",
-    (
-        Key("terms", List(TERM, "term"), "of the weighted sum", needed=True),
-        Key("offset", Number(), "value of the sum; default 0"),
-    ),
+    Key("terms", List(TERM, "term"), "of the weighted sum", needed=True),
+    Key("offset", Number(), "value of the sum; default 0"),
 )
-ROLL = Table(
+ROLL = table(
     "roll",
-    (
-        Key("link", Name(), "the link that rolls", needed=True),
-        Key("on", Name(), "the link that carries the plane", needed=True),
-        Key("radius", Number(unit="m"), "of the sphere or disk", needed=True),
-        Key("centre", VECTOR, "of the sphere or disk, in `link` [m]; default 0"),
-        Key("axis", VECTOR, "of the disk; default: a sphere rolls"),
-        Key("point", VECTOR, "of the plane, in `on` [m]; default 0"),
-        Key("normal", VECTOR, "of the plane, in `on`; default: upwards"),
-    ),
+    Key("link", Name(), "the link that rolls", needed=True),
+    Key("on", Name(), "the link that carries the plane", needed=True),
+    Key("radius", Number(unit="m"), "of the sphere or disk", needed=True),
+    Key("centre", VECTOR, "of the sphere or disk, in `link` [m]; default 0"),
+    Key("axis", VECTOR, "of the disk; default: a sphere rolls"),
+    Key("point", VECTOR, "of the plane, in `on` [m]; default 0"),
+    Key("normal", VECTOR, "of the plane, in `on`; default: upwards"),
 )
-CONSTRAINT = Table(
+CONSTRAINT = table(
     "constraint",
-    (
-        Key("rod", ROD, "keeps the distance of two points"),
-        Key("band", BAND, "keeps the length of a line through points"),
-        Key("gear", GEAR, "keeps a weighted sum of joint positions"),
-        Key("roll", ROLL, "a sphere or a disk rolls on a plane"),
-    ),
+    Key("rod", ROD, "keeps the distance of two points"),
+    Key("band", BAND, "keeps the length of a line through points"),
+    Key("gear", GEAR, "keeps a weighted sum of joint positions"),
+    Key("roll", ROLL, "a sphere or a disk rolls on a plane"),
     one=("rod", "band", "gear", "roll"),
     code="bad-constraint",
 )
-SPRING = Table(
+SPRING = table(
     "spring",
-    (
-        *ENDS,
-        Key("stiffness", Number(unit="N/m"), "default 0"),
-        Key("damping", Number(unit="N s/m"), "default 0"),
-        Key("length", Number(unit="m"), "at rest; default 0"),
-    ),
+    *ENDS,
+    Key("stiffness", Number(unit="N/m"), "default 0"),
+    Key("damping", Number(unit="N s/m"), "default 0"),
+    Key("length", Number(unit="m"), "at rest; default 0"),
 )
 CONSTRAINTS = ByName(CONSTRAINT, "constraint", "constraint", empty=True)
 SPRINGS = ByName(SPRING, "spring", "spring", empty=True)

@@ -29,7 +29,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.yaml_files.kinds import VECTOR, Flag, List, Name, Number, Owned, Whole
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
-from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, table
 
 SURFACE = (
     Key("friction", Number(), "Coulomb coefficient; default 0.8"),
@@ -45,12 +45,10 @@ SURFACE = (
 )
 FILTER = Key(
     "filter",
-    Table(
+    table(
         "filter",
-        (
-            Key("contype", Whole(), "bits of the groups that it belongs to; default 1"),
-            Key("conaffinity", Whole(), "bits of the groups that it touches; default 1"),
-        ),
+        Key("contype", Whole(), "bits of the groups that it belongs to; default 1"),
+        Key("conaffinity", Whole(), "bits of the groups that it touches; default 1"),
         make=Filter,
     ),
     "which geometries it touches; default: all",
@@ -61,16 +59,14 @@ def _length(name: str) -> Key:
     return Key(name, Number(unit="m"), name, needed=True)
 
 
-BOX = Table("box", (Key("size", VECTOR, "edges [m]", needed=True),), make=Box)
-SPHERE = Table("sphere", (_length("radius"),), make=Sphere)
-CYLINDER = Table("cylinder", (_length("radius"), _length("length")), make=Cylinder)
-CAPSULE = Table("capsule", (_length("radius"), _length("length")), make=Capsule)
-MESH = Table(
+BOX = table("box", Key("size", VECTOR, "edges [m]", needed=True), make=Box)
+SPHERE = table("sphere", _length("radius"), make=Sphere)
+CYLINDER = table("cylinder", _length("radius"), _length("length"), make=Cylinder)
+CAPSULE = table("capsule", _length("radius"), _length("length"), make=Capsule)
+MESH = table(
     "mesh",
-    (
-        Key("file", Name("a file"), "whose convex hull counts", needed=True),
-        Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
-    ),
+    Key("file", Name("a file"), "whose convex hull counts", needed=True),
+    Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
 )
 SHAPES = (
     Key("box", BOX, "around the origin"),
@@ -80,24 +76,19 @@ SHAPES = (
     Key("points", List(VECTOR, "point"), "corners of a convex shape [m]"),
     Key("mesh", MESH, "a .stl, .obj or .dae file"),
 )
-TRIANGLE_MESH = Table(
+TRIANGLE_MESH = table(
     "triangle_mesh",
-    (
-        Key("file", Name("a file"), "whose triangles count", needed=True),
-        Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
-    ),
+    Key("file", Name("a file"), "whose triangles count", needed=True),
+    Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
 )
 WORLD_SHAPES = (
-    Key("plane", Table("plane", (), make=Plane), "z = 0; below it is inside"),
+    Key("plane", table("plane", make=Plane), "z = 0; below it is inside"),
     *SHAPES,
     Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
     Key("triangle_mesh", TRIANGLE_MESH, "a .stl, .obj or .dae file; it need not be convex"),
 )
 FRICTION = Key(
-    "friction",
-    Number(infinite=True),
-    "largest coefficient of the two sides",
-    default=math.inf,
+    "friction", Number(infinite=True), "largest coefficient of the two sides", default=math.inf
 )
 
 
@@ -106,34 +97,30 @@ def names(keys: tuple[Key, ...]) -> tuple[str, ...]:
     return tuple(key.name for key in keys)
 
 
-GEOMETRY = Table(
+GEOMETRY = table(
     "geometry",
-    (
-        Key("link", Name("the name of a link"), "that has the shape", needed=True),
-        *SHAPES,
-        *AT,
-        *SURFACE,
-        FILTER,
-    ),
+    Key("link", Name("the name of a link"), "that has the shape", needed=True),
+    *SHAPES,
+    *AT,
+    *SURFACE,
+    FILTER,
     one=names(SHAPES),
     code="bad-shape",
 )
-OBSTACLE = Table(
+OBSTACLE = table(
     "obstacle",
-    (
-        *WORLD_SHAPES,
-        *AT,
-        FRICTION,
-        FILTER,
-        Key("velocity", VECTOR, "of its surface: a conveyor [m/s]", default=(0.0, 0.0, 0.0)),
-    ),
+    *WORLD_SHAPES,
+    *AT,
+    FRICTION,
+    FILTER,
+    Key("velocity", VECTOR, "of its surface: a conveyor [m/s]", default=(0.0, 0.0, 0.0)),
     one=names(WORLD_SHAPES),
     code="bad-shape",
 )
 GEOMETRIES = ByName(GEOMETRY, "geometry", "geometry", empty=True)
 OBSTACLES = ByName(OBSTACLE, "obstacle", "obstacle", empty=True)
 _HEIGHT = Key("height", Number(unit="m"), "of the level plane", default=0.0)
-FLOOR_TABLE = Owned(Table("floor", (_HEIGHT, FRICTION)), "the floor")
+FLOOR_TABLE = Owned(table("floor", _HEIGHT, FRICTION), "the floor")
 
 
 def read_geometries(section: Given, meshes: Meshes) -> list[Geometry]:
@@ -185,7 +172,7 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
     if kind == "points":
         return Points(value)
     if kind == "mesh":
-        return meshes.read(value["file"], value["scale"], given.owner, value.line, given.audit)
+        return meshes.read(value["file"], value["scale"], given.subject(value.line))
     shape: Shape = value
     return shape
 
@@ -198,6 +185,5 @@ def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShap
         return read_height_field(given["height_field"], folder)
     if "triangle_mesh" in given:
         value = given["triangle_mesh"]
-        owner, line = given.owner, value.line
-        return meshes.read_concave(value["file"], value["scale"], owner, line, given.audit)
+        return meshes.read_concave(value["file"], value["scale"], given.subject(value.line))
     return shape_of(given, meshes)

@@ -13,7 +13,7 @@ from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
 from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.description.yaml_files.kinds import Name, Number, NumberList
-from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
+from rbdyn_ros.description.yaml_files.tables import Given, Key, table
 from rbdyn_ros.errors import quote
 
 PICTURES = (".png", ".tif", ".tiff")
@@ -25,13 +25,11 @@ class UnusableFieldError(Exception):
     """A file does not hold heights; the message follows the name of the file."""
 
 
-HEIGHT_FIELD = Table(
+HEIGHT_FIELD = table(
     "height_field",
-    (
-        Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
-        Key("size", NumberList(2), "along x and y [m]", needed=True),
-        Key("height", Number(unit="m"), "of white in a picture"),
-    ),
+    Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
+    Key("size", NumberList(2), "along x and y [m]", needed=True),
+    Key("height", Number(unit="m"), "of white in a picture"),
 )
 
 

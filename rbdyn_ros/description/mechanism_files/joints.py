@@ -20,7 +20,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     NumberList,
 )
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
-from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey, table
 from rbdyn_ros.errors import listing, quote
 
 _LIMIT = Table(
@@ -82,13 +82,11 @@ def joint_table(*, loop: bool = False) -> Table:
 
 
 COUPLINGS = ByName(
-    Table(
+    table(
         "coupling",
-        (
-            Key("follows", Name("the name of a joint"), "its leader", needed=True),
-            Key("ratio", Number(), "of its position to the leader's; default 1"),
-            Key("offset", Number(unit="rad or m"), "of its position; default 0"),
-        ),
+        Key("follows", Name("the name of a joint"), "its leader", needed=True),
+        Key("ratio", Number(), "of its position to the leader's; default 1"),
+        Key("offset", Number(unit="rad or m"), "of its position; default 0"),
     ),
     "joint",
     "coupling",
@@ -97,22 +95,20 @@ COUPLINGS = ByName(
 DRIVES = ByName(
     WithKey(
         ("function",),
-        Table(
+        table(
             "drive by a function",
-            (Key("function", Name(), "name given to `rb.register_motion`", needed=True),),
+            Key("function", Name(), "name given to `rb.register_motion`", needed=True),
         ),
-        Table(
+        table(
             "drive",
-            (
-                Key("times", NumberList(), "of the samples, rising [s]", needed=True),
-                Key(
-                    "positions",
-                    List(Either(scalar=Number(), items=NumberList()), "position"),
-                    "one for each time, or a list of one for each coordinate [rad or m]",
-                    needed=True,
-                ),
-                Key("periodic", Flag(), "the motion repeats", default=False),
+            Key("times", NumberList(), "of the samples, rising [s]", needed=True),
+            Key(
+                "positions",
+                List(Either(scalar=Number(), items=NumberList()), "position"),
+                "one for each time, or a list of one for each coordinate [rad or m]",
+                needed=True,
             ),
+            Key("periodic", Flag(), "the motion repeats", default=False),
         ),
     ),
     "joint",
@@ -250,7 +246,6 @@ def _trajectory(given: Given) -> Trajectory | None:
 
 
 def _exists(name: str, names: set[str], owner: str, line: int, audit: Audit) -> bool:
-    """Return whether the joint exists; if not, add an error."""
     if name in names:
         return True
     if not audit.partial:  # else it may be a joint that could not be read

@@ -16,7 +16,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     OrNothing,
 )
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
-from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey, table
 from rbdyn_ros.errors import ParameterError
 
 #: The function for each shape.
@@ -38,7 +38,7 @@ def _shape(name: str, doc: str, *sizes: Key) -> Key:
         Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
         Key("mass", Number(unit="kg"), "either this or `density`"),
     )
-    return Key(name, Table(name, (*sizes, *masses, *AT)), doc)
+    return Key(name, table(name, *sizes, *masses, *AT), doc)
 
 
 RADIUS, LENGTH = _length("radius", "radius"), _length("length", "length along z")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.build.renaming import without_lines
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.mechanism_files.constraints import (
     CONSTRAINTS,
@@ -231,14 +232,12 @@ def _with_geometries(
 
 
 def _name(top: Given, robot: Description | None, source: str) -> str | None:
-    """Return the name; None after an error."""
     if "name" in top.lines:
         return top.get("name")
     return robot.name if robot is not None else Path(source).stem or "mechanism"
 
 
 def _base(top: Given, robot: Description | None) -> str | None:
-    """Return the base; None after an error."""
     if "base" in top.lines:
         return top.get("base")
     if robot is not None:
@@ -289,16 +288,8 @@ def _robot(
     except DescriptionError as error:
         audit.findings += [_at_line(finding, name, line) for finding in error.findings]
         return None
-    return replace(
-        robot,
-        links=tuple(replace(link, line=None) for link in robot.links),
-        joints=tuple(replace(joint, line=None) for joint in robot.joints),
-        geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
-        exclusions=tuple(replace(pair, line=None) for pair in robot.exclusions),
-        sensors=tuple(replace(sensor, line=None) for sensor in robot.sensors),
-        states=tuple(replace(state, line=None) for state in robot.states),
-        findings=tuple(_at_line(finding, name, line) for finding in robot.findings),
-    )
+    findings = tuple(_at_line(finding, name, line) for finding in robot.findings)
+    return replace(without_lines(robot), findings=findings)
 
 
 def _at_line(finding: Finding, file: str, line: int) -> Finding:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import (
@@ -159,103 +159,82 @@ class Meshes:
             self._flaws[path] = parts[0].flaw
         return parts
 
-    def _warn(self, name: str, owner: str, line: int | None, audit: Audit) -> None:
+    def _warn(self, name: str, at: Subject) -> None:
         """Add a warning about a file that was read although it is not quite right, once."""
         flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
         if flaw:
             message = f"the mesh {quote(name, 200)} {flaw}"
-            audit.add("warning", "odd-mesh", owner, line, message, found=name)
+            at.warn("odd-mesh", message, found=name)
 
-    def read_convex(
-        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
-    ) -> tuple[Points, ...] | None:
+    def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull; None after an error.
 
         Arguments as for `read`; if not strict, a mesh without an inside has its hull instead.
         """
         if self._decompose:
-            if not audit_scale(scale, owner, line, audit):
+            if not audit_scale(scale, at):
                 return None
             try:
                 parts = self.convex(name, scale)
             except UnusableMeshError as error:
                 message = f"the mesh {quote(name, 200)} {error}"
                 if error.code == "coacd-missing":
-                    audit.error(error.code, owner, line, message, found=name)
+                    at.error(error.code, message, found=name)
                     return None
                 if isinstance(error, NoPartsError):
                     instead = "its convex hull is taken"
-                    audit.repair(error.code, owner, line, message, instead, found=name)
+                    at.repair(error.code, message, instead, found=name)
             else:
-                self._warn(name, owner, line, audit)
+                self._warn(name, at)
                 return parts
-        hull = self.read(name, scale, owner, line, audit)
+        hull = self.read(name, scale, at)
         return None if hull is None else (hull,)
 
-    def read(
-        self,
-        name: str,
-        scale: Vec3,
-        owner: str,
-        line: int | None,
-        audit: Audit,
-        only: Only = WHOLE,
-    ) -> Points | None:
+    def read(self, name: str, scale: Vec3, at: Subject, only: Only = WHOLE) -> Points | None:
         """Return `points`; None after an error.
 
         Args:
             name: as for `points`.
             scale: as for `points`; 0 is an error.
-            owner: element of the findings.
-            line: of the element.
-            audit: receives errors; if not strict, an unusable mesh is left out with a warning.
+            at: the element of the errors; if its audit is not strict, an unusable mesh is left
+                out with a warning.
             only: as for `points`.
         """
-        return self._found(self.points, name, scale, owner, line, audit, only)
+        return self._found(self.points, name, scale, at, only)
 
     def read_concave(
-        self,
-        name: str,
-        scale: Vec3,
-        owner: str,
-        line: int | None,
-        audit: Audit,
-        only: Only = WHOLE,
+        self, name: str, scale: Vec3, at: Subject, only: Only = WHOLE
     ) -> Points | TriangleMesh | None:
         """Return `concave`; None after an error. Arguments as for `read`."""
-        return self._found(self.concave, name, scale, owner, line, audit, only)
+        return self._found(self.concave, name, scale, at, only)
 
     def _found(
         self,
         shape_of: Callable[[str, Vec3, Only], _Shape],
         name: str,
         scale: Vec3,
-        owner: str,
-        line: int | None,
-        audit: Audit,
+        at: Subject,
         only: Only,
     ) -> _Shape | None:
-        if not audit_scale(scale, owner, line, audit):
+        if not audit_scale(scale, at):
             return None
         try:
             found = shape_of(name, scale, only)
         except UnusableMeshError as error:
             message = f"the mesh {quote(name, 200)} {error}"
-            audit.repair(
-                error.code, owner, line, message, LEFT_OUT, found=name, allowed=error.allowed
-            )
+            at.repair(error.code, message, LEFT_OUT, found=name, allowed=error.allowed)
             return None
-        self._warn(name, owner, line, audit)
+        self._warn(name, at)
         return found
 
 
-def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
+def audit_scale(scale: Vec3, at: Subject) -> bool:
     """Return whether all factors are in range and differ from 0; if not, add an error."""
     if 0.0 not in scale:
-        return audit_range("scale of the mesh", scale, "scale", owner, line, audit)
+        return audit_range("scale of the mesh", scale, "scale", at)
     found = " ".join(f"{factor:g}" for factor in scale)
     message = f"the scale of the mesh is {found}; its numbers must not be 0"
-    audit.error("zero-scale", owner, line, message, found=found, allowed="not 0")
+    at.error("zero-scale", message, found=found, allowed="not 0")
     return False
 
 
@@ -345,11 +324,7 @@ def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
 
 
 def read_parts(
-    path: Path,
-    materials: Materials | None = None,
-    *,
-    apart: bool = False,
-    as_mujoco: bool = False,
+    path: Path, materials: Materials | None = None, *, apart: bool = False, as_mujoco: bool = False
 ) -> list[MeshPart]:
     """Read a mesh file; its parts have at least one vertex.
 

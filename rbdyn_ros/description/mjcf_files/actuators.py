@@ -161,7 +161,6 @@ class _ServoReader:
 
 
 def _largest(servo: Servo) -> float:
-    """Return the largest force of a servo."""
     force = max(map(abs, servo.force))
     if servo.bias == (0.0, 0.0, 0.0) and servo.damping_ratio == 0.0:
         force = min(force, abs(servo.gain) * max(map(abs, servo.control)) if servo.gain else 0.0)

@@ -54,11 +54,7 @@ def starts(tree: BodyTree) -> dict[str, float]:
 
 class _CouplingReader:
     def __init__(
-        self,
-        document: MjcfDocument,
-        classes: Classes,
-        settings: CompilerSettings,
-        tree: BodyTree,
+        self, document: MjcfDocument, classes: Classes, settings: CompilerSettings, tree: BodyTree
     ) -> None:
         self._document, self._settings, self._tree = document, settings, tree
         self._zero = starts(tree)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.mjcf_files.silent import REASONS, SILENT, WARNED
 from rbdyn_ros.description.reading import guard
@@ -243,6 +243,11 @@ class Item:
     def line(self) -> int:
         """The line in the first file: of the element, or of the include."""
         return self.element.line
+
+    @property
+    def subject(self) -> Subject:
+        """The element for findings of others."""
+        return Subject(self.document.audit, self.owner, self.line)
 
     def given(self, name: str) -> bool:
         """Return whether an attribute has a value, of its own or of its class."""

@@ -220,10 +220,7 @@ def _diagonal(m: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
 
 
 def read_geom(
-    item: Item,
-    around: Pose,
-    settings: CompilerSettings,
-    meshes: dict[str, MeshAsset],
+    item: Item, around: Pose, settings: CompilerSettings, meshes: dict[str, MeshAsset]
 ) -> Geom | None:
     """Return a geom; None after an error.
 

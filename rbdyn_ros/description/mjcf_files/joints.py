@@ -177,7 +177,6 @@ class JointReader:
         return Limit(max(lower, 0.0) if kind == "ball" else lower, upper, effort)
 
     def _effort(self, item: Item) -> float:
-        """Return the effort limit: the smaller one if the directions have different limits."""
         forces = limiting_range(item, "actuatorfrclimited", "actuatorfrcrange", self._settings)
         if forces is None:
             return math.inf

@@ -1,63 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The visible geoms of an MJCF."""
+"""The visible geoms and the lights of an MJCF."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.looks import Look, MeshName
 from rbdyn_ros.description.mjcf_files.bodies import read_tree
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.geoms import Geom
-from rbdyn_ros.description.mjcf_files.lights import read_light
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import read_settings
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    HeightField,
-    Plane,
-    Points,
-    Sphere,
-    TriangleMesh,
-)
-from rbdyn_ros.description.parts.lights import LinkLight
-from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.description.parts.geometries import HeightField, Plane, Shape, TriangleMesh
+from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLight, clipped, unit
+from rbdyn_ros.description.parts.poses import Pose, compose, rotate
 from rbdyn_ros.errors import quote
 
 #: The viewer of MuJoCo shows the geoms of the groups below.
 SHOWN = 3
 Rgba = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A visible geom.
-
-    Attributes:
-        link: its name.
-        shape: or the name of a mesh file.
-        scale: of the mesh file.
-        color: red, green, blue and opacity; None: the model gives none.
-        visual: whether viewers show it.
-        touches: whether another geom can touch it.
-        owner, line: for messages.
-    """
-
-    link: str
-    shape: Box | Sphere | Cylinder | Capsule | Points | str
-    scale: Vec3
-    origin: Pose
-    color: Rgba | None
-    visual: bool
-    touches: bool
-    owner: str
-    line: int
 
 
 def read_looks(
@@ -86,27 +52,23 @@ def read_looks(
             if light is not None:
                 yield light
         for geom in body.geoms:
-            shape, scale, at = _shape(geom, meshes)
+            shape, at = _shape(geom, meshes)
             if shape is not None:
                 color = _color(geom.item) or colors.get(geom.item.text("material"))
-                is_visual = geom.group < SHOWN
-                line, owner = geom.item.line, geom.item.owner
-                yield Look(
-                    body.name, shape, scale, at, color, is_visual, geom.touches, owner, line
-                )
+                kinds = {"visual": geom.group < SHOWN, "collision": geom.touches}
+                drawn = tuple(kind for kind, is_drawn in kinds.items() if is_drawn)
+                yield Look(drawn, body.name, shape, at, files, geom.item.subject, color)
 
 
-def _shape(
-    geom: Geom, meshes: MeshShapes
-) -> tuple[Box | Sphere | Cylinder | Capsule | Points | str | None, Vec3, Pose]:
-    """Return the shape of a geom, or the file of its mesh; its scale, and its place."""
+def _shape(geom: Geom, meshes: MeshShapes) -> tuple[Shape | MeshName | None, Pose]:
+    """Return the shape of a geom, or its mesh; and its place."""
     if geom.mesh is not None and geom.kind in ("mesh", "sdf") and geom.mesh.file:
-        return geom.mesh.file, geom.mesh.scale, geom.placed()
+        return MeshName(geom.mesh.file, geom.mesh.scale), geom.placed()
     resolved = geom.resolved(meshes)
     shapes = () if resolved is None else resolved.shape(meshes)
     flat = Plane | HeightField | TriangleMesh  # obstacles are always shown
     shape = shapes[0] if shapes and not isinstance(shapes[0], flat) else None
-    return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
+    return shape, geom.placed() if resolved is None else resolved.placed()
 
 
 def _materials(document: MjcfDocument, classes: Classes) -> Iterator[tuple[str, Rgba | None]]:
@@ -119,3 +81,60 @@ def _materials(document: MjcfDocument, classes: Classes) -> Iterator[tuple[str, 
 def _color(item: Item) -> Rgba | None:
     found = [min(max(x, 0.0), 1.0) for x in item.numbers("rgba", 4)]
     return (found[0], found[1], found[2], found[3]) if found else None
+
+
+_TRUE = "true"
+SHORTEST = 1e-3  # [m]
+#: The attributes that are read, or that change nothing here.
+_READ = frozenset(
+    (
+        *("name", "class", "type", "directional", "active", "pos", "dir", "attenuation"),
+        *("cutoff", "diffuse", "castshadow", "range", "mode"),
+        *("ambient", "specular", "exponent", "bulbradius", "texture"),
+    )
+)
+
+
+def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
+    """Return a light; None if it is off, or of a type that is not drawn.
+
+    Args:
+        item: the element.
+        link: name of its body.
+        frame: of the element in the body.
+    """
+    usual = DIRECTIONAL if item.text("directional") == _TRUE else SPOT
+    kind = item.text("type", usual)
+    if kind not in KINDS:
+        item.warn("light", f"a light of the type {kind!r} is not drawn", found=kind)
+        return None
+    if item.text("active", _TRUE) != _TRUE:
+        return None
+    _warn(item)
+    x, y, z = item.filled("pos", (0.0, 0.0, 0.0))
+    dx, dy, dz = item.filled("dir", (0.0, 0.0, -1.0))
+    a, b, c = (max(number, 0.0) for number in item.filled("attenuation", (1.0, 0.0, 0.0)))
+    is_far = kind == DIRECTIONAL
+    reach = item.number("range", 10.0) if item.given("range") and not is_far else math.inf
+    outer = math.radians(min(max(item.number("cutoff", 45.0), 1.0), 90.0))
+    return LinkLight(
+        kind,
+        link,
+        compose(frame, Pose((x, y, z))).pos,
+        rotate(frame.quat, unit((dx, dy, dz))),
+        clipped(tuple(item.filled("diffuse", (0.7, 0.7, 0.7)))),
+        max(reach, SHORTEST),
+        (1.0, 0.0, 0.0) if is_far else (a, b, c),
+        (0.8 * outer, outer),
+        item.text("castshadow", _TRUE) == _TRUE,
+    )
+
+
+def _warn(item: Item) -> None:
+    """Warn of what makes a light shine otherwise than in MuJoCo."""
+    mode = item.text("mode", "fixed")
+    if mode not in ("fixed", "track"):
+        item.warn("light", f"the mode {mode!r} is not used: the light is fixed", found=mode)
+    given = sorted({*item.element.attrib, *item.defaults} - _READ)
+    if given:
+        item.warn("light", f"{', '.join(given)[:200]}: not used", found=given[0][:100])

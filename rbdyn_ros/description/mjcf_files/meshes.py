@@ -125,11 +125,7 @@ class MeshShapes:
     """
 
     def __init__(
-        self,
-        files: MeshFiles,
-        *,
-        decompose: bool,
-        fields: Mapping[str, HeightField] | None = None,
+        self, files: MeshFiles, *, decompose: bool, fields: Mapping[str, HeightField] | None = None
     ) -> None:
         self._fields = fields
         self._files, self._convex = files, Meshes(files, decompose=decompose)
@@ -140,8 +136,7 @@ class MeshShapes:
         if not asset.file:
             points = asset.vertices * np.array(asset.scale)
             return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)
-        audit = geom.document.audit
-        found = self._convex.read_convex(asset.file, asset.scale, geom.owner, geom.line, audit)
+        found = self._convex.read_convex(asset.file, asset.scale, geom.subject)
         return found or ()
 
     def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
@@ -149,8 +144,7 @@ class MeshShapes:
         if not asset.file:
             grown = asset.vertices * np.array(asset.scale)
             return (TriangleMesh(grown, outwards(grown, asset.faces, asset.scale)),)
-        audit = geom.document.audit
-        found = self._convex.read_concave(asset.file, asset.scale, geom.owner, geom.line, audit)
+        found = self._convex.read_concave(asset.file, asset.scale, geom.subject)
         return () if found is None else (found,)
 
     def field(self, geom: Item) -> tuple[HeightField, ...]:

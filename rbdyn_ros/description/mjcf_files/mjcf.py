@@ -18,19 +18,15 @@ from rbdyn_ros.description.mjcf_files.contacts import read_contacts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.hfields import read_hfields
-from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.sensors import read_sensors
-from rbdyn_ros.description.mjcf_files.settings import (
-    CompilerSettings,
-    read_options,
-    read_settings,
-)
-from rbdyn_ros.description.parts.geometries import Contact
-from rbdyn_ros.description.parts.types import WORLD, Description, Link
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, read_options, read_settings
+from rbdyn_ros.description.parts.geometries import Contact, GroupState
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Link
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments
+from rbdyn_ros.errors import quote
 
 
 def read(
@@ -153,3 +149,46 @@ def _described(
         servos=tuple(servos),
         sensors=tuple(sensors.sensors),
     )
+
+
+_COORDINATES = {"fixed": 0, "floating": 7, "spherical": 4}
+
+
+def read_keyframes(document: MjcfDocument, tree: BodyTree) -> list[GroupState]:
+    """Return a pose for each <key>."""
+    states, names = list[GroupState](), set[str]()
+    count = sum(_coordinates(joint) for joint in tree.joints)
+    for number, element in enumerate(document.sections("keyframe")):
+        name = element.get("name") or f"key{number}"
+        item = document.item(element, f"keyframe {quote(name)}")
+        if name in names:
+            message = "another keyframe has this name; names must be unique"
+            item.error("duplicate-name", message, found=name)
+        names.add(name)
+        given = item.numbers("qpos", 1, count) if count else []
+        if given:
+            if len(given) < count:
+                message = f"qpos has {len(given)} of {count} numbers; the others stay at the start"
+                item.warn("short-keyframe", message)
+            states.append(GroupState(name, _positions(tree.joints, given), item.line))
+    return states
+
+
+def _coordinates(joint: Joint) -> int:
+    return _COORDINATES.get(joint.type, 1)
+
+
+def _positions(joints: list[Joint], given: list[float]) -> dict[str, float | tuple[float, ...]]:
+    """Return the numbers of a keyframe by joint; the order of MuJoCo is that of the file."""
+    found: dict[str, float | tuple[float, ...]] = {}
+    first = 0
+    for joint in joints:
+        last = first + _coordinates(joint)
+        if last > len(given):
+            break
+        if last == first + 1:
+            found[joint.name] = given[first]
+        elif last > first:
+            found[joint.name] = tuple(given[first:last])
+        first = last
+    return found

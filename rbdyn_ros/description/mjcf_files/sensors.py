@@ -65,12 +65,7 @@ def read_sensors(
 
 
 def _add(
-    entries: SensorEntries,
-    kind: str,
-    link: str,
-    items: list[Item],
-    body: MjcfBody,
-    tree: BodyTree,
+    entries: SensorEntries, kind: str, link: str, items: list[Item], body: MjcfBody, tree: BodyTree
 ) -> None:
     line, tags = items[0].line, {item.element.tag for item in items}
     if kind == "range":

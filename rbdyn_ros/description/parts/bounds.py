@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.errors import exactly
 
 #: The code of every finding of a number outside its range.
@@ -88,34 +88,23 @@ def within(quantity: str, values: Iterable[float]) -> bool:
     return True
 
 
-def audit_range(
-    what: str,
-    values: Sequence[float],
-    quantity: str,
-    owner: str,
-    line: int | None,
-    audit: Audit,
-) -> bool:
+def audit_range(what: str, values: Sequence[float], quantity: str, at: Subject) -> bool:
     """Return whether finite numbers are in the range of their quantity; if not, add an error."""
     if within(quantity, values):
         return True
     found, message = _outside(what, values, quantity)
     allowed = BOUNDS[quantity].allowed
-    audit.error(OUT_OF_RANGE, owner, line, message, found=found, allowed=allowed)
+    at.error(OUT_OF_RANGE, message, found=found, allowed=allowed)
     return False
 
 
-def within_or_unlimited(
-    what: str, value: float, owner: str, line: int | None, audit: Audit
-) -> float:
+def within_or_unlimited(what: str, value: float, at: Subject) -> float:
     """Return a limit; beyond its range it is an error, repaired to infinity."""
     if math.isinf(value) or within("limit", (value,)):
         return value
     found, message = _outside(what, (value,), "limit")
     allowed = BOUNDS["limit"].allowed
-    audit.repair(
-        OUT_OF_RANGE, owner, line, message, "taken as unlimited", found=found, allowed=allowed
-    )
+    at.repair(OUT_OF_RANGE, message, "taken as unlimited", found=found, allowed=allowed)
     return math.copysign(math.inf, value)
 
 

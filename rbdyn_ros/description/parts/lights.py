@@ -48,10 +48,10 @@ class LinkLight:
         return 1.0 / divisor
 
 
-def unit(direction: Vec3 | None) -> Vec3:
-    """Return a direction with length 1; downwards without one."""
-    length = math.hypot(*direction) if direction else 0.0
-    if direction is None or not length > 0.0 or not math.isfinite(length):
+def unit(direction: Vec3) -> Vec3:
+    """Return a direction with length 1; downwards if it has none."""
+    length = math.hypot(*direction)
+    if not length > 0.0 or not math.isfinite(length):
         return (0.0, 0.0, -1.0)
     x, y, z = direction
     return (x / length, y / length, z / length)

@@ -94,7 +94,6 @@ def span(description: Description) -> Spanning:
 
 
 def _root(description: Description) -> str:
-    """Return the link without a parent."""
     children = {joint.child for joint in description.joints if not joint.closes_loop}
     return next(link.name for link in description.links if link.name not in children)
 

@@ -120,10 +120,7 @@ def root_tag(data: bytes) -> str:
 
 
 def parse(
-    data: bytes | str,
-    source: str,
-    root_tag: str,
-    wanted: Mapping[str, Collection[str]],
+    data: bytes | str, source: str, root_tag: str, wanted: Mapping[str, Collection[str]]
 ) -> Element:
     """Parse untrusted XML.
 

@@ -85,7 +85,6 @@ def _example_robots() -> dict[str, Path]:
 
 
 def _described_robots() -> list[str]:
-    """Return the names of the robots of robot_descriptions."""
     spec = importlib.util.find_spec(_MODULES)
     if spec is None or spec.submodule_search_locations is None:
         return []

@@ -25,7 +25,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
 )
 from rbdyn_ros.description.yaml_files.poses import PLACE
 from rbdyn_ros.description.yaml_files.robots import ROBOT_KEYS
-from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, table
 
 _SURFACE = Key("surface", Name("the name of a surface"), "of all its geometries")
 _DECOMPOSE = Key(
@@ -34,55 +34,51 @@ _DECOMPOSE = Key(
 #: Kinds of mobile bases.
 BASES = (*("auto", "differential", "skid_steer", "ackermann", "mecanum", "omni", "planar"),)
 _PAIRS = List(List(Name(), "name", 2, 2), "pair")
-ROBOT_TABLE = Table(
+ROBOT_TABLE = table(
     "robot",
-    (
-        *ROBOT_KEYS,
-        *PLACE,
-        Key("floating_base", Flag(), "the root link moves freely", default=False),
-        Key("start", ByName(Number(), "position", empty=True), "by joint [rad or m]"),
-        _SURFACE,
-        Key("surfaces", ByName(Name("the name of a surface"), "surface"), "by link"),
-        Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
-        Key(
-            "furniture",
-            List(Name(), "name"),
-            "links fixed to its base that are no part of it: the first moving links touch them",
-            default=(),
+    *ROBOT_KEYS,
+    *PLACE,
+    Key("floating_base", Flag(), "the root link moves freely", default=False),
+    Key("start", ByName(Number(), "position", empty=True), "by joint [rad or m]"),
+    _SURFACE,
+    Key("surfaces", ByName(Name("the name of a surface"), "surface"), "by link"),
+    Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
+    Key(
+        "furniture",
+        List(Name(), "name"),
+        "links fixed to its base that are no part of it: the first moving links touch them",
+        default=(),
+    ),
+    Key("self_collision", Flag(), "its links push each other", default=True),
+    Key("filters", ByName(FILTER.kind, "filter"), "by link"),
+    _DECOMPOSE,
+    Key(
+        "box",
+        Form(
+            "franka or ur, or with an IPv4 address franka@ADDRESS",
+            r"(franka|ur)(@[0-9]+(\.[0-9]+){3})?",
         ),
-        Key("self_collision", Flag(), "its links push each other", default=True),
-        Key("filters", ByName(FILTER.kind, "filter"), "by link"),
-        _DECOMPOSE,
-        Key(
-            "box",
-            Form(
-                "franka or ur, or with an IPv4 address franka@ADDRESS",
-                r"(franka|ur)(@[0-9]+(\.[0-9]+){3})?",
-            ),
-            "its control box, to which clients of its vendor connect; default: none",
-        ),
-        Key(
-            "base",
-            OneOf(BASES),
-            "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
-        ),
+        "its control box, to which clients of its vendor connect; default: none",
+    ),
+    Key(
+        "base",
+        OneOf(BASES),
+        "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
     ),
 )
 ROBOT: Kind = Either(scalar=Name("a file"), table=ROBOT_TABLE)
-PART = Table("part", (*SHAPES, *PLACE), one=names(SHAPES), code="bad-shape")
-OBJECT = Table(
+PART = table("part", *SHAPES, *PLACE, one=names(SHAPES), code="bad-shape")
+OBJECT = table(
     "object",
-    (
-        *SHAPES,
-        Key("parts", List(PART, "part"), "several shapes, each in its place"),
-        Key("file", Name("a file"), "a robot file, or a mesh"),
-        Key("mass", Number(unit="kg"), "either this or `density`, except for a robot file"),
-        Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
-        *PLACE,
-        _SURFACE,
-        FILTER,
-        _DECOMPOSE,
-    ),
+    *SHAPES,
+    Key("parts", List(PART, "part"), "several shapes, each in its place"),
+    Key("file", Name("a file"), "a robot file, or a mesh"),
+    Key("mass", Number(unit="kg"), "either this or `density`, except for a robot file"),
+    Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
+    *PLACE,
+    _SURFACE,
+    FILTER,
+    _DECOMPOSE,
     one=(*names(SHAPES), "parts", "file"),
     code="bad-shape",
 )

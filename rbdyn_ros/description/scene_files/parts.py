@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.mechanism_files.geometries import shape_of, surface_of
 from rbdyn_ros.description.meshes.files import MeshFiles
@@ -31,7 +32,7 @@ class Surfaces:
             surface = surface_of(table) if table is not None and table.sound else None
             self._known[name] = surface
             if surface is not None:  # whether anything has it or not
-                audit_surface(surface, f"surface {quote(name)}", line, given.audit)
+                audit_surface(surface, Subject(given.audit, f"surface {quote(name)}", line))
 
     def named(self, name: str, given: Given, key: str) -> Surface | None:
         """Return the surface that a key names; None after an error."""
@@ -148,7 +149,5 @@ class ObjectReader:
             message = f"decompose divides a mesh or the meshes of a file; this is {kind}"
             given.error("bad-value", "decompose", message, found=kind)
             return None
-        found = self._convex.read_convex(
-            mesh["file"], mesh["scale"], given.owner, mesh.line, given.audit
-        )
+        found = self._convex.read_convex(mesh["file"], mesh["scale"], given.subject(mesh.line))
         return None if found is None else [(part, Pose()) for part in found]

@@ -9,12 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Exclusion,
-    Obstacle,
-    Sphere,
-)
+from rbdyn_ros.description.parts.geometries import Box, Exclusion, Obstacle, Sphere
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.scenes.scene import SceneParts
@@ -44,7 +39,7 @@ def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
         part.error("not-a-scene", "the file has no <world>", allowed="<world>")
     audit.raise_errors(str(path))
     groups = Grouping(tree, str(path), audit, package_dirs, touches=True).groups()
-    gravity = part.vector("gravity")
+    gravity = part.vector("gravity", default=None)
     for document in tree.files:
         document.report(LOOKS)
     audit.raise_errors(str(path))

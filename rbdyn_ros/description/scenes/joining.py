@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
@@ -34,33 +34,13 @@ def described(
     return read(source, strict=audit.strict, package_dirs=package_dirs, contact=contact)
 
 
-def add_findings(error: RbdynError, owner: str, line: int | None, audit: Audit) -> None:
+def add_findings(error: RbdynError, part: Subject) -> None:
     """Add the errors about a part of the scene."""
     for finding in error.findings:
-        at = f"line {finding.line}: " if finding.line is not None else ""
-        where = f"{error.source}: {at}" if error.source else at
+        place = f"line {finding.line}: " if finding.line is not None else ""
+        where = f"{error.source}: {place}" if error.source else place
         text = f"{where}{finding.message}"
-        audit.error(finding.code, owner, line, text, found=finding.found, allowed=finding.allowed)
-
-
-def without_lines(robot: Description) -> Description:
-    """Return a description without the line numbers of its own file."""
-    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos", "sensors")  # fmt: skip
-    plain: dict[str, Any] = {
-        name: tuple(replace(part, line=None) for part in getattr(robot, name)) for name in names
-    }
-    findings = tuple(replace(finding, line=None) for finding in robot.findings)
-    return replace(robot, findings=findings, **plain)
-
-
-def with_all_of(scene: Description, more: Description) -> Description:
-    """Return a scene with all parts of another description."""
-    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "states", "servos", "sensors", "findings")  # fmt: skip
-    both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
-    pushes = scene.self_collision and more.self_collision
-    return replace(scene, self_collision=pushes, **both)
+        part.error(finding.code, text, found=finding.found, allowed=finding.allowed)
 
 
 def coordinates(pose: Pose) -> tuple[float, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.build.renaming import renamed, root_of, with_all_of, without_lines
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.values import audit_pose
@@ -17,13 +17,7 @@ from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, GroupState,
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
-from rbdyn_ros.description.scenes.joining import (
-    add_findings,
-    coordinates,
-    described,
-    with_all_of,
-    without_lines,
-)
+from rbdyn_ros.description.scenes.joining import add_findings, coordinates, described
 from rbdyn_ros.description.scenes.scene_objects import with_object
 from rbdyn_ros.errors import RbdynError, listing, quote
 
@@ -60,10 +54,7 @@ class SceneParts:
 
 
 def scene_description(
-    parts: SceneParts,
-    audit: Audit,
-    source: str = "",
-    package_dirs: Sequence[str | Path] = (),
+    parts: SceneParts, audit: Audit, source: str = "", package_dirs: Sequence[str | Path] = ()
 ) -> Description:
     """Return the Description of a scene, in normal form unless the audit has errors.
 
@@ -90,10 +81,7 @@ def scene_description(
 
 
 def with_parts(
-    joined: Description,
-    parts: SceneParts,
-    audit: Audit,
-    package_dirs: Sequence[str | Path] = (),
+    joined: Description, parts: SceneParts, audit: Audit, package_dirs: Sequence[str | Path] = ()
 ) -> Description:
     """Return a scene of robots with the other parts, in normal form unless the audit has errors.
 
@@ -161,8 +149,7 @@ def _audit_states(joined: Description, parts: SceneParts, audit: Audit) -> None:
         for name in (name for name in state.positions if name not in known):
             hint = audit.hint(name, known)
             text = f"it names {quote(name)}, which is no joint of the scene{hint}"
-            owner = f"keyframe {quote(state.name)}"
-            audit.error("unknown-joint", owner, state.line, text, found=name)
+            audit.about("keyframe", state).error("unknown-joint", text, found=name)
 
 
 def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit) -> None:
@@ -179,7 +166,7 @@ def _audit_items(
         if item.name in taken:
             kind = "object" if isinstance(item, Object) else "obstacle"
             text = f"{taken[item.name]} of the scene has this name; choose another"
-            audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
+            audit.about(kind, item).error("duplicate-name", text)
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
@@ -198,19 +185,19 @@ def _robot(
     name: str, placed: Placed, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Description | None:
     """Return the Description of a robot with its surfaces; None after an error."""
-    owner = f"robot {quote(name)}" if name else "the robot"
-    if not audit_pose("pose", placed.pose, owner, placed.line, audit):
+    at = Subject(audit, f"robot {quote(name)}" if name else "the robot", placed.line)
+    if not audit_pose("pose", placed.pose, at):
         return None
     try:
         found = described(placed.source, placed.contact, package_dirs, audit)
     except RbdynError as error:
-        add_findings(error, owner, placed.line, audit)
+        add_findings(error, at)
         return None
     if found.gravity is not None:
         x, y, z = found.gravity
         text = f"its gravity {x:g} {y:g} {z:g} m/s^2 is not used: a scene has one gravity"
-        audit.add("note", "gravity", owner, placed.line, text)
-    return _started(without_lines(found), placed, owner, audit)
+        at.note("gravity", text)
+    return _started(without_lines(found), placed, at)
 
 
 def with_robot(joined: Description, robot: Description, name: str, placed: Placed) -> Description:
@@ -246,13 +233,15 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
     return with_all_of(joined, replace(robot, links=()))
 
 
-def _started(robot: Description, placed: Placed, owner: str, audit: Audit) -> Description:
+def _started(robot: Description, placed: Placed, at: Subject) -> Description:
     """Return a robot whose joints start at given positions; these joints have its line."""
     known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:
-            message = f"its start names {quote(name)}, which is no joint{audit.hint(name, known)}"
-            audit.error("unknown-joint", owner, line, message, found=name, allowed=listing(known))
+            message = (
+                f"its start names {quote(name)}, which is no joint{at.audit.hint(name, known)}"
+            )
+            at.error("unknown-joint", message, found=name, allowed=listing(known))
     joints = tuple(
         replace(joint, start=(start[joint.name],), line=line) if joint.name in start else joint
         for joint in robot.joints

@@ -11,17 +11,11 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.build.arguments import vector
-from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.build.renaming import renamed, root_of, with_all_of, without_lines
 from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.parts.geometries import (
-    Contact,
-    Filter,
-    Geometry,
-    Shape,
-    Surface,
-)
+from rbdyn_ros.description.parts.geometries import Contact, Filter, Geometry, Shape, Surface
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Link
@@ -33,13 +27,7 @@ from rbdyn_ros.description.robot_files import (
     read,
     root_of_text,
 )
-from rbdyn_ros.description.scenes.joining import (
-    add_findings,
-    coordinates,
-    described,
-    with_all_of,
-    without_lines,
-)
+from rbdyn_ros.description.scenes.joining import add_findings, coordinates, described
 from rbdyn_ros.description.scenes.world_roots import (
     has_mass,
     only_solid,
@@ -77,8 +65,8 @@ def with_object(
             that moves, and its root is the link `world`, it does not float and is not among the
             objects of the scene. One shape at the origin of such a world is an obstacle.
     """
-    fixed, owner = False, f"object {quote(item.name)}"
-    if not audit_pose("pose", item.pose, owner, item.line, audit):
+    fixed, at = False, audit.about("object", item)
+    if not audit_pose("pose", item.pose, at):
         return joined
     try:
         if is_robot_file(item.shape):
@@ -90,14 +78,14 @@ def with_object(
         else:
             made = _of_shapes(item, package_dirs)
     except RbdynError as error:
-        add_findings(error, owner, item.line, audit)
+        add_findings(error, at)
         return joined
     except UnusableMeshError as error:
-        audit.error(error.code, owner, item.line, f"the mesh {quote(str(item.shape))} {error}")
+        at.error(error.code, f"the mesh {quote(str(item.shape))} {error}")
         return joined
     if not fixed and not has_mass(made):
         text = "it has no mass, so it cannot move freely; give a link an <inertial>"
-        audit.error("no-mass", owner, item.line, text)
+        at.error("no-mass", text)
         return joined
     if fixed:
         root = root_of(joined)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.looks import MeshName
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.meshes.moments import Moments
 from rbdyn_ros.description.parts.geometries import (
@@ -21,7 +22,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
-from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.sdf_files.shapes import read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_surfaces import FRICTION, bounded
 from rbdyn_ros.errors import quote
@@ -174,21 +175,19 @@ class SolidReader:
         As in Gazebo the attribute `optimization` of a static mesh asks for its hull or its parts.
         """
         meshes = self._meshes_of(part)
-        owner, line, audit = part.owner, part.element.line, part.audit
         element = part.child("geometry", "mesh")
         wish = "" if element is None else element.attribute("optimization")
         if is_static and not wish and not self._decompose:
-            whole = meshes.read_concave(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
+            whole = meshes.read_concave(mesh.uri, mesh.scale, part.subject, mesh.only)
             return [] if whole is None else [whole]
         if mesh.submesh:
-            some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh.only)
+            some = meshes.read(mesh.uri, mesh.scale, part.subject, mesh.only)
             return [] if some is None else [some]
-        found = meshes.read_convex(mesh.uri, mesh.scale, owner, line, audit)
+        found = meshes.read_convex(mesh.uri, mesh.scale, part.subject)
         return [] if found is None else list(found)
 
 
 def _surface(part: SdfElement) -> Surface:
-    """Return the surface of a collision."""
     surface = part.child("surface")
     if surface is None:
         return Surface(friction=FRICTION)

@@ -27,13 +27,7 @@ class IncludedAudit(Audit):
         self._whole, self._path, self._line = whole, path, line
 
     def add(
-        self,
-        severity: Any,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
+        self, severity: Any, code: str, element: str, line: int | None, message: str, **of: str
     ) -> None:
         super().add(severity, code, element, line, message, **of)
         at = f"{self._path.name}, line {line}" if line is not None else self._path.name

@@ -177,7 +177,7 @@ def _direction(axis: SdfElement | None, frame: Frame, places: FramePlaces, top: 
     if axis is None:
         return (0.0, 0.0, 1.0)
     given = axis.child("xyz")
-    vector = axis.vector("xyz", default=(0.0, 0.0, 1.0)) or (0.0, 0.0, 1.0)
+    vector = axis.vector("xyz", default=(0.0, 0.0, 1.0))
     named = "" if given is None else given.attribute("expressed_in")
     version = axis.document.version
     if version < (1, 5) or (version < (1, 7) and axis.flag("use_parent_model_frame")):

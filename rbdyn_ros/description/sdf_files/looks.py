@@ -1,65 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what is drawn of an SDF: its <visual> elements, and its collisions as shapes."""
+"""Read what is drawn of an SDF: its <visual> elements, its collisions as shapes, its lights."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Lenient
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.looks import Look
 from rbdyn_ros.description.meshes.textures import IMAGES
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    HeightField,
-    Plane,
-    Shape,
-    Sphere,
-    TriangleMesh,
+from rbdyn_ros.description.parts.geometries import Box, HeightField, Plane, Sphere, TriangleMesh
+from rbdyn_ros.description.parts.lights import (
+    DIRECTIONAL,
+    KINDS,
+    POINT,
+    SPOT,
+    LinkLight,
+    clipped,
+    unit,
 )
-from rbdyn_ros.description.parts.lights import LinkLight
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, rotate
 from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.description.sdf_files.document import name_of
 from rbdyn_ros.description.sdf_files.frames import Frame
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
-from rbdyn_ros.description.sdf_files.lights import read_light
 from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
-from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+from rbdyn_ros.description.sdf_files.shapes import read_shape
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SdfLook:
-    """A shape that is drawn.
-
-    Attributes:
-        kind: visual or collision.
-        link: name of a link of the Model.
-        shape: a mesh is named, and not opened.
-        origin: of the shape, in the frame of the link.
-        color: red, green, blue and opacity; None without one.
-        texture: path of an image, or None.
-        files: finds the mesh.
-        owner: of the element, for messages.
-        line: of the element.
-    """
-
-    kind: str
-    link: str
-    shape: Shape | MeshName
-    origin: Pose
-    color: tuple[float, float, float, float] | None
-    texture: Path | None
-    files: MeshFiles
-    owner: str
-    line: int
 
 
 def read_looks(
     source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
-) -> Iterator[SdfLook | LinkLight]:
+) -> Iterator[Look | LinkLight]:
     """Yield the shapes and lights of a model or a world, without planes and height fields.
 
     Args:
@@ -114,7 +89,7 @@ def _place(
     return group.in_scene(name), IN_PLACE
 
 
-def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) -> SdfLook | None:
+def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) -> Look | None:
     read = read_shape(part, files)
     if read is None:
         return None
@@ -123,11 +98,10 @@ def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) ->
         return None  # obstacles are always shown
     origin = compose(at, compose(own, inside))
     texture = _texture(part, files.of(IMAGES))
-    line = part.element.line
-    return SdfLook(part.tag, link, shape, origin, _color(part), texture, files, part.owner, line)
+    return Look((part.tag,), link, shape, origin, files, part.subject, _color(part), texture)
 
 
-def _is_obstacle(look: SdfLook) -> bool:
+def _is_obstacle(look: Look) -> bool:
     """Return whether a shape of a static model is an obstacle, which is shown as one."""
     return isinstance(look.shape, Box | Sphere)
 
@@ -154,3 +128,56 @@ def _texture(part: SdfElement, images: MeshFiles) -> Path | None:
         return images.find(name) if name else None
     except UnusableMeshError:
         return None  # the colour stands for it
+
+
+#: Half angles of a spot without any [rad].
+_ANGLES = (0.5, 0.8)
+SHORTEST = 1e-3  # [m]
+_FADE = "attenuation"
+
+
+def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
+    """Return a light; None if it is off, or of a type that is not drawn.
+
+    Args:
+        part: the element <light>.
+        link: name of its link.
+        at: the pose of the light in the link.
+    """
+    audit = Lenient(part.audit, "its default counts")
+    part = replace(part, document=replace(part.document, audit=audit))
+    kind = part.attribute("type", POINT)
+    if kind not in KINDS:
+        part.note("light", f"a light of the type {kind!r} is not drawn", "warning", found=kind)
+        return None
+    if not part.flag("light_on", default=True):
+        return None
+    diffuse = part.child("diffuse")
+    words = [] if diffuse is None else diffuse.text.split()
+    color = diffuse.numbers(len(words)) if diffuse is not None and len(words) in (3, 4) else None
+    spot, is_far = part.child("spot"), kind == DIRECTIONAL
+    return LinkLight(
+        kind,
+        link,
+        at.pos,
+        rotate(at.quat, unit(part.vector("direction", default=(0.0, 0.0, -1.0)))),
+        clipped(tuple(color or (1.0, 1.0, 1.0)), part.number("intensity", default=1.0)),
+        math.inf if is_far else max(part.number(_FADE, "range", default=10.0), SHORTEST),
+        (1.0, 0.0, 0.0) if is_far else _attenuation(part),
+        _angles(spot) if kind == SPOT and spot is not None else _ANGLES,
+        part.flag("cast_shadows", default=False),
+    )
+
+
+def _attenuation(part: SdfElement) -> tuple[float, float, float]:
+    usual = {"constant": 1.0, "linear": 1.0, "quadratic": 0.0}
+    a, b, c = (max(part.number(_FADE, key, default=usual[key]), 0.0) for key in usual)
+    return a, b, c
+
+
+def _angles(spot: SdfElement) -> tuple[float, float]:
+    """Return half angles; the file has whole ones."""
+    outer = 0.5 * spot.number("outer_angle", default=2.0 * _ANGLES[1])
+    outer = min(max(outer, 0.01), 0.5 * math.pi)
+    inner = 0.5 * spot.number("inner_angle", default=2.0 * _ANGLES[0])
+    return min(max(inner, 0.0), outer), outer

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from rbdyn_ros.description.mechanism_files.height_fields import (
     PICTURES,
@@ -15,7 +14,8 @@ from rbdyn_ros.description.mechanism_files.height_fields import (
 )
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import ellipsoid
-from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Only
+from rbdyn_ros.description.meshes.looks import MeshName
+from rbdyn_ros.description.meshes.meshes import LEFT_OUT
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -36,27 +36,6 @@ _AROUND = 12
 REPLACED = "shape-replaced"
 
 
-class MeshName(NamedTuple):
-    """A mesh as an SDF names it.
-
-    Attributes:
-        uri: of its file.
-        scale: along its axes.
-        submesh: the only part of it that counts; empty: all parts.
-        centred: whether the middle of the part is moved to the origin.
-    """
-
-    uri: str
-    scale: Vec3
-    submesh: str
-    centred: bool
-
-    @property
-    def only(self) -> Only:
-        """The part of the mesh that counts."""
-        return self.submesh, self.centred
-
-
 Solid = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField | TriangleMesh
 Placed = tuple[Solid | MeshName, Pose]
 
@@ -69,17 +48,20 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
         fields: finds the files of height fields.
     """
     geometry = part.child("geometry")
-    found = [] if geometry is None else list(geometry.children(*_SHAPES, "empty"))
+    found = [] if geometry is None else list(geometry.children(*KNOWN, "empty"))
     if len(found) > 1 and any(shape.tag != "polyline" for shape in found):
         tags = f"<{found[0].tag}> and <{found[1].tag}>"
         text = f"has more than one shape, {tags}; give each a <{part.tag}>"
         found[1].error("duplicate-element", text, found=tags)
         return None
     if found:
-        if found[0].tag == "polyline":
+        tag = found[0].tag
+        if tag == "polyline":
             return _polylines(found)
-        return None if found[0].tag == "empty" else _SHAPES[found[0].tag](found[0], fields)
-    known = listing(_SHAPES)
+        if tag == "heightmap":
+            return _heightmap(found[0], fields)
+        return None if tag == "empty" else _SHAPES[tag](found[0])
+    known = listing(KNOWN)
     unknown = "" if geometry is None else next((x.tag for x in geometry.element), "")
     if unknown:
         text = f"the shape <{quote(unknown)[1:-1]}> is not simulated; known are {known}"
@@ -90,49 +72,42 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
     return None
 
 
-def _box(part: SdfElement, fields: MeshFiles) -> Placed:
-    del fields
-    return Box(part.vector("size", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)), IN_PLACE
+def _box(part: SdfElement) -> Placed:
+    return Box(part.vector("size", default=(1.0, 1.0, 1.0))), IN_PLACE
 
 
-def _sphere(part: SdfElement, fields: MeshFiles) -> Placed:
-    del fields
+def _sphere(part: SdfElement) -> Placed:
     return Sphere(part.number("radius", default=1.0)), IN_PLACE
 
 
-def _cylinder(part: SdfElement, fields: MeshFiles) -> Placed:
-    del fields
+def _cylinder(part: SdfElement) -> Placed:
     radius, length = part.number("radius", default=1.0), part.number("length", default=1.0)
     return Cylinder(radius, length), IN_PLACE
 
 
-def _capsule(part: SdfElement, fields: MeshFiles) -> Placed:
-    del fields
+def _capsule(part: SdfElement) -> Placed:
     radius, length = part.number("radius", default=0.5), part.number("length", default=1.0)
     return Capsule(radius, length), IN_PLACE
 
 
-def _plane(part: SdfElement, fields: MeshFiles) -> Placed:
+def _plane(part: SdfElement) -> Placed:
     """Return a plane, which is infinite: its size is for the eye."""
-    del fields
     part.child("size")
-    normal = part.vector("normal", default=(0.0, 0.0, 1.0)) or (0.0, 0.0, 1.0)
+    normal = part.vector("normal", default=(0.0, 0.0, 1.0))
     if math.hypot(*normal) == 0.0:
         part.error("zero-axis", "the normal of its plane is zero", allowed="a direction")
         return Plane(), IN_PLACE
     return Plane(), Pose(quat=turn_of_z(normal))
 
 
-def _ellipsoid(part: SdfElement, fields: MeshFiles) -> Placed:
-    del fields
+def _ellipsoid(part: SdfElement) -> Placed:
     shape = ellipsoid(radii_of(part))
     _approximated(part, len(shape.points))
     return shape, IN_PLACE
 
 
-def _cone(part: SdfElement, fields: MeshFiles) -> Placed:
+def _cone(part: SdfElement) -> Placed:
     """Return a cone whose tip points along z; its middle is the origin."""
-    del fields
     radius, length = cone_of(part)
     base = [(radius * math.cos(a), radius * math.sin(a), -length / 2) for a in _angles(60)]
     _approximated(part, len(base) + 1)
@@ -141,7 +116,7 @@ def _cone(part: SdfElement, fields: MeshFiles) -> Placed:
 
 def radii_of(part: SdfElement) -> Vec3:
     """Return the radii of an <ellipsoid>."""
-    return part.vector("radii", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    return part.vector("radii", default=(1.0, 1.0, 1.0))
 
 
 def cone_of(part: SdfElement) -> tuple[float, float]:
@@ -179,13 +154,12 @@ def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
     return Points(tuple(corners)), IN_PLACE
 
 
-def _mesh(part: SdfElement, fields: MeshFiles) -> Placed | None:
-    del fields
+def _mesh(part: SdfElement) -> Placed | None:
     uri = part.word("uri")
     if not uri:
         part.error("missing-element", "its mesh has no <uri>", allowed="<uri>")
         return None
-    scale = part.vector("scale", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    scale = part.vector("scale", default=(1.0, 1.0, 1.0))
     centred = part.flag("submesh", "center")
     return MeshName(uri, scale, part.word("submesh", "name"), centred), IN_PLACE
 
@@ -193,8 +167,8 @@ def _mesh(part: SdfElement, fields: MeshFiles) -> Placed | None:
 def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
     """Return terrain; the white of its picture has the height of its size."""
     uri = part.word("uri")
-    size = part.vector("size", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
-    at = part.vector("pos", default=(0.0, 0.0, 0.0)) or (0.0, 0.0, 0.0)
+    size = part.vector("size", default=(1.0, 1.0, 1.0))
+    at = part.vector("pos", default=(0.0, 0.0, 0.0))
     for tag in ("texture", "blend", "use_terrain_paging", "sampling"):  # for the eye
         list(part.children(tag))
     try:
@@ -207,7 +181,7 @@ def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
     return HeightField(heights, (size[0], size[1])), Pose(at)
 
 
-_SHAPES: dict[str, Callable[[SdfElement, MeshFiles], Placed | None]] = {
+_SHAPES: dict[str, Callable[[SdfElement], Placed | None]] = {
     "box": _box,
     "sphere": _sphere,
     "cylinder": _cylinder,
@@ -216,6 +190,5 @@ _SHAPES: dict[str, Callable[[SdfElement, MeshFiles], Placed | None]] = {
     "cone": _cone,
     "plane": _plane,
     "mesh": _mesh,
-    "polyline": lambda part, _: _polylines([part]),
-    "heightmap": _heightmap,
 }
+KNOWN = (*_SHAPES, "polyline", "heightmap")

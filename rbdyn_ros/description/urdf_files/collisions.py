@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Geometry, Sphere
 from rbdyn_ros.description.parts.poses import ZERO, Pose, Vec3
@@ -20,12 +20,7 @@ from rbdyn_ros.description.urdf_files.prune import Pruner
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import SCHEMA, Tag
 from rbdyn_ros.description.urdf_files.schema import WANTED as WANTED_WITHOUT
-from rbdyn_ros.description.urdf_files.versions import (
-    WITH_CAPSULES,
-    Version,
-    needed,
-    version_of,
-)
+from rbdyn_ros.description.urdf_files.versions import WITH_CAPSULES, Version, needed, version_of
 from rbdyn_ros.errors import listing, quote
 
 Primitive = Box | Sphere | Cylinder | Capsule
@@ -40,11 +35,7 @@ SHAPES = {
     "mesh": Tag(names=("filename",), vectors=("scale",)),
 }
 _AROUND = Tag(one=("origin",), ignored=("name", "geometry", "material"), unused=("verbose",))
-_SCHEMA = {
-    **SCHEMA,
-    "geometry": Tag(one=tuple(SHAPES), ignored=("name",)),
-    **SHAPES,
-}
+_SCHEMA = {**SCHEMA, "geometry": Tag(one=tuple(SHAPES), ignored=("name",)), **SHAPES}
 
 #: The elements that guard.parse reads for contact.
 WANTED = {
@@ -101,8 +92,8 @@ class UniqueNames:
 
 
 Mesh = TypeVar("Mesh")
-#: Makes a shape from name, scale, owner and line of a mesh; None: it is left out.
-MeshReader = Callable[[str, Vec3, str, int | None, Audit], Mesh | None]
+#: Makes a shape from name and scale of a mesh; None: it is left out.
+MeshReader = Callable[[str, Vec3, Subject], Mesh | None]
 
 
 class ShapeReader(Generic[Mesh]):
@@ -181,7 +172,7 @@ class ShapeReader(Generic[Mesh]):
         if shape.tag == "mesh":
             scale = vector(shape, "scale", (1.0, 1.0, 1.0))
             name = shape.attrib["filename"]
-            return self.mesh(name, scale, owner, shape.line, self.audit)
+            return self.mesh(name, scale, self.pruner.subject(shape, owner))
         if shape.tag == "box":
             return Box(vector(shape, "size", ZERO))
         radius = float(shape.attrib["radius"])

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.description.reading.files import read_bytes
@@ -49,20 +49,20 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     path = next(found_at, None)
     if path is None:
         return joints
-    owner = f"file {quote(path.name)}"
+    at = Subject(audit, f"file {quote(path.name)}")
     try:
         own = Audit()
         top = parse(read_bytes(path, "a .yaml file", "its path"), path.name, own, "a file")
     except DescriptionError as error:
-        audit.add("warning", _CODE, owner, None, f"it is not used: {error}")
+        at.warn(_CODE, f"it is not used: {error}")
         return joints
     tables = _table(top).nodes.get(_KEY)
     named = tables.nodes if isinstance(tables, YamlTable) else {}
     for finding in own.findings if named else ():
-        audit.add("warning", _CODE, owner, None, f"line {finding.line}: {finding.message}")
+        at.warn(_CODE, f"line {finding.line}: {finding.message}")
     if named and named.keys().isdisjoint(joint.name for joint in joints):
         text = f"it is not used: the robot has none of its joints {listing(named)}"
-        audit.add("warning", _CODE, owner, None, text)
+        at.warn(_CODE, text)
     changed = []
     for joint in joints:
         table = named.get(joint.name)
@@ -71,7 +71,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     if changed != list(joints):
         count = sum(new != old for new, old in zip(changed, joints, strict=True))
         text = f"it narrows the limits of {count} joint{'s' if count > 1 else ''}"
-        audit.add("note", _CODE, owner, None, text)
+        at.note(_CODE, text)
     return tuple(changed)
 
 
@@ -95,7 +95,7 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
         )
         if has.lower() not in ("true", "false", ""):
             text = f"has_{name}_limits of {_NAME} is {quote(has)}; allowed are true and false"
-            audit.add("warning", _CODE, f"joint {quote(joint.name)}", None, text, found=has)
+            Subject(audit, f"joint {quote(joint.name)}").warn(_CODE, text, found=has)
         if has.lower() != "true":
             continue
         try:
@@ -108,7 +108,7 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
             node = table.nodes.get(f"max_{name}")
             where = f", line {node.line}" if isinstance(node, Scalar) else ""
             text = f"max_{name} of {_NAME}{where} is {quote(most)}; allowed is a number above 0"
-            audit.add("warning", _CODE, f"joint {quote(joint.name)}", joint.line, text, found=most)
+            audit.about("joint", joint).warn(_CODE, text, found=most)
 
 
 def narrowed(joint: Joint, found: Mapping[str, float]) -> Joint:

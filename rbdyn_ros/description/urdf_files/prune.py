@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 
-from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.audit import Audit, Subject, robot_element
 from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.checks.limits import LIMITED_TYPES
@@ -123,6 +123,10 @@ class Pruner:
         self.words = words_of(schema)
         self.unused = counter() if unused is None else unused
 
+    def subject(self, element: Element, owner: str) -> Subject:
+        """Return the element for the findings of other checks."""
+        return Subject(self.audit, owner, element.line)
+
     def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
         spec = self.schema[element.tag]
@@ -180,7 +184,7 @@ class Pruner:
             sound = self.orientation(element, owner)
         types = _TYPES.get(element.tag)
         if types is not None and sound:
-            sound = audit_type(present["type"], owner, element.line, self.audit, types)
+            sound = audit_type(present["type"], self.subject(element, owner), types)
         return sound
 
     def newer(self, element: Element, spec: Tag, owner: str) -> bool:
@@ -204,7 +208,7 @@ class Pruner:
         """Replace a quaternion by roll, pitch and yaw, which every parser knows."""
         x, y, z, w = values = tuple(map(float, element.attrib.pop(QUATERNION).split()))
         what = _named(element, QUATERNION)
-        if not audit_finite(what, values, 4, "direction", owner, element.line, self.audit):
+        if not audit_finite(what, values, 4, "direction", self.subject(element, owner)):
             return False
         length = math.hypot(*values)
         if length == 0.0:
@@ -284,7 +288,7 @@ class Pruner:
             if attribute == "rpy":  # a description has quaternions only
                 angles = tuple(map(float, text.split()))
                 what = _named(element, attribute)
-                return audit_finite(what, angles, 3, "angle", owner, element.line, self.audit)
+                return audit_finite(what, angles, 3, "angle", self.subject(element, owner))
             if len(text) < 300 and "e" not in text and "E" not in text:
                 return True  # too short to overflow
             if all(math.isfinite(float(word)) for word in text.split()):

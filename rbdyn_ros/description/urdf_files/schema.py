@@ -92,10 +92,7 @@ SCHEMA = {
         unused=("sensor", "coupling"),
     ),
     "link": Tag(
-        names=("name",),
-        one=("inertial",),
-        ignored=("visual", "collision"),
-        unused=("type",),
+        names=("name",), one=("inertial",), ignored=("visual", "collision"), unused=("type",)
     ),
     "inertial": Tag(needed=("mass", "inertia"), one=("origin",)),
     "mass": Tag(numbers=("value",), required=("value",)),

@@ -224,14 +224,7 @@ def _link(parsed: Any, line: int) -> Link:
         inertial=Inertial(
             mass=parsed.inertial.mass,
             origin=_pose(parsed.inertial.origin),
-            inertia=(
-                inertia.ixx,
-                inertia.iyy,
-                inertia.izz,
-                inertia.ixy,
-                inertia.ixz,
-                inertia.iyz,
-            ),
+            inertia=(inertia.ixx, inertia.iyy, inertia.izz, inertia.ixy, inertia.ixz, inertia.iyz),
         ),
         line=line,
     )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from rbdyn_ros.checks.audit import Audit, Lenient, plain, robot_element
+from rbdyn_ros.checks.audit import Audit, Lenient, Subject, plain, robot_element
 from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.checks.joints import audit_joint, audit_joint_numbers
 from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
@@ -283,7 +283,7 @@ class VendorParts:
         if given:
             surface = Surface(friction=bounded(mu, part))
             found = Audit()
-            audit_surface(surface, f"link {quote(link)}", part.line, found)
+            audit_surface(surface, Subject(found, f"link {quote(link)}", part.line))
             for finding in found.findings:
                 part.note("not-used", plain(finding), "warning", found=finding.found)
             if not found.findings:
@@ -310,7 +310,6 @@ class VendorParts:
             part.audit.add("warning", "not-used", owner, part.line, message, found=text[:60])
 
     def _why_not(self, changed: Joint) -> str:
-        """Return why the robot would be refused with a changed joint; empty if it would not."""
         chain = {changed.name: changed}
         joint: Joint | None = changed
         while joint is not None and joint.mimic is not None:

@@ -7,15 +7,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_from_rpy
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.xml_files.sdf_words import report_unused
 from rbdyn_ros.errors import quote
 
 Version = tuple[int, int]
+_Default = TypeVar("_Default", Vec3, None)
 #: A larger number is no limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -83,6 +84,11 @@ class SdfElement:
         return self.document.audit
 
     @property
+    def subject(self) -> Subject:
+        """The element for findings of others."""
+        return Subject(self.audit, self.owner, self.element.line)
+
+    @property
     def tag(self) -> str:
         return self.element.tag
 
@@ -96,11 +102,11 @@ class SdfElement:
 
     def error(self, code: str, message: str, **of: str) -> None:
         """Add an error about this element."""
-        self.audit.error(code, self.owner, self.element.line, message, **of)
+        self.subject.error(code, message, **of)
 
     def repair(self, code: str, message: str, repaired: str, **of: str) -> None:
         """Add an error, or a warning with a repair, about this element."""
-        self.audit.repair(code, self.owner, self.element.line, message, repaired, **of)
+        self.subject.repair(code, message, repaired, **of)
 
     def note(self, code: str, message: str, severity: Any = "note", **of: str) -> None:
         """Add a note about this element."""
@@ -156,7 +162,7 @@ class SdfElement:
         numbers = part.numbers(1, infinite=True)
         return default if numbers is None else numbers[0]
 
-    def vector(self, *path: str, default: Vec3 | None = None) -> Vec3 | None:
+    def vector(self, *path: str, default: _Default) -> Vec3 | _Default:
         """Return three numbers of a child; the default without one, or after an error."""
         part = self.child(*path)
         found = None if part is None or not part.text else part.numbers(3)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit, plain
+from rbdyn_ros.checks.audit import Audit, Subject, plain
 from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.sensors import OPTICAL, SensorEntry
@@ -194,7 +194,7 @@ def _known(owner: SdfElement) -> Iterator[tuple[SdfElement, _Kind]]:
 def _is_near(part: SdfElement, at: Pose) -> bool:
     """Return whether a robot can have a frame at a pose; warn if not."""
     found = Audit()
-    if audit_pose("pose", at, part.owner, part.line, found):
+    if audit_pose("pose", at, Subject(found, part.owner, part.line)):
         return True
     part.note("not-used", f"it is left out: {plain(found.errors[0])}", "warning")
     return False

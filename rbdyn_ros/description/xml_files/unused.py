@@ -24,12 +24,7 @@ class Unused:
         warned: names whose kinds are warnings.
     """
 
-    def __init__(
-        self,
-        reasons: Mapping[str, str],
-        other: str,
-        warned: Collection[str],
-    ) -> None:
+    def __init__(self, reasons: Mapping[str, str], other: str, warned: Collection[str]) -> None:
         self._reasons, self._other, self._warned = reasons, other, warned
         self._counts: Counter[str] = Counter()
         self._first: dict[str, tuple[int, str]] = {}

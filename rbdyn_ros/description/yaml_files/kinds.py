@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.yaml_files.text import Items, Node, Scalar, YamlTable
 from rbdyn_ros.errors import exactly, quote
@@ -67,6 +67,10 @@ class ValuePlace:
         """Return the place of a key of the table at this place."""
         table = self.what.removeprefix("value of ").partition(" of ")[0]
         return self.named(f"{name} of {table}" if table else name)
+
+    def subject(self, node: Node) -> Subject:
+        """Return the element for findings at the line of a node."""
+        return Subject(self.audit, self.owner, node.line)
 
     def error(
         self, code: str, line: int, message: str, *, found: str = "", allowed: str = ""
@@ -177,7 +181,7 @@ class Number(Kind):
         value: float | None = super().read(node, at)
         if value is None or not self.quantity or math.isinf(value):
             return value
-        fits = audit_range(at.what, (value,), self.quantity, at.owner, node.line, at.audit)
+        fits = audit_range(at.what, (value,), self.quantity, at.subject(node))
         return value if fits else None
 
     def value(self, node: Node) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.yaml_files.kinds import (
     Kind,
     OneOf,
@@ -44,6 +44,10 @@ class Given(dict[str, Any]):
     def lines(self) -> Mapping[str, int]:
         """Line of each key, also of a wrong one."""
         return self.node.lines
+
+    def subject(self, line: int) -> Subject:
+        """Return the element for findings at a line."""
+        return Subject(self.audit, self.owner, line)
 
     def add(self, name: str, value: Any) -> None:
         """Add the value of a field; None: it is wrong."""
@@ -187,6 +191,18 @@ class Table(_TableKind):
         needed = [key.name for key in self.keys if key.needed]
         found |= {"required": needed} if needed else {}
         return found | ({"oneOf": [{"required": [name]} for name in self.one]} if self.one else {})
+
+
+def table(
+    name: str,
+    *keys: Key,
+    one: tuple[str, ...] = (),
+    code: str = "bad-value",
+    make: Callable[..., Any] | None = None,
+    owner: str = "",
+) -> Table:
+    """Return the Table of some rows; arguments as the attributes of Table."""
+    return Table(name, keys, one, code, make, owner)
 
 
 @dataclass(frozen=True)

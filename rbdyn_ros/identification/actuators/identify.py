@@ -3,7 +3,7 @@
 
 The robot description gives the torques on the joints. So the efforts of a drive, which may be
 currents, show its torque constant, its friction and its rotor (drive_fit.py), and angles of the
-motors show the gears (gear_fit.py).
+motors show the gears (gear.py).
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from rbdyn_ros.identification.actuators.drive import identify_drive
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, moving
 from rbdyn_ros.identification.actuators.estimate import Estimate
 from rbdyn_ros.identification.actuators.found import Findings
-from rbdyn_ros.identification.actuators.gear import identify_gear, take_elastic
-from rbdyn_ros.identification.actuators.gear_fit import transmitting
+from rbdyn_ros.identification.actuators.gear import identify_gear, take_elastic, transmitting
 from rbdyn_ros.identification.data.motion import CODE, Motion
 from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.model.model import Model
@@ -102,19 +101,12 @@ def identify_actuators(
     angles = _angles(motion, motors or {})
     before = {spec.joint: spec for spec in known}
     return tuple(
-        _identify_joint(
-            alone(motion, i),
-            load[:, i],
-            angles.get(name),
-            before.get(name),
-            current,
-        )
+        _identify_joint(alone(motion, i), load[:, i], angles.get(name), before.get(name), current)
         for i, name in enumerate(motion.names)
     )
 
 
 def _angles(motion: Motion, motors: Mapping[str, ArrayLike]) -> dict[str, Array]:
-    """Return checked angles of motors."""
     chosen(tuple(motors), motion.names, "joint", code=CODE, element="motors", prefix="motors: ")
     shape = (len(motion.time),)
     return {

@@ -11,8 +11,7 @@ from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.actuators.writer import actuators_text
 from rbdyn_ros.identification.actuators.drive_gains import DriveGains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, finite_or_none
+from rbdyn_ros.report.words import Row, aligned, cut, finite_or_none
 
 #: Units of the keys of an actuators file; those of elastic are of a revolute joint.
 UNITS = {
@@ -95,9 +94,7 @@ def gains_dict(found: DriveGains) -> dict[str, Any]:
 
 
 def actuators_file(
-    found: Sequence[ActuatorEstimate],
-    known: Sequence[ActuatorSpec] = (),
-    head: Sequence[str] = (),
+    found: Sequence[ActuatorEstimate], known: Sequence[ActuatorSpec] = (), head: Sequence[str] = ()
 ) -> str:
     """Return an actuators file with standard deviations as comments.
 
@@ -113,7 +110,6 @@ def actuators_file(
 
 
 def _comments(one: ActuatorEstimate) -> dict[str, str]:
-    """Return the standard deviations by key."""
     said: dict[str, list[str]] = {}
     for name, number in one.found.items():
         key, _, inner = name.partition(".")

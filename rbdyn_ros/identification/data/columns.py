@@ -22,7 +22,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     OneOf,
     Whole,
 )
-from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
+from rbdyn_ros.description.yaml_files.tables import Given, Key, table
 from rbdyn_ros.errors import ParameterError, did_you_mean, quote
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
 from rbdyn_ros.recording.bags import existing, recording_error
@@ -39,23 +39,21 @@ DIALECT = Dialect(
     "rbdyn_columns",
     "a columns file",
     "not-a-columns-file",
-    Table(
+    table(
         "columns file",
-        (
-            Key("joints", List(Name(), "name", least=1), "in order", needed=True),
-            Key("time", _ONE, "times; default: from rate"),
-            Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
-            Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
-            Key("velocities", _ONE, "as positions"),
-            Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
-            Key("currents", _ONE, "currents of the drives [A], as positions"),
-            Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-            Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of positions", default="rad"),
-            Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
-            Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-            Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-            Key("drive_gains", NumberList(), "torque of each joint by current [N m/A]"),
-        ),
+        Key("joints", List(Name(), "name", least=1), "in order", needed=True),
+        Key("time", _ONE, "times; default: from rate"),
+        Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
+        Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
+        Key("velocities", _ONE, "as positions"),
+        Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
+        Key("currents", _ONE, "currents of the drives [A], as positions"),
+        Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
+        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of positions", default="rad"),
+        Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
+        Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("drive_gains", NumberList(), "torque of each joint by current [N m/A]"),
         one=("efforts", "currents"),
     ),
 )
@@ -171,7 +169,6 @@ def _arrays(path: Path) -> dict[str, Array]:
 
 
 def _real(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the arrays of real numbers."""
     return {
         name: np.asarray(value, np.float64)
         for name, value in arrays.items()

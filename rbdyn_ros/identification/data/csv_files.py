@@ -225,10 +225,7 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
         if len(_places(header, column)) != 1:
             raise _not_once(path, header, column)
     try:
-        with (
-            warnings.catch_warnings(),
-            path.open(encoding="utf-8-sig", newline="") as file,
-        ):
+        with warnings.catch_warnings(), path.open(encoding="utf-8-sig", newline="") as file:
             warnings.simplefilter("ignore")  # an empty table is refused below
             _first_row(file)
             numbers: Array = np.loadtxt(

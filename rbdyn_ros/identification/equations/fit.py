@@ -223,9 +223,7 @@ class _Fit:
         friction, armature, offset = self.unknowns.found(x[size:])
         _, tilt = self.unknowns.by_load(x[size:])
         m = with_parameters(self.unknowns.m, x[:size].reshape(-1, 10)).replaced(
-            dof_damping=friction.viscous,
-            dof_frictionloss=friction.coulomb,
-            dof_armature=armature,
+            dof_damping=friction.viscous, dof_frictionloss=friction.coulomb, dof_armature=armature
         )
         return (tilted(m, tilt) if tilt.any() else m), friction, offset
 

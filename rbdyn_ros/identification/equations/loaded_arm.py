@@ -19,11 +19,7 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.data.motion import Motion, dofs_of
 from rbdyn_ros.identification.equations.fit import identify
-from rbdyn_ros.identification.equations.inertia import (
-    bodies_of,
-    consistent_prior,
-    with_parameters,
-)
+from rbdyn_ros.identification.equations.inertia import bodies_of, consistent_prior, with_parameters
 from rbdyn_ros.identification.equations.iterations import Progress, deviations, silent, solved
 from rbdyn_ros.identification.equations.payload import (
     EXPECTED,
@@ -32,12 +28,7 @@ from rbdyn_ros.identification.equations.payload import (
     identify_payload,
 )
 from rbdyn_ros.identification.equations.reduced import Equations, equations
-from rbdyn_ros.identification.equations.residuals import (
-    Residuals,
-    linearised,
-    tilted,
-    validate,
-)
+from rbdyn_ros.identification.equations.residuals import Residuals, linearised, tilted, validate
 from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import Unknowns, unknowns_of

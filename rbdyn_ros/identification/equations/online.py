@@ -162,7 +162,6 @@ class OnlinePayload:
         }
 
     def _updated(self, samples: Samples, qpos: Array) -> OnlineEstimate:
-        """Fold a block in and return the estimate."""
         self._check(samples)
         most = 0.5 * MOST_OF_NYQUIST / regular_period(samples.time)
         motion = to_motion(samples, min(CUTOFF, most), effort_limits=self._limits)
@@ -261,7 +260,6 @@ class OnlinePayload:
         )
 
     def _excess(self, x: Array, sigma: Array) -> Array:
-        """Return OnlineEstimate.excess."""
         mean = self._rests @ np.append(x, -1.0) / np.maximum(self._resting, 1)
         return np.asarray(np.abs(mean) / self._stiction(x, sigma))
 

@@ -33,14 +33,16 @@ from rbdyn_ros.identification.data.motion import Motion, check_identifiable, dof
 from rbdyn_ros.identification.data.samples import MOST_SAMPLES
 from rbdyn_ros.identification.equations.iterations import Progress, silent
 from rbdyn_ros.identification.equations.warnings import TOO_POOR
-from rbdyn_ros.identification.excitation.bounds import (
-    Bounds,
-    bounds_of,
-    check_held,
-    effort_ratio,
+from rbdyn_ros.identification.excitation.bounds import Bounds, bounds_of, check_held, effort_ratio
+from rbdyn_ros.identification.excitation.search import (
+    FEWEST_HARMONICS,
+    MOST_HARMONICS,
+    Check,
+    Search,
+    fine_count,
+    of_robot,
+    tables,
 )
-from rbdyn_ros.identification.excitation.fourier import FEWEST_HARMONICS, MOST_HARMONICS, tables
-from rbdyn_ros.identification.excitation.search import Check, Search, fine_count, of_robot
 from rbdyn_ros.model.model import Model
 
 #: Durations of a motion [s].
@@ -60,7 +62,7 @@ class Excitation:
         names: names of the moving joints (n).
         duration: [s].
         centre: (n,) position of the moving joints at the start and the end [rad or m].
-        coefficients: (2 h, n), see fourier.py.
+        coefficients: (2 h, n), see search.py.
         held: positions of the joints that do not move, by name.
         condition: condition number of the base regressor, with columns of unit length; together
             with an earlier motion, if there was one.

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 from rbdyn_ros.arrays import Array, Ints
@@ -18,8 +20,36 @@ from rbdyn_ros.identification.equations.base import base_parameters, condition
 from rbdyn_ros.identification.equations.iterations import Progress
 from rbdyn_ros.identification.equations.regressor import torque_regressor
 from rbdyn_ros.identification.excitation.bounds import Bounds, effort_ratio
-from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
 from rbdyn_ros.model.model import Model
+
+FEWEST_HARMONICS, MOST_HARMONICS = 2, 20
+
+
+def rest_shapes(harmonics: int) -> Array:
+    """Return a basis (2 h, 2 h - 3) of series with zero position, velocity, acceleration at 0.
+
+    The series is sum_k a_k sin(k w t) / (k w) - b_k cos(k w t) / (k w), with the velocity
+    sum_k a_k cos(k w t) + b_k sin(k w t). A column is a_1 ... a_h, b_1 ... b_h. The series is
+    periodic, so it also ends at rest.
+    """
+    k, zeros = np.arange(1.0, harmonics + 1.0), np.zeros(harmonics)
+    position = np.concatenate([zeros, 1.0 / k])
+    velocity = np.concatenate([np.ones(harmonics), zeros])
+    acceleration = np.concatenate([zeros, k])
+    shapes: Array = null_space(np.stack([position, velocity, acceleration]))
+    return shapes
+
+
+def tables(harmonics: int, duration: float, time: ArrayLike) -> Array:
+    """Return matrices (3, t, 2 h) from coefficients to positions, velocities, accelerations."""
+    k = 2.0 * np.pi / duration * np.arange(1.0, harmonics + 1.0)
+    phase = np.multiply.outer(np.asarray(time, np.float64), k)
+    sine, cosine = np.sin(phase), np.cos(phase)
+    position = np.hstack([sine / k, -cosine / k])
+    velocity = np.hstack([cosine, sine])
+    acceleration = np.hstack([-k * sine, k * cosine])
+    return np.stack([position, velocity, acceleration])
+
 
 #: The search starts from the best of this many random series.
 STARTS = 60
@@ -52,12 +82,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        m: Model,
-        bounds: Bounds,
-        harmonics: int,
-        period: float,
-        after: Motion | None = None,
+        self, m: Model, bounds: Bounds, harmonics: int, period: float, after: Motion | None = None
     ) -> None:
         self.m, self.bounds, self.period = m, bounds, period
         self.shapes = rest_shapes(harmonics)

@@ -21,18 +21,8 @@ from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.identification.data.csv_files import write_motion
 from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
-from rbdyn_ros.identification.excitation.bounds import (
-    Bounds,
-    bounds_of,
-    check_held,
-    effort_ratio,
-)
-from rbdyn_ros.identification.excitation.excite import (
-    LONGEST,
-    SHORTEST,
-    dofs_of_joints,
-    link_box,
-)
+from rbdyn_ros.identification.excitation.bounds import Bounds, bounds_of, check_held, effort_ratio
+from rbdyn_ros.identification.excitation.excite import LONGEST, SHORTEST, dofs_of_joints, link_box
 from rbdyn_ros.identification.excitation.search import of_robot
 from rbdyn_ros.model.model import Model
 

@@ -20,8 +20,7 @@ from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import RecordedRun
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut
+from rbdyn_ros.report.words import Row, aligned, cut
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, VERMILLION, new_figure
 
 #: Lengths of the windows [s].

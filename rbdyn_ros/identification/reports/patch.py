@@ -16,12 +16,7 @@ from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.document import (
-    Document,
-    child_of,
-    first_child,
-    remove,
-)
+from rbdyn_ros.description.urdf_files.document import Document, child_of, first_child, remove
 from rbdyn_ros.description.urdf_files.schema import QUATERNION
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.errors import Finding, ParameterError, shown

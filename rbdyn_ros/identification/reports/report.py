@@ -15,8 +15,7 @@ from rbdyn_ros.identification.equations.payload import PayloadEstimate
 from rbdyn_ros.identification.equations.residuals import Residuals
 from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.warnings import NOT_HELD
-from rbdyn_ros.report.tables import aligned
-from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
+from rbdyn_ros.report.words import Row, aligned, cut, finite_or_none, numbers
 
 #: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
 LONGEST = 200

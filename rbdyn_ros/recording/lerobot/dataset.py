@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError, listing
-from rbdyn_ros.recording.lerobot.cameras import Camera
+from rbdyn_ros.recording.lerobot.cameras import Camera, VideoFile, video_info
 from rbdyn_ros.recording.lerobot.episode import Episode
 from rbdyn_ros.recording.lerobot.statistics import PictureStatistics, statistics
-from rbdyn_ros.recording.lerobot.video import VideoFile, video_info
 
 VERSION = "v3.0"
 STATE, ACTION, IMAGES = "observation.state", "action", "observation.images."
@@ -136,7 +135,6 @@ def _videos(folder: Path, k: int, one: Episode, fps: int) -> dict[str, PictureSt
 def _frames(
     k: int, one: Episode, fps: int, episodes: Sequence[Episode]
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the columns of an episode's frames."""
     n, before = one.length, sum(other.length for other in episodes[:k])
     count = np.arange(n)
     columns = {
@@ -188,7 +186,6 @@ def _episode_row(
     fps: int,
     task: str,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of an episode."""
     n, first = len(frame["index"]), int(frame["index"][0])
     yield from {"episode_index": k, "tasks": [task], "length": n}.items()
     yield from {"dataset_from_index": first, "dataset_to_index": first + n}.items()
@@ -205,7 +202,6 @@ def _episode_row(
 def _statistics(
     frames: Mapping[str, np.ndarray[Any, Any]], seen: Mapping[str, PictureStatistics]
 ) -> dict[str, Any]:
-    """Return the statistics of every feature."""
     numbers = {
         name: statistics(values.reshape(len(values), -1)) for name, values in frames.items()
     }
