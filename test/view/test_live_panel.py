@@ -482,3 +482,11 @@ def test_a_held_robot_says_so_until_it_falls(m, cast):
     assert note.visible
     torques.put(Instant.still(m, m.qpos0))
     assert not note.visible
+
+
+@pytest.mark.parametrize("idle", ["", "joints without a command <rest>"])
+def test_a_robot_that_a_policy_holds_says_so(m, cast, idle):
+    server = Server()
+    JointSliders(server, m, replace(cast, idle=idle), None, None)
+    notes = [part for label, part in server.parts.items() if "&lt;rest&gt;" in label]
+    assert [note.visible for note in notes] == [True] * bool(idle)

@@ -92,6 +92,8 @@ class JointSliders:
         self._held_note: Any = gui.add_html(
             _line(f"{html.escape(cast.start)}{falls}"), visible=False
         )
+        if cast.idle:
+            gui.add_html(_line(html.escape(cast.idle)))
         if not why:
             self._release_button: Any = gui.add_button(
                 "Release",

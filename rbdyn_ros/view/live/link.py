@@ -121,6 +121,7 @@ class Cast:
         world: of the instants with the Model of this description, see Instant.
         sees: whether it has lidars, range sensors or cameras.
         start: how it is held until its first command; "" if it is not.
+        idle: what acts on joints without a command; "" if nothing does.
     """
 
     name: str
@@ -140,6 +141,7 @@ class Cast:
     world: int = 0
     sees: bool = False
     start: str = ""
+    idle: str = ""
 
     @property
     def folder(self) -> Path | None:

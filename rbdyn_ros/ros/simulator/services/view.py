@@ -26,6 +26,7 @@ from rbdyn_ros.ros.simulator.services.wrenches import (
     MAX_SIZE,
     wrench_on,
 )
+from rbdyn_ros.ros.simulator.topics.commanders import idle_text
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.types import EFFORT, POSITION
 from rbdyn_ros.sensors.sights import Sight
@@ -250,6 +251,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         refusals=refusals,
         sees=robot.sensors is not None and robot.sensors.sees,
         start="" if robot.held is None else robot.held.text,
+        idle=idle_text(values.on_timeout),
     )
 
 

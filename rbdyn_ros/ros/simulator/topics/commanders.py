@@ -27,6 +27,13 @@ EFFECTS = {
 }
 
 
+def idle_text(on_timeout: str) -> str:
+    """Return what a policy of on_timeout does to joints, for the view; "" if nothing."""
+    if on_timeout == "zero":
+        return ""
+    return f"joints without a command {EFFECTS[on_timeout]} (on_timeout is '{on_timeout}')"
+
+
 class AnswerAges:
     """Refuses commands that answer an old state.
 
