@@ -312,6 +312,8 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     server.parts["Release"].act()
     put(m.qpos0 + 0.1)
     assert sliders["elbow_pitch"].value == pytest.approx(0.1)
+    put(m.qpos0 + 0.123456)
+    assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
 
 
 def test_a_release_ends_what_was_set_before_it(m, cast):
