@@ -328,7 +328,9 @@ def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
-        (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
+        # for a program beside the clone Python would otherwise take the clone for the package
+        lines = os.fsencode(f"{ROOT}\n{START}")
+        (folder / "rbdyn_ros_middleware.pth").write_bytes(lines)
 
 
 def install_tests(env: Environment, _info: Info) -> None:
