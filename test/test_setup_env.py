@@ -99,6 +99,22 @@ def test_another_failure_is_not_the_network(setup_env, monkeypatch, tmp_path):
     assert "exit status 3" in said
 
 
+def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, tmp_path):
+    """The clone has the name of the package: without its path Python takes it for a package."""
+    clone, env = tmp_path / "rbdyn_ros", setup_env.Environment("kilted")
+    monkeypatch.setattr(setup_env, "ROOT", clone)
+    monkeypatch.setattr(setup_env, "run_logged", lambda *_: None)
+    packages = env.folder / "lib" / "python3.11" / "site-packages"
+    for folder in (clone / "rbdyn_ros", packages):
+        folder.mkdir(parents=True)
+    (clone / "rbdyn_ros" / "__init__.py").touch()
+    setup_env.install_packages(env, {})
+    code = f"import site; site.addsitedir({str(packages)!r}); import rbdyn_ros as it; print(it)"
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert str(clone / "rbdyn_ros" / "__init__.py") in done.stdout
+
+
 def test_make_takes_the_environment_of_a_ros():
     command = ["make", "-n", "sim", "ROS=jazzy"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

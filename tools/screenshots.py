@@ -38,7 +38,7 @@ ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 
 WINDOW = {"width": 1200, "height": 720}
 #: Timeout of a picture; software WebGL is slow [ms].
-PATIENCE = 180_000.0
+PATIENCE = 600_000.0
 ARGS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-gpu", "--hide-scrollbars"),

@@ -62,13 +62,24 @@ EXTRAS = "plot,view,camera,record,control,identify"
 
 # Compiles what a simulator compiles.
 WARM = """
+import numpy as np
+from rbdyn_ros.dynamics.stages import kinematics, make_data
+from rbdyn_ros.engine.tree.kinematics import poses
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.loading.load import load_urdf
+from rbdyn_ros.ros.common.lifecycle.stop import Stop
 from rbdyn_ros.ros.common.queries import dynamics_query, ik_query
 from rbdyn_ros.runtime import loop
+from rbdyn_ros.runtime.kernels.stream import stream
+from rbdyn_ros.runtime.mutex import Mutex
 m = load_urdf(bundled_robot("seven_dof_arm"))
 for part in (loop, dynamics_query, ik_query):
     part.warm(m)
+kinematics(m, make_data(m))
+poses(m, make_data(m))
+with Mutex():
+    stream(np.zeros((0, 2), np.int64), 0, 0, np.zeros(2, np.int64))
+Stop()
 """
 
 # Run by a candidate interpreter: prints its version and its missing parts.
@@ -317,7 +328,9 @@ def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
-        (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
+        # for a program beside the clone Python would otherwise take the clone for the package
+        lines = os.fsencode(f"{ROOT}\n{START}")
+        (folder / "rbdyn_ros_middleware.pth").write_bytes(lines)
 
 
 def install_tests(env: Environment, _info: Info) -> None:

@@ -221,7 +221,13 @@ def _print_text(outcome: _Outcome) -> None:
     if outcome.fixed:
         print("\n  ".join([f"'{outcome.file}' was repaired:", *outcome.fixed]))
     elif outcome.fixed is not None:
-        print(f"'{outcome.file}' was not changed: there is nothing that --fix can repair")
+        wheel = any(
+            each.code == "locked-joint" and each.found == "0 to 0" for each in outcome.findings
+        )
+        more = (
+            "; --fix --continuous makes wheels of joints with the limits 0 and 0" if wheel else ""
+        )
+        print(f"'{outcome.file}' was not changed: there is nothing that --fix can repair{more}")
     if outcome.model is None:
         report_error("check", outcome.text, REFUSED)
     else:

@@ -46,12 +46,12 @@ class RosGraph:
         """Serve the node for at most one callback."""
         self._executor.spin_once(timeout_sec=seconds)
 
-    def until(self, is_so: Callable[[], object], missing: str) -> Any:
-        """Wait for a condition and return its value; raise RbdynError after WAIT."""
+    def until(self, is_so: Callable[[], object], missing: Callable[[], str]) -> Any:
+        """Wait for a condition and return its value; after WAIT raise RbdynError."""
         end = time.monotonic() + WAIT
         while not (found := is_so()):
             if time.monotonic() > end:
-                raise refusal(missing)
+                raise refusal(missing())
             self.spin(0.05)
         return found
 
@@ -62,12 +62,24 @@ class RosGraph:
     def type_of(self, topic: str) -> str:
         """Return the type of a topic, which may appear soon."""
         name = self.full(topic)
-        try:
-            found: str = self.until(lambda: self.topics().get(name), "")
-        except RbdynError:
-            hint = did_you_mean(name, self.topics())
-            raise refusal(f"there is no topic {quote(name)}{hint}") from None
+        found: str = self.until(
+            lambda: self.topics().get(name),
+            lambda: (
+                f"there is no topic {quote(name)}{did_you_mean(name, self.topics())}; "
+                f"`rbdyn topic list` prints those of ROS_DOMAIN_ID {self.domain}"
+            ),
+        )
         return found
+
+    @property
+    def domain(self) -> int:
+        """ROS_DOMAIN_ID of the graph."""
+        return int(self.node.context.get_domain_id())
+
+    def nodes(self) -> list[str]:
+        """Return the full names of the nodes that are not hidden."""
+        found = self.node.get_node_names_and_namespaces()
+        return [f"{space.rstrip('/')}/{name}" for name, space in found if name[0] != "_"]
 
     def full(self, name: str) -> str:
         """Return the absolute name of a topic or service."""
@@ -75,13 +87,26 @@ class RosGraph:
 
     def call(self, kind: type, name: str, request: Any) -> Any:
         """Call a service and return its response."""
-        client: Any = self.node.create_client(kind, self.full(name))
-        known = dict(self.node.get_service_names_and_types())
-        self.until(client.service_is_ready, f"there is no service {quote(self.full(name))}"
-                   f"{did_you_mean(self.full(name), known)}; is its node running?")  # fmt: skip
+        full = self.full(name)
+        client: Any = self.node.create_client(kind, full)
+        self.until(client.service_is_ready, lambda: self._no_service(full, kind))
         future = client.call_async(request)
-        self.until(future.done, f"{name} does not answer")
+        self.until(future.done, lambda: f"{name} does not answer")
         return future.result()
+
+    def _no_service(self, name: str, kind: type) -> str:
+        """Return why a service of a type, of which this node has a client, cannot be called."""
+        known = dict(self.node.get_service_names_and_types())
+        asked = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
+        others = [each for each in known.pop(name, ()) if each != asked]
+        if others:
+            return f"service {quote(name)} has the type {others[0]}"
+        nodes = self.nodes()
+        here = f"the nodes of ROS_DOMAIN_ID {self.domain} are {listing(nodes)}"
+        return (
+            f"there is no service {quote(name)}{did_you_mean(name, known)}; is its node running? "
+            + (here if nodes else f"there is no node in ROS_DOMAIN_ID {self.domain}")
+        )
 
 
 @contextmanager
@@ -130,7 +155,7 @@ def topic_hz(topic: str, once: bool) -> None:
     times: list[float] = []
     with graph() as found:
         _subscribe(found, topic, lambda _: times.append(time.monotonic()))
-        found.until(lambda: times, f"no message on {quote(found.full(topic))}")
+        found.until(lambda: times, lambda: f"no message on {quote(found.full(topic))}")
         while True:
             end = time.monotonic() + 1.0
             times[:-1] = []
@@ -153,7 +178,9 @@ def topic_pub(topic: str, kind: str, values: str, rate: float, once: bool) -> No
     with graph() as found:
         publisher = found.node.create_publisher(type(message), found.full(topic), 10)
         if once:
-            found.until(publisher.get_subscription_count, f"nobody subscribes to {topic}")
+            found.until(
+                publisher.get_subscription_count, lambda: f"there is no subscriber of {topic}"
+            )
         next_time = time.monotonic()
         while True:
             publisher.publish(message)
@@ -191,8 +218,7 @@ def param_get(node: str, name: str) -> None:
         request = srv.GetParameters.Request(names=[name])
         values = found.call(srv.GetParameters, f"{node}/get_parameters", request).values
         if not values or values[0].type == 0:
-            hint = did_you_mean(name, _names(found, node))
-            raise refusal(f"{node} has no parameter {quote(name)}{hint}")
+            raise _no_parameter(found, node, name)
         print(_plain(parameter_value_to_python(values[0])))
 
 
@@ -203,8 +229,17 @@ def param_set(node: str, name: str, value: str) -> None:
     with graph() as found:
         request = srv.SetParameters.Request(parameters=[parameter])
         (result,) = found.call(srv.SetParameters, f"{node}/set_parameters", request).results
+        if not result.successful and name not in _names(found, node):
+            raise _no_parameter(found, node, name)
     if not result.successful:
-        raise refusal(f"{node} refuses {name} = {value}: {result.reason}")
+        start = "; set it at the start: --ros-args -p " if "read-only" in result.reason else ""
+        given = f"{name}:={value}" if start else ""
+        raise refusal(f"{node} refuses {name} = {value}: {result.reason}{start}{given}")
+
+
+def _no_parameter(found: RosGraph, node: str, name: str) -> RbdynError:
+    hint = did_you_mean(name, _names(found, node)) or f"; `rbdyn param list {node}` prints all"
+    return refusal(f"{node} has no parameter {quote(name)}{hint}")
 
 
 def interface(kind: str, part: str) -> Any:

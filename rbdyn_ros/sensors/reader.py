@@ -37,6 +37,8 @@ from rbdyn_ros.sensors.specs import (
 
 #: The types whose link is an optical frame.
 CAMERAS = ("depth", "color")
+#: The sensors that cast rays, or draw.
+RAYS = (LidarSpec, RangeSpec, DepthSpec, ColorSpec)
 #: The types of joints that move about or along one axis.
 SINGLE = ("revolute", "continuous", "prismatic")
 SPECS: dict[str, Any] = {
@@ -127,7 +129,7 @@ def sensors_of(
         name = _plain(entry, {spec.name for spec in specs})
         try:
             specs += read_sensors_text(
-                _as_yaml(name, entry),
+                _as_yaml(name, entry, description),
                 m,
                 description,
                 source=description.source,
@@ -140,11 +142,26 @@ def sensors_of(
     return tuple(specs), tuple(findings)
 
 
-def _as_yaml(name: str, entry: SensorEntry) -> str:
+def _as_yaml(name: str, entry: SensorEntry, description: Description) -> str:
     """Return a sensors file with one sensor."""
     ends = {end: own for end in ("link", "joint", "frame") if (own := getattr(entry, end))}
-    table = {"rbdyn_sensors": 1, "sensors": {name: {"type": entry.type, **ends, **entry.values}}}
-    return json.dumps(table)
+    table = {"type": entry.type, **ends, **entry.values}
+    if SPECS[entry.type] in RAYS:
+        table.setdefault("exclude", _holders(entry.link, description))
+    return json.dumps({"rbdyn_sensors": 1, "sensors": {name: table}})
+
+
+def _holders(link: str, description: Description) -> list[str]:
+    """Return the links that hold a frame: those to which it is fixed, up to one with a shape.
+
+    Robot files put sensors into frames without shapes, inside the shape of what carries them.
+    """
+    shapes = {each.link for each in description.geometries}
+    above = {each.child: each.parent for each in description.joints if each.type == "fixed"}
+    found = [link]
+    while found[-1] not in shapes and found[-1] in above:
+        found.append(above[found[-1]])
+    return found if found[-1] in shapes else [link]
 
 
 def _plain(entry: SensorEntry, taken: Collection[str]) -> str:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.sensors.camera_specs import CameraSpec, DepthSpec
+from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.ray_specs import RaySpec
 from rbdyn_ros.sensors.scanning import Scan
 
 #: The most points of a lidar, and the most columns of a picture; there are fewer for more.
 MOST_POINTS, MOST_COLUMNS = 20_000, 320
+#: The least span of depths from white to grey, so that noise alone shows no pattern [m].
+LEAST_SPAN = 0.05
 
 
 Pixel = TypeVar("Pixel", bound=np.generic)
@@ -28,8 +30,8 @@ class Sight:
     Attributes:
         name: of the sensor.
         link: whose frame it has.
-        picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; near is bright in the
-            picture of a depth camera, and black is no reading.
+        picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; in the picture of a
+            depth camera the nearest point is white, and black is no reading.
         points: (n, 3) in the frame of the link [m], of a lidar or a range sensor.
     """
 
@@ -44,7 +46,7 @@ def sight(spec: RaySpec, reading: Scan | NDArray[np.uint8]) -> Sight:
     if not isinstance(reading, Scan):
         return Sight(spec.name, spec.link, picture=_smaller(reading))
     if isinstance(spec, DepthSpec):
-        return Sight(spec.name, spec.link, picture=_grey(_smaller(reading.distance), spec))
+        return Sight(spec.name, spec.link, picture=_grey(_smaller(reading.distance)))
     points = reading.points.reshape(-1, 3)
     points = points[np.isfinite(points[:, 0])]
     every = -(-len(points) // MOST_POINTS) or 1
@@ -56,9 +58,10 @@ def _smaller(pixels: NDArray[Pixel]) -> NDArray[Pixel]:
     return pixels[::every, ::every]
 
 
-def _grey(depth: Array, spec: CameraSpec) -> NDArray[np.uint8]:
-    """Return depths (height, width) as shades of grey."""
+def _grey(depth: Array) -> NDArray[np.uint8]:
+    """Return depths (height, width) as shades of grey, of which the picture uses all."""
     known = np.isfinite(depth)
-    share = (np.where(known, depth, spec.far) - spec.near) / (spec.far - spec.near)
-    shade = np.where(known, 255.0 - 215.0 * np.sqrt(np.clip(share, 0.0, 1.0)), 0.0)
+    near, far = (depth[known].min(), depth[known].max()) if known.any() else (0.0, 0.0)
+    share = (np.where(known, depth, far) - near) / max(far - near, LEAST_SPAN)
+    shade = np.where(known, 255.0 - 215.0 * np.sqrt(share), 0.0)
     return np.repeat(shade.astype(np.uint8)[..., None], 3, axis=2)

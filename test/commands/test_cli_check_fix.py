@@ -118,6 +118,13 @@ def test_misspelt_numbers_and_wheels_are_written_as_urdf(name, tmp_path):
     assert "there is nothing that --fix can repair" in again.stdout
 
 
+def test_a_wheel_without_its_option_names_it(tmp_path):
+    file = tmp_path / "r.urdf"
+    file.write_text(robot(joint(MISSPELT["a wheel"][0])))
+    done = run("check", str(file), "--fix")
+    assert "--fix --continuous makes wheels of joints with the limits 0 and 0" in done.stdout
+
+
 def test_ambiguous_commas_and_wheels_that_nobody_names_stay(tmp_path):
     file = tmp_path / "r.urdf"
     for inner, status in ((LIMIT + '<axis xyz="0,0,1"/>', 1), (LIMIT.replace("-1", "2"), 0)):

@@ -189,6 +189,29 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
     assert sum(called.linked.stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
+def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
+    """The machine code is kept without LLVM code: callers link that of the folder `linked`."""
+    _, called = linking_kernel(tmp_path)
+    assert called(3) == 6
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(lambda _: kernel_of(tmp_path), range(200))) == {(42, True)}
+    kernel, called = linking_kernel(tmp_path)
+    assert called(3) == 6
+    assert kernel(3) == 12
+    assert sum(called.stats.cache_hits.values()) == 1
+
+
+def test_kept_machine_code_is_not_linked_by_mistake(tmp_path):
+    """It has the names of its functions only, so a caller would otherwise call into nowhere."""
+    for _ in range(2):
+        compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
+        compiled(21)
+    (result,) = compiled.overloads.values()
+    with pytest.raises(RuntimeError, match="unfit for linking"):
+        result.library._get_module_for_linking()
+
+
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("kind", [".nbi", ".nbc"])
 def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):

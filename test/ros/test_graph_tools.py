@@ -12,7 +12,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 
 rclpy = pytest.importorskip("rclpy")
-from rcl_interfaces.msg import SetParametersResult  # noqa: E402
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -48,6 +48,7 @@ def peer(domain, monkeypatch):
     node = rclpy.create_node("peer", context=context)
     node.heard = []
     node.declare_parameter("rate", 1.0)
+    node.declare_parameter("size", 2, ParameterDescriptor(read_only=True))
     node.add_on_set_parameters_callback(
         lambda given: SetParametersResult(successful=given[0].value > 0.0, reason="too low")
     )
@@ -100,11 +101,32 @@ def test_services_are_called_and_parameters_set(tool, peer):
     assert (status, "/peer refuses rate = -1.0: too low" in err) == (1, True)
     status, _, err = tool("param", "get", "/peer", "ratee")
     assert (status, "did you mean 'rate'" in err) == (1, True)
+    status, _, err = tool("param", "set", "/peer", "ratee", "0.5")
+    assert (status, "/peer has no parameter 'ratee' (did you mean 'rate'?)" in err) == (1, True)
+    status, _, err = tool("param", "set", "/peer", "size", "3")
+    assert (status, "refuses size = 3" in err, "--ros-args -p size:=3" in err) == (1, True, True)
+
+
+def test_what_is_misspelled_is_named(tool, peer, monkeypatch):
+    monkeypatch.setattr(graph_tools, "WAIT", 3.0)
+    for words, text in (
+        (("param", "list", "/per"), "the nodes of ROS_DOMAIN_ID"),
+        (("param", "list", "/per"), "did you mean '/peer/list_parameters'?"),
+        (("service", "call", "/peer/paus", "std_srvs/srv/SetBool"), "did you mean '/peer/pause'?"),
+        (("service", "call", "/peer/pause", "std_srvs/srv/Trigger"), "std_srvs/srv/SetBool"),
+        (("topic", "echo", "/joint_state"), "did you mean '/joint_states'?"),
+    ):
+        for _ in range(5):  # on a busy machine the peer is found late
+            found, _, err = tool(*words)
+            if text in err:
+                break
+        assert (found, text in err) == (1, True), err
 
 
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
+        (("topic", "lst"), 2, "'lst' is not allowed (did you mean 'list'?); allowed are 'list',"),
         (("topic", "echo"), 2, "expected: rbdyn topic echo TOPIC"),
         (("topic", "pub", "/a", "sensor_msgs/JointStat"), 1, "there is no type"),
         (("topic", "pub", "/a", JOINT_STATE, "{nam: [a]}"), 1, "did you mean 'name'"),
@@ -125,7 +147,7 @@ def test_what_is_missing_is_named_after_a_bounded_wait(tool, monkeypatch):
     for words, text in (
         (("topic", "echo", "/joint_state"), "there is no topic '/joint_state'"),
         (("service", "call", "/a", "std_srvs/srv/Trigger"), "there is no service '/a'"),
-        (("topic", "pub", "/a", JOINT_STATE, "--once"), "nobody subscribes to /a"),
+        (("topic", "pub", "/a", JOINT_STATE, "--once"), "there is no subscriber of /a"),
     ):
         found, _, err = tool(*words)
         assert (found, text in err) == (1, True), err

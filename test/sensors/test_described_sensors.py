@@ -143,6 +143,33 @@ def test_a_bad_sensor_of_an_sdf_is_a_warning(tmp_path, inside):
     assert [x.severity for x in description.findings] == ["warning"]
 
 
+def test_a_camera_does_not_see_the_housing_that_carries_its_frames(tmp_path):
+    """As in TIAGo: the eye is fixed to a lens, and that to a head whose shape has both inside."""
+    shape = "<collision name='c'><geometry><box><size>{}</size></box></geometry></collision>"
+    eye = """<sensor name="eye" type="depth"><pose>0.01 0 0.09 0 0 0</pose><camera><image><width>8
+    </width><height>6</height></image><horizontal_fov>1</horizontal_fov></camera></sensor>"""
+    contents = {
+        "base": "",
+        "head": shape.format("0.2 0.2 0.2"),
+        "lens": eye,
+        "wall": f"<pose>3 0 0 0 0 0</pose>{shape.format('0.2 8 8')}",
+    }
+    body = "".join(LINK.format(link, inside) for link, inside in contents.items())
+    for parent, child, kind in (
+        ("base", "head", "revolute"),
+        ("head", "lens", "fixed"),
+        ("base", "wall", "revolute"),
+    ):
+        body += f"""<joint name="to_{child}" type="{kind}"><parent>{parent}</parent>
+        <child>{child}</child><axis><xyz>0 0 1</xyz></axis></joint>"""
+    (tmp_path / "m.sdf").write_text(f"<sdf version='1.9'><model name='m'>{body}</model></sdf>")
+    description, m = described(tmp_path / "m.sdf", contact=True)
+    ((eye,), _) = sensors_of(m, description)
+    assert eye.excluded == ("eye_frame", "lens", "head")
+    above_the_floor = rb.scan(m, rb.make_data(m), eye).distance[:3]
+    np.testing.assert_allclose(above_the_floor, 3.0 - 0.1 - 0.01, atol=1e-9)
+
+
 def test_a_lidar_without_a_largest_range_measures_as_far_as_it_can(tmp_path):
     scan = "<lidar><range><min>0.1</min><max>inf</max></range></lidar>"
     body = LINK.format("base", f'<sensor name="s" type="gpu_lidar">{scan}</sensor>')

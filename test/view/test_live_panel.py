@@ -171,6 +171,32 @@ def test_a_robot_that_left_the_picture_is_said_and_followed():
     assert camera.look_at == pytest.approx(-101.0 * seen)
 
 
+def test_the_help_is_hidden_by_its_key_and_by_escape():
+    server, open_sheets = Server(), []
+
+    class Sheet(Part):
+        def close(self):
+            open_sheets.remove(self)
+
+    def modal(_):
+        open_sheets.append(Sheet())
+        return open_sheets[-1]
+
+    Keys(server, {})
+    gui = SimpleNamespace(add_modal=modal, add_html=server.add_html, add_button=server.add_button)
+    browsers = [SimpleNamespace(client_id=number, gui=gui) for number in (1, 2)]
+    show, hide = server.parts["Show or hide this help"], server.parts["Hide this help"]
+    hide.act(client=browsers[0])
+    for close in (show, hide):
+        show.act(client=browsers[0])
+        show.act(client=browsers[1])
+        other = open_sheets[1]
+        close.act(client=browsers[0])
+        assert open_sheets == [other]
+        hide.act(client=browsers[1])
+        assert not open_sheets
+
+
 def test_noise_of_a_force_has_no_digits(m):
     still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
     for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
@@ -286,6 +312,8 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     server.parts["Release"].act()
     put(m.qpos0 + 0.1)
     assert sliders["elbow_pitch"].value == pytest.approx(0.1)
+    put(m.qpos0 + 0.123456)
+    assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
 
 
 def test_a_release_ends_what_was_set_before_it(m, cast):

@@ -30,6 +30,18 @@ def test_depths_are_bright_where_they_are_small():
     assert near == 255 > middle > far > nothing == 0
 
 
+def test_a_small_step_of_depth_is_seen_from_afar():
+    """A cube on a table, for a camera that could see much nearer and farther."""
+    depth = np.full((4, 4), 0.5)
+    depth[1:3, 1:3] = 0.45
+    scan = Scan(depth, np.zeros((4, 4, 3)), np.zeros((4, 4), np.int64), ("table",))
+    wide = {**PICTURE, "near": 0.02, "far": 9.0}
+    picture = sight(DepthSpec("eye", "hand", **wide), scan).picture
+    assert int(picture[1, 1, 0]) - int(picture[0, 0, 0]) > 200
+    blind = Scan(np.full((4, 4), np.inf), scan.direction, scan.geom, ("table",))
+    assert not sight(DepthSpec("eye", "hand", **wide), blind).picture.any()
+
+
 def test_colours_stay_and_pictures_become_smaller():
     picture = np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)
     seen = sight(ColorSpec("eye", "hand", **PICTURE), picture)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from rbdyn_ros.commands.line.common import USAGE
-from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.errors import did_you_mean, listing, quote
 
 #: An argument of xacro on a command line; options begin with a dash.
 _XACRO = re.compile(r"(?!-)[^=]*:=")
@@ -31,6 +31,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print a one-line error and exit with status 2."""
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not among the choices; argparse names no nearest one."""
+        choices = list(action.choices or ())
+        if choices and value not in choices:
+            nearest = did_you_mean(str(value), map(str, choices))
+            text = f"{quote(str(value))} is not allowed{nearest}; allowed are {listing(choices)}"
+            raise argparse.ArgumentError(action, text)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse the arguments.

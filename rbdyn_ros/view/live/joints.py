@@ -168,6 +168,8 @@ class JointSliders:
             for name, slider in self._positions.items():
                 if name not in self._goals and name in self._m.jnt_names:
                     q = float(instant.qpos[self._m.jnt_qposadr[self._m.jnt_id(name)]])
+                    # more digits do not fit into the box beside the slider
+                    q = round(q, 1 - round(math.log10(slider.step)))
                     q = min(max(q, slider.min), slider.max)
                     if abs(q - slider.value) > 0.5 * slider.step:
                         slider.value = q

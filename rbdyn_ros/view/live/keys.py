@@ -36,7 +36,7 @@ LOST = (
 #: A robot this far from what a camera looks at, over the camera's distance, has left the picture.
 FAR = 1.5
 #: Names of keys on the sheet, where viser's are others.
-NAMES = {"arrowright": "right arrow"}
+NAMES = {"arrowright": "right arrow", "escape": "Esc"}
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4
 
@@ -75,6 +75,7 @@ class Keys:
         for key, (label, direction) in VIEWS.items():
             self._add(key, label, partial(self._look_from, np.array(direction)))
         self._add("H", "Show or hide this help", self._show_help)
+        self._add("escape", "Hide this help", self._hide_help)
 
     def _add(self, key: str, label: str, act: Callable[[Any], None]) -> None:
         self._rows.append((NAMES.get(key, key), label))
@@ -119,8 +120,8 @@ class Keys:
         if event.client is None:
             return
         number, gui = event.client.client_id, event.client.gui
-        if (shown := self._sheets.pop(number, None)) is not None:
-            shown.close()
+        if number in self._sheets:
+            self._hide_help(event)
             return
         rows = [*self._rows, *MOUSE]
         cells = (f"<tr><td><b>{key}</b>&emsp;</td><td>{text}</td></tr>" for key, text in rows)
@@ -128,7 +129,14 @@ class Keys:
             gui.add_html(f"<table>{''.join(cells)}</table>")
             if GUIDE.is_file():
                 gui.add_button("Guide to this page").on_click(partial(_show_guide, gui))
-            gui.add_button("Close").on_click(lambda _: self._show_help(event))
+            gui.add_button("Close").on_click(lambda _: self._hide_help(event))
+
+    def _hide_help(self, event: Any) -> None:
+        """Close the sheet in the browser that asked for it, if it is open."""
+        client = event.client
+        shown = None if client is None else self._sheets.pop(client.client_id, None)
+        if shown is not None:
+            shown.close()
 
 
 def _is_far(camera: Any, centre: Array) -> bool:
