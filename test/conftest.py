@@ -13,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
+from hypothesis import settings
 from support import messages, nightly, processes
 from support.bounds import pytest_configure  # noqa: F401  a hook
 from support.compare import WORST
@@ -20,6 +21,9 @@ from support.refusals import SEEN
 
 import rbdyn_ros
 from rbdyn_ros.dynamics.compiling import NOTICE
+
+settings.register_profile("any machine", deadline=None)  # an example may take long on a busy one
+settings.load_profile("any machine")
 
 NOTICE.is_due = False  # on stderr; that the cache was empty is no finding of a test
 gc.disable()  # until all tests are collected: they stay, and looking through them takes seconds
