@@ -8,7 +8,7 @@
 # make test-processors  run the numerical tests as if on other processors
 # make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make affected  run the tests that your change since main reaches    make affected BASE=HEAD~3
-# make check  lint, then make affected: before each commit
+# make check  lint, then make affected without nodes, browsers and pages: before each commit
 # make messages  run the tests and write test/messages.txt, the words of all refusals; with
 #                ARGS=test/view only add the new ones of these tests
 # make lint  check style, types and imports    make lint ARGS=rbdyn_ros/view
@@ -68,7 +68,7 @@ affected: setup
 
 check:
 	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory affected
+	@$(MAKE) --no-print-directory affected ARGS="--quick $(ARGS)"
 
 test-extras: setup
 	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,learn,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu

@@ -13,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
+from hypothesis import settings
 from support import messages, nightly, processes
 from support.bounds import pytest_configure  # noqa: F401  a hook
 from support.compare import WORST
@@ -20,6 +21,9 @@ from support.refusals import SEEN
 
 import rbdyn_ros
 from rbdyn_ros.dynamics.compiling import NOTICE
+
+settings.register_profile("any machine", deadline=None)  # an example may take long on a busy one
+settings.load_profile("any machine")
 
 NOTICE.is_due = False  # on stderr; that the cache was empty is no finding of a test
 gc.disable()  # until all tests are collected: they stay, and looking through them takes seconds
@@ -41,6 +45,8 @@ PLAIN = ("description", "checks")
 BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
 #: Tests that share the runs of the examples, which take long.
 SHARED = ("test_docs_commands", "test_examples")
+#: Fixtures that start nodes or a browser: tests with one of them mostly wait.
+WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
 #: Groups that begin early, for they take longest. Other files follow, each a group, and fill what
 #: time the workers have.
 FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
@@ -82,10 +88,23 @@ def pytest_collection_modifyitems(config, items):
     if not config.getoption("lf"):  # the failed cases of a family would count as all of it
         nightly.mark(items, Path(__file__).parent)
     if not config.getoption("--nightly"):
-        left_out = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        _leave_out(config, items, lambda item: item.get_closest_marker("nightly"))
+    if config.getoption("--quick"):
+        _leave_out(config, items, _takes_long)
     items.sort(key=lambda item: _turn(item.path))
+
+
+def _leave_out(config, items, those):
+    """Remove the tests of which a function says so."""
+    left_out = [item for item in items if those(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not those(item)]
+
+
+def _takes_long(item):
+    """Return whether a test starts a node or a browser, or runs a page or an example."""
+    waiting = WAITING | {"shared"} if _is_below(item.path, ["ros"]) else WAITING
+    return _group(item.path) == "shared" or not waiting.isdisjoint(item.fixturenames)
 
 
 def pytest_collection_finish():
@@ -121,6 +140,7 @@ def pytest_addoption(parser):
     parser.addoption("--uses", help="all: ordinary uses of an arm in all modes")
     parser.addoption("--poses", type=int, default=200, help="of each two shapes against coal")
     parser.addoption("--stops", type=int, default=19, help="of nodes by signals")
+    parser.addoption("--quick", action="store_true", help="without nodes, browsers and pages")
     parser.addoption("--nightly", action="store_true", help="tests with the marker nightly, too")
 
 

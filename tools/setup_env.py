@@ -319,9 +319,9 @@ def locked(path: Path) -> Iterator[None]:
 
 def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
-    wanted = f"{ROOT}[{extras}]"
+    options = ("--progress-bar", "off", "--no-compile")  # Python compiles what is imported
     with locked(ROOT):
-        run_logged(env, env.python, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
+        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 
 
 def install_packages(env: Environment, _info: Info) -> None:

@@ -65,7 +65,7 @@ def test_the_unchanged_document_is_good():
     assert [finding.severity for finding in read_text(GOOD).findings] == ["note"]
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_edited_documents(edits):
     data = GOOD
@@ -74,7 +74,7 @@ def test_edited_documents(edits):
     must_be_read_or_refused(data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=60))
 def test_any_bytes(data):
     must_be_read_or_refused(data)
@@ -106,7 +106,7 @@ TREES = st.recursive(
 SECTIONS = st.sampled_from([*SECTION_WORDS, "base"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(SECTIONS, TREES))
 def test_trees_of_the_right_words(tree):
     text = "".join(f"{key}: {value}\n" for key, value in tree.items())

@@ -151,8 +151,10 @@ def with_bash(page):
 
 #: Its commands are the examples, which test_examples.py runs.
 EXAMPLES = "docs/guides/examples.md"
+#: Two dozen commands, which test/commands runs.
+REFERENCE_OF_COMMANDS = "docs/reference/command_line.md"
 RUN = [
-    pytest.param(page, marks=[pytest.mark.nightly] * (page == EXAMPLES))
+    pytest.param(page, marks=[pytest.mark.nightly] * (page in {EXAMPLES, REFERENCE_OF_COMMANDS}))
     for page in page_names()
     if with_bash(page)
 ]

@@ -106,6 +106,11 @@ def test_an_index_outside_is_a_failure_in_compiled_stages():
     assert "IndexError" in done.stderr
 
 
+def test_without_checks_no_target_has_kernels_of_its_own():
+    assert driver._kernels("laws", unchecked=True) == {}
+    assert "XDG_CACHE_HOME" in driver._kernels("laws")
+
+
 def test_a_crash_is_reported_with_its_input(tmp_path, monkeypatch):
     crashing = tmp_path / "python"
     crashing.write_text('#!/bin/sh\nprintf abc > "$6/current"\nkill -SEGV $$\n')

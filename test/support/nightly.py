@@ -141,7 +141,7 @@ LONG = {
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
     # the paths of all kinds of drives are in test/control/mobile
     "ros/simulator/test_mobile_base_node.py::test_a_square_of_a_metre_closes_within_a_percent": [
-        "public", "skid", "car", "planar", "omni",
+        "differential", "public", "skid", "car", "planar", "omni",
     ],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],

@@ -242,6 +242,7 @@ def test_only_one_browser_has_the_hand(near, told):
         wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the other")
 
 
+@pytest.mark.nightly
 def test_keys_and_follow_move_the_camera(browser, near):
     loop, live, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
@@ -467,6 +468,7 @@ def test_a_link_is_pushed(shown, page):
     assert loop.all_of("push")[1][0] == loop.m.body_names[2]
 
 
+@pytest.mark.nightly
 def test_charts_are_drawn_in_every_browser(browser, shown, page):
     loop, view = shown
     assert loop.energies == 0

@@ -42,9 +42,9 @@ class Stepped(EXAMPLE.Driver):
         self.peer = peer
 
     def wait(self):
-        """Make 10 ms, from one odom to the next."""
+        """Make 20 ms, from one odom to the next."""
         self.pose = None
-        request = StepSimulation.Request(steps=10)
+        request = StepSimulation.Request(steps=20)
         answer = self.peer.call(StepSimulation, "/simulator/step_simulation", request)
         assert answer.result.result == 1, answer.result.error_message
         self.peer.until(lambda: self.pose is not None)
@@ -126,6 +126,7 @@ def test_a_square_of_a_metre_closes_within_a_percent(simulate, peer, tmp_path, n
         urdf, sensors = urdf(), tmp_path / "sensors.yaml"
         sensors.write_text(NO_CAMERA)
         parameters = parameters | {"on_timeout": "hold", "sensors": sensors}
+    parameters = parameters | {"publish_rate": "50.0"}
     rover = Rover(simulate, peer, urdf, tmp_path, name != "planar", **parameters)
     peer.spin(0.5)
     before = rover.truth(*chain)
