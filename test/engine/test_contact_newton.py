@@ -6,6 +6,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.solve import newton
+from rbdyn_ros.engine.contact.solve.islands import GIVEN_UP, SEARCHED, WORKS, mark_islands
 
 H, MU = 0.001, 0.6
 
@@ -118,3 +120,29 @@ def run(m, d):
         rb.step(m, d)
         passes.append(int(d.solver_niter))
     return passes
+
+
+def test_an_island_whose_step_is_not_finite_stays_where_it_is():
+    """A pivot of zero: the other island moves on, and the step is solved in another way."""
+    objects = [*heap(places(2), rb.Sphere(0.1), "a"), *heap(places(2, 9.0), rb.Sphere(0.1), "b")]
+    m, d = thrown(objects)
+    d.qpos[2::7] = 0.0999  # all in the floor
+    rb.forward(m, d)
+    assert d.newton_passes[0] > 0
+    bad = m.body_rootid == 1
+    d.island_works[:] = WORKS
+    d.dof_works[:] = 1
+    d.iterate_a[:] = 1.0
+    d.iterate_qacc[:] = 1.0
+    d.iterate_a[bad] = d.iterate_qacc[:6] = np.nan
+    before = d.qacc_step.copy()
+    newton._search(m, d)
+    newton._move(m, d)
+    assert d.island_works[1] == GIVEN_UP
+    assert d.island_works[2] == SEARCHED
+    assert (d.qacc_step[:6] == before[:6]).all()
+    assert (d.qacc_step[6:12] != before[6:12]).any()
+    mine = d.contact_body[: d.ncon, 1] == 1
+    assert np.isfinite(d.contact_change[: d.ncon][mine]).all()
+    assert mark_islands(m, d, 0.0)[1] < 4
+    assert d.island_works[1] == GIVEN_UP

@@ -56,6 +56,24 @@ def test_a_floor_carries_a_box_in_a_fresh_data(pressed):
     assert_balance(m, before)
 
 
+def test_a_frame_accelerates_as_in_the_next_step():
+    """Also after a reset and after a change of the force: a box on a floor does not fall."""
+    box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0, 0, 0.1)))
+    m = rb.scene(objects=[box])
+    d = rb.make_data(m)
+    rb.step(m, d, 100)
+    rb.reset_data(m, d)
+    for push in (0.0, 20.0):
+        d.xfrc_applied[1, 0] = push
+        rb.forward(m, d)
+        after = d.copy()
+        rb.step(m, after)
+        linear = rb.frame_acceleration(m, d, "box", "local_world_aligned")[3:]
+        assert linear == pytest.approx((after.qvel - d.qvel)[:3] / m.opt.timestep, abs=1e-9)
+        assert abs(linear[2]) < 1e-3
+        assert d.qfrc_contact[2] == pytest.approx(G, rel=1e-4)
+
+
 def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
     """The impulse of its drive is the momentum of the box."""
     brick = rb.shapes.box((0.1,) * 3, mass=2.0)

@@ -25,7 +25,7 @@ from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import remember_stops
 from rbdyn_ros.engine.tree.aba import articulated, count_bad
 from rbdyn_ros.engine.tree.crb import crb
-from rbdyn_ros.engine.tree.flight import take_motion
+from rbdyn_ros.engine.tree.flight import PLAIN, take_motion
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses, principal_axes
 from rbdyn_ros.engine.tree.rne import bias_force, rne
 from rbdyn_ros.model.declared.joints import JointClass
@@ -132,7 +132,7 @@ def _move(m, d, h):
         call_stage(m.remember_stage, m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
-    elif m.nflight > 0:
+    elif m.nflight > 0 and d.flight_mode[0] != PLAIN:
         for k in range(m.nv):
             d.row_shift[k] = d.qvel[k]
         take_motion(m, d, d.row_shift)

@@ -111,7 +111,7 @@ def write_kick_bias(m, d, h):
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         mass, torque = m.body_mass[i], ZERO3
-        if d.flight_mode[i] == HELD:
+        if d.flight_mode[i] == HELD and not _is_still(_turn_rate(m, d, i), h):
             torque = mat_vec(load9(d.xmat, i), _gyroscopic(m, d, i, h))
         x, y, z = torque
         store6(d.flight_work, i, (x, y, z, -mass * g[0], -mass * g[1], -mass * g[2]))
@@ -161,14 +161,17 @@ def _find_held(m, d):
 def fly(m, d, h):
     """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
 
-    Needs start_flight and the accelerations of the kick.
+    Needs start_flight and the accelerations of the kick. Row 0 of flight_mode is then PLAIN if all
+    bodies move by their velocities at the end of the step, as bodies at rest do.
     """
+    other = m.ncontact > 0 and d.hits[0] != 0
     if m.ncontact > 0 and d.ncon > 0:
         _find_free(m, d, h)
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:
-            _drift(m, d, i, h)
+            other = _drift(m, d, i, h) or other
+    d.flight_mode[0] = FLYING if other else PLAIN
 
 
 @inline
@@ -208,26 +211,36 @@ def _accelerate(d, k, change, h):
 @inline
 def _gyroscopic(m, d, i, h):
     """Return the gyroscopic torque w x J w of a body at the start of the step, in its axes."""
-    k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
-    w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+    w = _turn_rate(m, d, i)
     if _is_still(w, h) or not is_slow(w, h):
         return ZERO3
-    return cross3(w, symmetric_times(J, w))
+    return cross3(w, symmetric_times(load6(m.body_fullinertia, i), w))
+
+
+@inline
+def _turn_rate(m, d, i):
+    k = m.body_dofadr[i] + 3
+    return d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]
 
 
 @inline
 def _drift(m, d, i, h):
+    """Return whether the motion is not by the velocity at the end of the step."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
+    central = is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])
     if d.flight_mode[i] == FLYING:
-        if not _is_still(w, h):
+        turns = not _is_still(w, h)
+        if turns:
             mean, after = turn(load6(m.body_fullinertia, i), w, h)
-            _accelerate(d, k + 3, sub3(after, w), h)
-    elif not _is_slight(d, k + 3, w, h):
-        mean = after = _pressed_turn(m, d, i, w, h)
+    else:
+        turns = not _is_slight(d, k + 3, w, h)
+        if turns:
+            mean = after = _pressed_turn(m, d, i, w, h)
+    if turns:
         _accelerate(d, k + 3, sub3(after, w), h)
-    if not (is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])):
+    if not central:
         # the frame goes round the centre of mass, which goes straight on
         R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
         t = scaled3(mean, half_step(mean, h))
@@ -237,6 +250,7 @@ def _drift(m, d, i, h):
         v = add3(v, mat_vec(R, add3(com_vel, away)))
     x, y, z = v
     store6(d.flight_work, i, (x, y, z, mean[0], mean[1], mean[2]))
+    return turns or not central
 
 
 @inline

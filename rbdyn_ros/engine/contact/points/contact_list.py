@@ -52,9 +52,11 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     `touches` says whether the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
-    v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
-    if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
-        append(m, d, pair_number(m, g, o), o, g, 0, body, x, x, x, normal, dist, feature, 0.0)
+    if not (touches and dist < 0.0):  # what is inside is listed at any velocity
+        v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
+        if not _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
+            return
+    append(m, d, pair_number(m, g, o), o, g, 0, body, x, x, x, normal, dist, feature, 0.0)
 
 
 @inline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of contacts in a step: an impact with restitution and friction must not add energy.
+"""The work of contacts in a step: an impact with restitution must not add energy.
 
 Restitution e gives a contact -e times its speed, whatever friction does, and friction that turns
 the slip around can then add energy (Kane, Levinson, Dynamics: theory and applications, 1985).
@@ -7,19 +7,35 @@ Impulses P change the kinetic energy by P . (v + u) / 2. Without restitution thi
 and with the share s of each contact's e it is convex in s as long as the same contacts press and
 slip. So the share at which the chord between two shares is zero adds no energy.
 
+In robots, c counts, too: Coriolis forces that the step takes at its start change the energy by
+h (u . c(u) - (v + u) / 2 . c), which is of the order h |w| of that of the impact.
+
 Source: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988.
 """
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.algebra.spatial import add_scaled3, dot3
+from rbdyn_ros.engine.algebra.spatial import (
+    add6,
+    add_scaled3,
+    add_scaled6,
+    dot3,
+    dot6,
+    inertia_times,
+    load6,
+    load10,
+)
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import wrench_at_end
 from rbdyn_ros.engine.contact.law.contact_constants import rebound
 from rbdyn_ros.engine.contact.law.patches import spin_of
 from rbdyn_ros.engine.contact.points.start import velocity_of
 from rbdyn_ros.engine.contact.solve.passes import relative_acceleration
+from rbdyn_ros.engine.tree.flight import is_single
+from rbdyn_ros.engine.tree.kinematics import com_vel
+from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
+from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_MIDPOINT
 
 #: Work that counts as none, as a part of what the impulses would do at the start of the step.
 NO_WORK = 1e-6
@@ -37,7 +53,53 @@ def work_of_impacts(m, d):
         f, torque = wrench_at_end(d, c)
         total += dot3(f, add_scaled3(v, there, half)) + dot3(torque, add_scaled3(w, turn, half))
         size += abs(dot3(f, v)) + abs(dot3(torque, w))
+    if m.nbody - 1 > m.nflight:
+        total += _power_of_coriolis(m, d)
     return total if abs(total) > NO_WORK * size else 0.0
+
+
+@kernel
+def _power_of_coriolis(m, d):
+    """Return the mean power that the Coriolis forces of the step add to the bodies of robots.
+
+    As the joints move on, M grows at the rate that u . c(u) needs. The implicit integrators have
+    c(v) + 2 s (c(v, u) - c(v)), with c(v, u) = 2 c((v + u) / 2) - (c(v) + c(u)) / 2.
+    """
+    s = 0.0
+    if m.opt.integrator_id >= IMPLICIT and d.nmutual == 0:
+        s = 0.5 if m.opt.integrator_id == IMPLICIT_MIDPOINT else 1.0
+    for k in range(m.nv):
+        d.rk_rate[k] = d.qvel[k]
+    power = (3.0 * s - 1.0) * _power(m, d, 0.5)
+    if s > 0.0:
+        _take_velocity(m, d, 0.5)
+        power -= 4.0 * s * _power(m, d, 0.0)
+    _take_velocity(m, d, 1.0)
+    power += _power(m, d, 0.0) + s * _power(m, d, -0.5)
+    _take_velocity(m, d, 0.0)
+    return power
+
+
+@inline
+def _take_velocity(m, d, share):
+    """Write the bias forces a share of the step ahead; rk_rate is the velocity at its start."""
+    for k in range(m.nv):
+        d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
+    com_vel(m, d)
+    bias_force(m, d)
+
+
+@kernel
+def _power(m, d, share):
+    """Return the power of the Coriolis forces at the velocities a share of the step ahead."""
+    g, total = m.opt.gravity, 0.0
+    gravity = (0.0, 0.0, 0.0, g[0], g[1], g[2])
+    for i in range(1, m.nbody):
+        if not is_single(m, d, i):
+            f = add6(load6(d.cfrc_bias, i), inertia_times(load10(d.cinert, i), gravity))
+            v = add_scaled6(load6(d.cvel, i), load6(d.a, i), share * m.opt.timestep)
+            total += dot6(f, v)
+    return total
 
 
 @inline

@@ -107,12 +107,18 @@ def start_search(m, d):
 
 @kernel
 def next_shares(m, d):
-    """Take the measures of the trials; return whether an island needs another trial."""
+    """Take the measures of the trials; return whether an island needs another trial.
+
+    An island whose step is not finite (a pivot was zero) gives up where it is.
+    """
     found = False
     for i in range(1, m.nbody):
         if d.body_island[i] != i or d.island_works[i] != WORKS:
             continue
         search = d.island_search[i]
+        if not search[TRIAL] < np.inf:  # the pass found no step, so no share of it helps
+            search[SHORT], d.island_works[i] = MOST_SHORT, GIVEN_UP
+            continue
         better = search[TRIAL] < search[BEST]
         if better:
             search[BEST], search[BEST_SHARE] = search[TRIAL], search[TRIAL_SHARE]

@@ -16,7 +16,7 @@ small step of a near-rigid contact changes by many times its size. The measure o
 sum of what f misses, squared, by r. Each island goes the share of its step at which this is least.
 
 Where that is a minimum without being a solution, an island gives up after a few short steps, and
-the lagged forces go on (solve_step.py).
+the lagged forces go on (solve_step.py). So it does where a step is not finite.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
@@ -25,6 +25,7 @@ solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
 from __future__ import annotations
 
 from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
     ZERO6,
     add3,
     add6,
@@ -142,6 +143,8 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
+        store3(d.contact_step, c, ZERO3)  # an island that gave up may have left no number
+        d.contact_step[c, NORMAL] = 0.0
 
 
 @inline
@@ -403,8 +406,9 @@ def _move(m, d):
             a = scaled6(load6(d.a, i), 1.0 - share)
             store6(d.a, i, add_scaled6(a, load6(d.iterate_a, i), share))
     for k in range(m.nv):
-        if d.dof_works[k] != 0:
-            share = d.island_search[d.body_island[m.dof_bodyid[k]], BEST_SHARE]
+        i = m.dof_bodyid[k]
+        if works(d, i):
+            share = d.island_search[d.body_island[i], BEST_SHARE]
             d.qacc_step[k] += share * (d.iterate_qacc[k] - d.qacc_step[k])
 
 

@@ -117,8 +117,9 @@ def solve_step(m, d):
         if gained > 0.0:
             passes += d.solver_niter
             solved, exact = _solve_without_gain(m, d, stops, gained)
-    find_hits(d)
-    hold_back(m, d)
+    if d.nmutual > 0:
+        find_hits(d)
+        hold_back(m, d)
     d.solver_niter += passes
     if not exact:
         d.nunsolved = d.nunsolved + 1
