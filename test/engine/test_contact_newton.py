@@ -45,6 +45,24 @@ def test_tumbling_cubes_take_few_passes():
     assert np.mean(passes) < 6.0
 
 
+def test_light_balls_under_a_heavy_lid_take_few_passes():
+    """10 passes a step with the same r = 10 m / h for all contacts."""
+    at = 0.205 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 0.101)
+    at += np.random.default_rng(3).uniform(0.0, 0.004, at.shape)
+    balls = [
+        rb.Object(f"{n}", rb.Sphere(0.1), mass=0.1, pose=rb.pose(place))
+        for n, place in enumerate(at.tolist())
+    ]
+    lid = rb.Object("lid", rb.Box((0.7, 0.7, 0.05)), mass=3.0, pose=rb.pose((0.2, 0.2, 0.66)))
+    m = rb.scene(objects=[*balls, lid])
+    d, passes = rb.make_data(m), []
+    for _ in range(400):
+        rb.step(m, d)
+        passes.append(d.solver_niter)
+    assert d.nunsolved == 0
+    assert np.mean(passes) < 7.0
+
+
 def test_forces_of_a_falling_heap_satisfy_the_law():
     """Balls have no patches: each force is that of Coulomb at the velocity of its own point."""
     m, d = thrown(heap(places(12), rb.Sphere(0.1)))

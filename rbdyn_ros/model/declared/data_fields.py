@@ -348,6 +348,12 @@ DATA_FIELDS = (
         stage="integrate",
     ),
     Field("contact_closes", ("ngrow", 6), "wrench of a unit normal force", stage="integrate"),
+    Field(
+        "contact_steep",
+        ("ngrow", 2),
+        "r of augmented.py, along the normal and across it",
+        stage="integrate",
+    ),
     Field("contact_end_torque", ("ncontact", 3), "torque of a point there", stage="integrate"),
     Field("contact_load_torque", ("ncontact", 3), "torque at the iterate", stage="contact"),
     Field(

@@ -55,11 +55,11 @@ def mass_of_step(m, d, c):
 
     It is geom_mass0 alone, for two moving bodies 1 over the sum of their mobilities.
     """
-    return 1.0 / max(_mobility(m, d, c, 0) + _mobility(m, d, c, 1), LEAST_MOBILITY)
+    return 1.0 / max(mobility(m, d, c, 0) + mobility(m, d, c, 1), LEAST_MOBILITY)
 
 
 @inline
-def _mobility(m, d, c, side):
+def mobility(m, d, c, side):
     """Return 1 over the mass that a geometry moves; a prescribed motion has no mobility."""
     if _is_prescribed(m, d.contact_body[c, side]):
         return 0.0

@@ -22,7 +22,7 @@ SHORT, NEAR = 7, 8
 GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 
 #: An island gives up after so many steps of which it has taken less than this share.
-MOST_SHORT, LONG = 3, 1.0 / 16.0
+MOST_SHORT, LONG = 12, 1.0 / 16.0
 
 #: A step that leaves this part of the measure is taken without another trial.
 GOOD = 0.01

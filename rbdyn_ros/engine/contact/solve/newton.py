@@ -6,17 +6,14 @@ friction moves with the normal force within a pass: of a contact that slips in t
 slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
 The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
-from the first pass on, so only the law can be wrong. A contact presses if
+from the first pass on, so only the law can be wrong. Which contacts press and slip is that of an
+augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force of the
+velocity alone by many times its size. The measure of an iterate is the sum of what f misses,
+squared, by r. Each island goes the share of its step at which this is least. After a short step
+its r are halved.
 
-    p = f_n - r (u_n - push / slope + f_n / slope),  r = STICK m / h
-
-is positive, which at the solution is f_n, and slips if its friction leaves the disc of the radius
-mu p: an augmented Lagrangian. With r = slope this is the force of the velocity alone, which a
-small step of a near-rigid contact changes by many times its size. The measure of an iterate is the
-sum of what f misses, squared, by r. Each island goes the share of its step at which this is least.
-
-Where that is a minimum without being a solution, an island gives up after a few short steps, and
-the lagged forces go on (solve_step.py). So it does where a step is not finite.
+An island gives up after too many short steps, or where a step is not finite, and the lagged forces
+go on (solve_step.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
@@ -52,13 +49,19 @@ from rbdyn_ros.engine.contact.law.body_sums import (
     with_torque,
     wrench_at,
 )
-from rbdyn_ros.engine.contact.law.contact_constants import STICK
 from rbdyn_ros.engine.contact.law.force import (
     friction,
     has_torque,
     is_viscous,
     normal_force,
     slip_of,
+)
+from rbdyn_ros.engine.contact.solve.augmented import (
+    gripped,
+    misses,
+    pressed,
+    soften_steep,
+    write_steep,
 )
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
 from rbdyn_ros.engine.contact.solve.coupled_bodies import begin_coupled, list_paths
@@ -87,7 +90,6 @@ from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
 from rbdyn_ros.model.declared.contact_arrays import (
     ACROSS,
     ALONG,
-    MASS_BY_H,
     MU,
     NORMAL,
     PENALTY,
@@ -99,7 +101,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 from rbdyn_ros.model.declared.options import IMPLICIT
 
 #: Passes after which the lagged forces go on.
-MOST_STEPS = 16
+MOST_STEPS = 30
 
 
 @optional_stage("newton_stage")
@@ -129,6 +131,7 @@ def solve_by_newton(m, d):
         begin_coupled(m, d)
     find_islands(m, d)
     for c in range(d.ncon):
+        write_steep(m, d, c)
         _move_contact(d, c, 1.0)
     while True:
         _look(m, d)
@@ -145,34 +148,6 @@ def solve_by_newton(m, d):
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         store3(d.contact_step, c, ZERO3)  # an island that gave up may have left no number
         d.contact_step[c, NORMAL] = 0.0
-
-
-@inline
-def _steep(d, c):
-    """Return r of a contact."""
-    return STICK * d.contact_spring[c, MASS_BY_H]
-
-
-@inline
-def _pressed(d, c, leaving, force):
-    """Return p of a contact: the normal force of the law at the solution."""
-    slope, steep = d.contact_spring[c, SLOPE], _steep(d, c)
-    if slope <= steep or d.contact_spring[c, WIDTH] != 0.0:
-        return normal_force(d, c, leaving)[0]
-    ahead = leaving - (d.contact_spring[c, PUSH] - force) / slope
-    return max(0.0, force - steep * ahead)
-
-
-@inline
-def _misses(d, c, u, leaving, across, force):
-    """Return by how much the forces of a contact miss those of p, squared, by r."""
-    pressed = _pressed(d, c, leaving, force)
-    missed = (force - pressed) * (force - pressed) / _steep(d, c)
-    if is_viscous(d, c):
-        return missed
-    f, _s, _t = friction(d, c, u, pressed)
-    f = sub3(across, f)
-    return missed + dot3(f, f) / d.contact_grip[c, PENALTY]
 
 
 @kernel
@@ -194,7 +169,7 @@ def _look(m, d):
         missed = max(largest_of(sub3(f, across)), abs(pressing - force))
         search[MISSED] = max(search[MISSED], missed)
         search[MOST] = max(search[MOST], pressing)
-        search[START] += _misses(d, c, u, leaving, across, force)
+        search[START] += misses(d, c, u, leaving, across, force)
 
 
 @kernel
@@ -231,15 +206,15 @@ def _linearise(m, d):
 def _linearise_contact(d, c):
     start, along, load = load3(d.contact_vel, c), 0.0, 0.0
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
-    pressed = _pressed(d, c, leaving, d.contact_end[c, NORMAL])
-    if pressed > 0.0 and d.contact_spring[c, WIDTH] != 0.0:
+    pressing = pressed(d, c, leaving, d.contact_end[c, NORMAL])
+    if pressing > 0.0 and d.contact_spring[c, WIDTH] != 0.0:
         load, along = normal_force(d, c, leaving)
         load += along * d.contact_change[c, NORMAL]
-    elif pressed > 0.0:
+    elif pressing > 0.0:
         along = d.contact_spring[c, SLOPE]
         load = d.contact_spring[c, PUSH] - along * d.contact_vel[c, NORMAL]
     u, penalty = add3(start, load3(d.contact_change, c)), d.contact_grip[c, PENALTY]
-    f, across, slip = friction(d, c, u, pressed)
+    f, across, slip = gripped(d, c, u, load3(d.contact_end, c), pressing)
     if is_viscous(d, c):
         f = scaled3(start, -penalty)
     else:
@@ -369,13 +344,13 @@ def _linear_forces(d, c, change, away):
 
 @inline
 def _misses_at(d, c, share):
-    """Return what _misses does a share of the step ahead."""
+    """Return what misses does a share of the step ahead."""
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
     u = add_scaled3(u, load3(d.contact_step, c), share)
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
     leaving += share * d.contact_step[c, NORMAL]
     across, force = _between(d, c, share)
-    return _misses(d, c, u, leaving, across, force)
+    return misses(d, c, u, leaving, across, force)
 
 
 @inline
@@ -396,6 +371,8 @@ def _move(m, d):
             share = d.island_search[i, BEST_SHARE]
             _move_contact(d, c, share)
             across, force = _between(d, c, share)
+            if share < LONG:
+                soften_steep(d, c)
             store3(d.contact_end, c, across)
             d.contact_end[c, NORMAL] = force
     for i in range(1, m.nbody):
