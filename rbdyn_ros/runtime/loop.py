@@ -247,6 +247,7 @@ class Loop:
         finally:
             self._ready.set()
         cycle.run(self._shared)
+        realtime.release(self.grant)
 
     def stop(self) -> None:
         """Stop the loop and wait for its end; no effect if it does not run."""
@@ -255,7 +256,6 @@ class Loop:
         self._requests.send(shared.STOP, 1)
         if self._thread.is_alive():  # an interrupt may have prevented its start
             self._thread.join()
-        realtime.release(self.grant)
         self._thread, self._requests.running = None, False
         self._requests.close()
         if self._owns_wakeup:

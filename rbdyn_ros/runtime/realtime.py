@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,8 +22,9 @@ _CURE = (
     "unlimited', then log in again)"
 )
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-#: One entry for each thread that holds the memory of this process locked.
+#: One entry for each thread that holds the memory of this process locked, and what guards them.
 _HOLDERS: list[None] = []
+_HOLDING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,10 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
     slack = _outcome(libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0))
     if mode == "off":
         return Grant(timer_slack=slack)
-    _HOLDERS.append(None)  # before, so that no other thread unlocks it meanwhile
-    memory = _outcome(libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT))
-    if memory:
-        _HOLDERS.pop()
+    with _HOLDING:
+        memory = _outcome(libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT))
+        if not memory:
+            _HOLDERS.append(None)
     fifo, cpu = "", None
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
@@ -98,10 +100,11 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
 def release(grant: Grant) -> None:
     """Unlock the memory of this process, unless another thread still needs it; call it once."""
-    if not grant.memory and _HOLDERS:
-        _HOLDERS.pop()
-        if not _HOLDERS:
-            ctypes.CDLL(None).munlockall()
+    with _HOLDING:
+        if not grant.memory:
+            _HOLDERS.pop()
+            if not _HOLDERS:
+                ctypes.CDLL(None).munlockall()
 
 
 def _bound() -> int | None:

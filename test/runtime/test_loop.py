@@ -284,6 +284,17 @@ def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
     realtime.release(realtime.Grant())  # of a thread that requested nothing
 
 
+def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)
+    loop = start(arm, realtime="try")
+    if loop.grant.memory:
+        pytest.skip(f"memory cannot be locked: {loop.grant.memory}")
+    loop.move(arm, arm, arm.qpos0, lambda _: None)  # by a new thread
+    assert locked_memory() > 0
+    loop.stop()
+    assert locked_memory() == 0
+
+
 def test_warming_leaves_no_thread_behind(arm):
     import threading
 

@@ -111,7 +111,8 @@ def identify_gains(
     logs, covariance, change = _solved(problem, progress or silent)
     gains, weighs = start * np.exp(logs), loaded is not None
     found = DriveGains(currents.names, gains, covariance, weighed=weighs)
-    grave = *_unsettled(change), *_unlikely_load(np.exp(logs)), *not_separable(found)
+    unlikely = _unlikely_load(np.exp(logs)) if weighs else []
+    grave = *_unsettled(change), *unlikely, *not_separable(found)
     return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
@@ -42,8 +41,8 @@ DEPTH = 1000
 #: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
 #: it was sent longer ago than this: it may still be on its way [s].
 LOST = 0.5
-#: Longest time for the last command to arrive [s].
-ARRIVES = Duration(seconds=0.1)
+#: How often the last command is sent, for a robot may lose some, and the time between two [s].
+REPEATS, PAUSE = 20, 0.005
 
 
 class PolicyNode(process.ManagedNode):
@@ -152,8 +151,10 @@ class PolicyNode(process.ManagedNode):
         with self._lock:
             commands, self._active = self._active and self._last >= 0, False
         if commands and self._unitree is not None and self.values.end_damping > 0.0:
-            self._publisher.publish(self._unitree.damped(self.values.end_damping))
-            self._publisher.wait_for_all_acked(ARRIVES)
+            last = self._unitree.damped(self.values.end_damping)
+            for _ in range(REPEATS):
+                self._publisher.publish(last)
+                time.sleep(PAUSE)
         return True
 
     @property
@@ -219,6 +220,7 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
+                self._pacer.restart()  # velocities and actions from before do not count after it
                 self._answer(state, target)
             else:
                 # the base second: it may be ahead of the joints of the message before by any time

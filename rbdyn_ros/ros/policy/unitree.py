@@ -20,6 +20,8 @@ from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_mes
 
 #: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
 TICK, WRAP = 1_000_000, 2**32
+#: Longest time by which the joints go on with one state before a policy acts [s].
+LONGEST = 0.05
 
 
 class UnitreeMotors:
@@ -118,6 +120,8 @@ class UnitreeMotors:
 class Rise:
     """The way of the joints from where they are to a pose, before a policy acts.
 
+    It goes on by at most LONGEST with each state: the joints must not jump if states were lost.
+
     Args:
         pose: (n,) at its end [rad].
         duration: [s]; 0: there is no such way.
@@ -136,10 +140,12 @@ class Rise:
         begun = self._from
         if begun is None or state.stamp < begun.stamp:  # time was reset
             begun = self._from = state
-        passed = (state.stamp - begun.stamp) / NANOSECONDS
-        if passed >= self._duration:
+            self._passed, self._newest = 0.0, state.stamp
+        since, self._newest = (state.stamp - self._newest) / NANOSECONDS, state.stamp
+        self._passed += min(max(since, 0.0), LONGEST)
+        if self._passed >= self._duration:
             return None
-        return begun.position + passed / self._duration * (self._pose - begun.position)
+        return begun.position + self._passed / self._duration * (self._pose - begun.position)
 
 
 def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array, Array]:
