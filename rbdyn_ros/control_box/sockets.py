@@ -338,11 +338,10 @@ class Hub(Peers[S]):
         except OSError:
             return
         if len(self.peers) >= self._most:
-            clients = ", ".join(sorted({peer.where[0] for peer in self.peers}))
-            self._log(
-                f"{self._name}: {where[0]} tried to connect; this box serves {clients}, and at "
-                f"most {self._most} at a time"
-            )
+            several = f"{self._most} clients at a time"
+            one = f"{self.peers[0].where[0]} and has one client at a time"
+            serves = one if self._most == 1 else several
+            self._log(f"{self._name}: {where[0]} tried to connect; this box serves {serves}")
             client.close()
             return
         self.clients += 1
