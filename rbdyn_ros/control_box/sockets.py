@@ -363,11 +363,11 @@ class Endpoint(Hub[Server]):
     def __init__(
         self, server: Server, name: str, address: str, port: int, log: Callable[[str], object]
     ) -> None:
-        super().__init__(self._begun, name, address, port, log, most=1)
+        super().__init__(self._session, name, address, port, log, most=1)
         self.server = server
         self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
 
-    def _begun(self) -> Server:
+    def _session(self) -> Server:
         self.server.open()
         return self.server
 
