@@ -35,7 +35,7 @@ def machine() -> str:
 
 
 def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> int:
-    """Return the status of a process, which is killed unless it ends within a time [s]."""
+    """Wait for the end of a process, kill it after a time [s], and return its status."""
     try:
         return process.wait(max(seconds, 0.0))
     except subprocess.TimeoutExpired:  # it hangs, or is stopped, for example by a debugger

@@ -67,7 +67,7 @@ class Audit:
             self.add("warning", code, element, line, f"{message}; {repaired}", **of)
 
     def about(self, kind: str, part: Named) -> Subject:
-        """Return a named part as what findings are about, such as ``joint 'elbow'``."""
+        """Return a named part as the subject of findings, such as ``joint 'elbow'``."""
         return Subject(self, f"{kind} {quote(part.name)}", part.line)
 
     def hint(self, name: str, known: Collection[str]) -> str:

@@ -22,11 +22,15 @@ NOT_FMU: dict[str, object] = {
 #: Options of codegen that cannot be combined with a package, and their values if not given.
 NOT_PACKAGE: dict[str, object] = {
     "fmi": None,
+    "functions": None,
+    "frame": [],
     "timestep": None,
+    "float": False,
     "floating_base": False,
     "no_mimic": False,
+    "gravity_input": False,
+    "external_forces": False,
     "no_passive": False,
-    **NOT_FMU,
 }
 
 

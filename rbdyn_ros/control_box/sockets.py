@@ -338,11 +338,10 @@ class Hub(Peers[S]):
         except OSError:
             return
         if len(self.peers) >= self._most:
-            clients = ", ".join(sorted({peer.where[0] for peer in self.peers}))
-            self._log(
-                f"{self._name}: {where[0]} tried to connect; this box serves {clients}, and at "
-                f"most {self._most} at a time"
-            )
+            several = f"{self._most} clients at a time"
+            one = f"{self.peers[0].where[0]} and has one client at a time"
+            serves = one if self._most == 1 else several
+            self._log(f"{self._name}: {where[0]} tried to connect; this box serves {serves}")
             client.close()
             return
         self.clients += 1
@@ -364,11 +363,11 @@ class Endpoint(Hub[Server]):
     def __init__(
         self, server: Server, name: str, address: str, port: int, log: Callable[[str], object]
     ) -> None:
-        super().__init__(self._begun, name, address, port, log, most=1)
+        super().__init__(self._session, name, address, port, log, most=1)
         self.server = server
         self._udp = opened(name, socket.SOCK_DGRAM, address, 0)
 
-    def _begun(self) -> Server:
+    def _session(self) -> Server:
         self.server.open()
         return self.server
 

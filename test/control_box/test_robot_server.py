@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of a Franka arm without sockets: bytes in, bytes and torques out."""
 
+import select
+import socket
 import struct
 
 import numpy as np
@@ -24,7 +26,7 @@ from rbdyn_ros.control_box.franka.paths import joint_error
 from rbdyn_ros.control_box.franka.robot import RobotServer
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.sensing import MeasuredArm
-from rbdyn_ros.control_box.sockets import check_address
+from rbdyn_ros.control_box.sockets import Endpoint, check_address
 from rbdyn_ros.description.source import read
 from rbdyn_ros.share import bundled_robot
 
@@ -739,3 +741,26 @@ def test_an_address_beside_the_loopback_range_needs_permission():
         check_address("1.2.3", anywhere=True)
     assert "without a password" in check_address("192.168.1.2", anywhere=True)
     assert check_address("127.9.9.9", anywhere=False) == ""
+
+
+def test_a_second_client_is_refused_while_the_first_one_stays():
+    said = []
+    end = Endpoint(Rig(connect=False).server, "robot", "127.0.0.1", 0, said.append)
+    _, listener = end.sockets
+    clients = []
+    try:
+        for _ in range(2):
+            clients.append(socket.create_connection(listener.getsockname(), 10.0))
+            select.select([listener], [], [], 10.0)
+            end.serve()
+        _, refused_one = said
+        assert refused_one.endswith("this box serves 127.0.0.1 and has one client at a time")
+        assert clients[1].recv(1) == b""
+        clients[0].close()
+        select.select(end.sockets[2:], [], [], 10.0)
+        end.serve()
+        assert said[2:] == ["robot: the client left"]
+        assert not end.connected
+    finally:
+        for one in (*clients, end):
+            one.close()

@@ -27,8 +27,9 @@ from support.refusals import refused
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.recording import claim, writer
 from rbdyn_ros.recording.bags import Recording
+from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import STATE, STATE_FIELDS, Schemas
-from rbdyn_ros.recording.topics import Messages, offered
+from rbdyn_ros.recording.topics import Messages
 from rbdyn_ros.recording.writer import RunFile, check_recordable
 
 TOPIC, PERIOD = "/simulator/state", 1_000_000

@@ -52,7 +52,7 @@ class ArmProgram(ABC):
 
     Attributes:
         name: for the log and the dashboard.
-        called: the program, as messages about its end name it.
+        called: its name in the message about its end.
         command: the input that a client commands it by, or nothing.
         is_blocked: whether it waits for the end of a motion, and its client with it.
     """

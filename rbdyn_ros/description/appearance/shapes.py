@@ -304,7 +304,7 @@ def read_shapes(
 
 
 def _can_be_shown(shape: AnyShape, origin: Pose, at: Subject) -> bool:
-    """Return whether a shape is neither too large nor too far away; if it is, add an error."""
+    """Return whether a shape can be shown; if it is too large or too far, add an error."""
     assert isinstance(at.audit, CountingAudit)
     before = at.audit.error_count
     if not isinstance(shape, MeshFile | Placeholder):

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the best conditioned motion within the limits."""
+"""Search for the best conditioned motion within the limits: a Fourier series from rest to rest.
+
+Source: Swevers, Ganseman, Tukel, De Schutter, Van Brussel, 1997, Optimal robot excitation and
+identification.
+"""
 
 from __future__ import annotations
 

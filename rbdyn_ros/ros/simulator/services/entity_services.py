@@ -38,7 +38,7 @@ LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
 class EntityServices(OfferedServices):
-    """See OfferedServices.
+    """Services that find, read and change entities, see OfferedServices.
 
     Args:
         node: offers the services under its name.

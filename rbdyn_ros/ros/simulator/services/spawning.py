@@ -47,7 +47,7 @@ ENTITIES_SPAWN_FAILED = 150
 
 
 class Spawning(OfferedServices):
-    """See OfferedServices.
+    """Services that spawn and delete entities, see OfferedServices.
 
     Args:
         node: offers the services under its name.

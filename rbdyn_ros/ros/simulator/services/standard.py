@@ -96,7 +96,8 @@ class StandardServices:
         self._spawning = Spawning(node, simulation)
         loading = Worlds(node, simulation, sources, self._stop)
         parts = own, entities, self._spawning, loading
-        self._features = [*STEPS, *(name for part in parts for name in part.features)]
+        others = (name for part in parts[1:] for name in part.features)
+        self._features = [*own.features, *STEPS, *others]
         if missing := [name for part in parts for name in part.missing]:
             node.get_logger().info(
                 "simulation_interfaces lacks the types of some services, which are off: "

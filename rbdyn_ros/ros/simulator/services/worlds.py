@@ -36,7 +36,7 @@ LOCAL = ("file://", "package://")
 
 
 class Worlds(OfferedServices):
-    """See OfferedServices.
+    """Services that list, load and unload worlds, see OfferedServices.
 
     Args:
         node: offers the services under its name.
