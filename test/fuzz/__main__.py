@@ -2,9 +2,10 @@
 """Fuzz all targets, two at a time: `make fuzz`, `make fuzz SECONDS=600 SEED=1 ARGS="urdf data"`.
 
 Each target runs in a process of its own with bounded time and memory, so a crash is a finding and
-not the end. With the same SEED a longer run begins with the inputs of a shorter one. CPU time is
-counted, so that a busy machine runs as many inputs. The first run also compiles the kernels of the
-targets "bounds" and "laws" with checks of indices, for minutes; --unchecked leaves these out.
+not the end. They are forked from this one, for its imports take longer than many inputs. With the
+same SEED a longer run begins with the inputs of a shorter one. CPU time is counted, so that a busy
+machine runs as many inputs. The first run also compiles the kernels of the targets "bounds" and
+"laws" with checks of indices, for minutes; --unchecked leaves these out.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,36 +71,78 @@ def main() -> int:
         parser.error(f"there is no target {', '.join(unknown)}; targets are {', '.join(NAMES)}")
     share = options.seconds * TOGETHER / len(names)
     inputs = failures = 0
-    with ThreadPoolExecutor(TOGETHER) as pool:
-        results = pool.map(lambda name: _run(name, share, options.seed, unchecked), names)
-        for name, (count, found) in zip(names, results, strict=True):
-            inputs, failures = inputs + count, failures + len(found)
-            print(f"{name:12} {count:8} inputs, {len(found)} failures", flush=True)
-            for failure in found:
-                print(f"  input {failure['input']}\n{failure['error']}", flush=True)
+    os.environ |= _kernels("urdf")  # before this process imports Numba
+    for name, (count, found) in _results(names, share, options.seed, unchecked):
+        inputs, failures = inputs + count, failures + len(found)
+        print(f"{name:12} {count:8} inputs, {len(found)} failures", flush=True)
+        for failure in found:
+            print(f"  input {failure['input']}\n{failure['error']}", flush=True)
     print(f"{inputs} inputs, {failures} failures")
     return 1 if failures else 0
 
 
-def _run(
-    name: str, seconds: float, seed: int, unchecked: bool = False
-) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of inputs of a target, and its failures."""
-    folder, longest = KEPT / name, SLOWEST * seconds + GRACE
+def _results(
+    names: list[str], seconds: float, seed: int, unchecked: bool = False
+) -> Iterator[tuple[str, tuple[int, list[dict[str, Any]]]]]:
+    """Give each target with the number of its inputs, and its failures."""
+    started: deque[tuple[str, int]] = deque()
+    for name in names:
+        if len(started) == TOGETHER:
+            ended, process = started.popleft()
+            yield ended, _result(ended, process)
+        started.append((name, _start(name, seconds, seed, unchecked)))
+    for name, process in started:
+        yield name, _result(name, process)
+
+
+def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
+    """Return the process of a target; its output goes into the folder of the target."""
+    from fuzz import worker
+
+    folder = KEPT / name
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join([str(REPOSITORY), str(HERE.parent)])
-    command = [sys.executable, "-m", "fuzz.worker", name, str(seconds), str(seed), str(folder)]
-    environment = {**os.environ, "PYTHONPATH": path} | _kernels(name, unchecked)
+    if process := os.fork():
+        return process
     try:
-        ended = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=longest, check=False
-        )
-        if ended.returncode == 0:
-            result = json.loads(ended.stdout.splitlines()[-1])
-            return result["count"], result["failures"]
-        error = f"exit status {ended.returncode}\n{ended.stderr[-4000:]}"
-    except subprocess.TimeoutExpired:
-        error = f"no answer within {longest:g} s"
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, SLOWEST * seconds + GRACE)
+        with (folder / "output").open("wb") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+        arguments = name, str(seconds), str(seed), str(folder)
+        if name in COMPILED:  # its kernels are others than those of this process
+            os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
+        sys.stdout = os.fdopen(1, "w")  # pytest may have put other objects in its place
+        worker.main(*arguments)
+        sys.stdout.flush()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - it must not go on as the process that was forked
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(1)
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "fuzz.worker", *arguments]
+
+
+def _environment(name: str, unchecked: bool) -> dict[str, str]:
+    path = os.pathsep.join([str(REPOSITORY), str(HERE.parent)])
+    usual = {key: value for key, value in os.environ.items() if key not in _kernels("urdf")}
+    return {**usual, "PYTHONPATH": path} | _kernels(name, unchecked)
+
+
+def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
+    """Wait for the process of a target; return the number of its inputs, and its failures."""
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    folder = KEPT / name
+    output = (folder / "output").read_text(encoding="utf-8", errors="replace")
+    if status == 0:
+        result = json.loads(output.splitlines()[-1])
+        return result["count"], result["failures"]
+    error = f"exit status {status}\n{output[-4000:]}"
+    if status == -signal.SIGALRM:
+        error = "no answer"
     current = folder / "current"
     kept = current.replace(folder / "crash") if current.exists() else "none"
     return 0, [{"input": str(kept), "error": error}]

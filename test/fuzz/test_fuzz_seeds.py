@@ -2,9 +2,11 @@
 """Inputs that once failed are read or refused now; and `make fuzz` sees every kind of failure."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,13 +113,25 @@ def test_without_checks_no_target_has_kernels_of_its_own():
     assert "XDG_CACHE_HOME" in driver._kernels("laws")
 
 
-def test_a_crash_is_reported_with_its_input(tmp_path, monkeypatch):
-    crashing = tmp_path / "python"
-    crashing.write_text('#!/bin/sh\nprintf abc > "$6/current"\nkill -SEGV $$\n')
-    crashing.chmod(0o755)
+@pytest.mark.parametrize(
+    ("end", "error"), [(signal.SIGKILL, "exit status -9"), (signal.SIGALRM, "no answer")]
+)
+def test_a_crash_is_reported_with_its_input(end, error, tmp_path, monkeypatch):
+    def crash(_name, _seconds, _seed, folder):
+        Path(folder, "current").write_bytes(b"abc")
+        os.kill(os.getpid(), end)
+
     monkeypatch.setattr(driver, "KEPT", tmp_path)
-    monkeypatch.setattr(driver.sys, "executable", str(crashing))
-    count, (failure,) = driver._run("urdf", 1.0, 0)
-    assert count == 0
-    assert "exit status -11" in failure["error"]
+    monkeypatch.setattr(worker, "main", crash)
+    ((name, (count, (failure,))),) = driver._results(["urdf"], 1.0, 0)
+    assert (name, count) == ("urdf", 0)
+    assert error in failure["error"]
     assert (tmp_path / "urdf/crash").read_bytes() == b"abc"
+
+
+def test_an_error_of_the_worker_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "KEPT", tmp_path)
+    monkeypatch.setattr(worker, "main", lambda *_: 1 / 0)
+    ((_, (count, (failure,))),) = driver._results(["urdf"], 1.0, 0)
+    assert count == 0
+    assert "ZeroDivisionError" in failure["error"]

@@ -83,7 +83,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
 
     Args:
         name: of the target.
-        seconds: CPU time of this process, with its start.
+        seconds: CPU time of this process.
         seed: of the edits.
         folder: receives the current input and those that fail.
     """
@@ -139,12 +139,11 @@ def _text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)[-12:])
 
 
-def main() -> None:
-    name, seconds, seed, folder = sys.argv[1:]
+def main(name: str, seconds: str, seed: str, folder: str) -> None:
     prepare()
     count, failures = fuzz(name, float(seconds), int(seed), Path(folder))
     print(json.dumps({"count": count, "failures": failures}))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
