@@ -51,8 +51,8 @@ class Touching:
     """Pairs of a Model.
 
     Attributes:
-        points: those with a contact point in lanes, in the order of their keys.
-        guarded: the others.
+        points: pairs with a contact point in lanes, in the order of their keys.
+        guarded: the other pairs.
     """
 
     points: tuple[Pair, ...]

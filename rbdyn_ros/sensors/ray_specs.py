@@ -274,7 +274,7 @@ def checked(*checks: Callable[[], object]) -> list[Finding]:
 
 
 def one_of(what: str, word: object, words: Sequence[str]) -> Sequence[Finding]:
-    """Return the finding that a word is not one of those that are allowed."""
+    """Return the finding that a word is not allowed."""
     return () if word in words else not_allowed(what, word, " or ".join(words), what).findings
 
 

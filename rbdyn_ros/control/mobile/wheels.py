@@ -26,7 +26,7 @@ PARALLEL, NEAR = 1e-3, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A driven wheel; its place and axis are those of the zero position, in the base.
+    """A driven wheel; its place and axis at the zero position, in the base.
 
     Attributes:
         name: its joint.
@@ -176,7 +176,7 @@ def _place(m: Model, d: Data, body: int) -> Array:
 
 
 def _radius(m: Model, d: Data, j: int) -> float:
-    """Return the largest distance of its geometries, and of those it carries, from its axis."""
+    """Return the largest distance from its axis of the geometries that it has or carries."""
     axis, hub = _axis(m, d, j), _place(m, d, m.jnt_bodyid[j])
     return max((_reach(m, d, g, hub, axis) for g in _geoms(m, m.jnt_bodyid[j])), default=0.0)
 

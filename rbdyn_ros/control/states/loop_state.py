@@ -11,7 +11,7 @@ from rbdyn_ros.control.base.state_kernels import ROWS
 from rbdyn_ros.control.states.clock import NUMBERS, TIMES
 from rbdyn_ros.model.declared.fields import Field
 
-#: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
+#: Rows of the efforts (OUT, n): the law's efforts within their limits, whether it exceeded the
 #: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
 LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 

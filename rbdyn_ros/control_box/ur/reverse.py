@@ -140,7 +140,7 @@ class ReverseLinks:
         self._sender = Dialled(SenderSession(start), "program of a client", *SENDER, self._log)
 
     def follow(self, program: object) -> None:
-        """Open the connections of a program one after the other; close those of the last one."""
+        """Open the connections of a program one after the other; close the last program's."""
         self._look_for_program()
         if program is not self._program:
             self._hang_up()

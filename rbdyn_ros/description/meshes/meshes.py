@@ -257,7 +257,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
 
 
 def outwards(grown: Array, faces: Ints, scale: Vec3) -> Ints:
-    """Return the triangles (k, 3) of a scaled mesh: those of a closed mesh look outwards.
+    """Return the triangles (k, 3) of a scaled mesh; in a closed mesh they face outwards.
 
     Args:
         grown: (n, 3), its vertices, as `scaled` returns them.

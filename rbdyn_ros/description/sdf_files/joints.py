@@ -134,7 +134,7 @@ def is_gearbox(frame: Frame) -> bool:
 
 
 def _coincides(frame: Frame) -> bool:
-    """Return whether the frame of a joint is that of its child."""
+    """Return whether a joint and its child share one frame."""
     relative = frame.relative_to in ("", frame.attached_to)
     return relative and frame.pose == IN_PLACE
 

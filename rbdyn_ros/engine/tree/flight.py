@@ -57,7 +57,8 @@ from rbdyn_ros.model.declared.options import (
 )
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
-#: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
+#: held by what touches it, and of a tree in flight (momentum.py). Trees with an odd
+#: flight_mode have no contact.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: flight_mode of other bodies that touch something, with euler and implicit.
@@ -327,7 +328,7 @@ def _is_slight(d, k, after, h):
 
 @inline
 def _pressed_turn(m, d, i, after, h):
-    """Return w' with the impulse of the contacts, the gyroscopic torque being that of the mean.
+    """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
 
     The contacts are solved with that of the start, so the impulse is right where they hold the
     body against it. The work of the impulse is then all that changes the energy.

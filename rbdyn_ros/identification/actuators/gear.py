@@ -156,8 +156,8 @@ def _stiffness(compliance: Estimate) -> Estimate | None:
 
 def _backlash(findings: Findings, fit: GearFit) -> Estimate | None:
     if fit.backlash is None:
-        why = "its gear hardly transmits torque in both directions; move it through balance"
-        findings.lack("backlash", why)
+        reason = "its gear hardly transmits torque in both directions; move it through balance"
+        findings.lack("backlash", reason)
         return None
     if fit.backlash.is_found and fit.backlash.value > 0.0:
         return fit.backlash

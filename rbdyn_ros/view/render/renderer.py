@@ -220,7 +220,7 @@ class Renderer(OffScreen):
         return one_sample
 
     def _target(self, size: tuple[int, int]) -> tuple[Any, Any]:
-        """Return a frame buffer with many samples, and one with a single one."""
+        """Return two frame buffers, with many samples and with one sample."""
         if size not in self._targets:
             context = self._context
             check_size(context, *size)
