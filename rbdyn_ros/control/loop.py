@@ -136,7 +136,7 @@ class ControlLoop:
         self._memory = self._at[-2:]
 
     def _tell(self) -> None:
-        """Tell the kernels what the arm does."""
+        """Write the flags of the arm for the kernels."""
         shown = self.armed, self._test is not None, self.mode
         if shown == self._shown:
             return

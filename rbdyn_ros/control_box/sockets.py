@@ -264,7 +264,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return what a session has to say; nothing from one that fails, and it leaves."""
+        """Return the bytes that a session sends; a session that fails sends none and leaves."""
         try:
             with parting():
                 return say(peer.session)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Model, `m` below, is made of decides what it needs and what can be done with it."""
+"""The capabilities of a Model `m`: what its parts need, and which functions accept it."""
 
 from __future__ import annotations
 

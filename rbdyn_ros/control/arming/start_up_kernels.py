@@ -63,7 +63,7 @@ AFTER, RESTING = 0.04, 0.1
 PROMPT = 0.9
 #: States that are further apart end the test: the last effort acted for too long [s].
 LATE = 0.03
-#: Bounds of reported velocities by true ones, and of measured efforts by those sent.
+#: Bounds of the ratios of reported to true velocities, and of measured to sent efforts.
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of a known friction that is compensated for sure.
 SURE = 0.75

@@ -141,7 +141,7 @@ def _named(m: Model, names: Sequence[str]) -> list[int]:
 
 
 def _found(m: Model, d: Data) -> list[int]:
-    """Return the joints of wheels: those with `wheel` in their names, else all that look so."""
+    """Return the joints of wheels: by `wheel` in their names, else by round geometries."""
     level = [
         j
         for j in commanded_joints(m).tolist()
@@ -182,7 +182,7 @@ def _radius(m: Model, d: Data, j: int) -> float:
 
 
 def _geoms(m: Model, body: int) -> list[int]:
-    """Return the geometries on a body and on those it carries."""
+    """Return the geometries on a body and on the bodies that it carries."""
     below = {body}
     for child in range(body + 1, m.nbody):
         if m.body_parentid[child] in below:

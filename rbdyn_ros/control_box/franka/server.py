@@ -48,7 +48,7 @@ class FrankaServer(Server):
 
     @abstractmethod
     def _serve(self, command: int, number: int, given: Any) -> None:
-        """Act on a request other than Connect: its command, its number, what it has."""
+        """Act on a request other than Connect: its command, number and content."""
 
     def _answer(self, command: int, number: int, status: int, more: bytes = b"") -> None:
         body = status.to_bytes(self._interface.status, "little") + more

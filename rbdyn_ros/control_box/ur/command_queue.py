@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registers of ur_rtde's control script, and the queue of what a command does."""
+"""The registers of ur_rtde's control script, and the queue of a command's steps."""
 
 from __future__ import annotations
 

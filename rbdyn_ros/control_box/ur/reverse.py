@@ -62,7 +62,7 @@ class IntegerSession(Session):
         self._said += struct.pack(">i", number)
 
     def said(self) -> bytes:
-        """Return what it has said since the last call."""
+        """Return the bytes to send since the last call."""
         said, self._said = self._said, b""
         return said
 
@@ -179,7 +179,7 @@ class ReverseLinks:
         self.lines.append(line)
 
     def pass_on(self, send: Callable[[tuple[Any, bytes]], None]) -> None:
-        """Send what the sessions have said."""
+        """Send the bytes of the sessions."""
         for line in self.lines:
             for peer in line.peers:
                 if data := peer.session.said():

@@ -23,7 +23,7 @@ SUFFIXES = (".xml", ".mjcf")
 MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
-#: Vectors of which an element may give the first numbers only; the rest are those of its class.
+#: Vectors of which an element may give the first numbers only; the rest come from its class.
 _OPEN = ("size", "friction", "damping", "stiffness")
 
 
@@ -299,7 +299,7 @@ class Item:
         return found
 
     def filled(self, name: str, defaults: Sequence[float], most: int = 0) -> list[float]:
-        """Return the numbers of an attribute; defaults replace those missing at its end.
+        """Return the numbers of an attribute; defaults replace missing numbers at its end.
 
         Args:
             name: of the attribute.

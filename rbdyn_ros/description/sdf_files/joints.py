@@ -244,7 +244,7 @@ def _pitch(part: SdfElement) -> float:
 
 
 def _mimic(axis: SdfElement | None, frame: Frame) -> Mimic | None:
-    """Return what a joint follows: multiplier * (q - reference) + offset."""
+    """Return the law of a mimic joint: multiplier * (q - reference) + offset."""
     mimic = None if axis is None else axis.child("mimic")
     if mimic is None:
         return None

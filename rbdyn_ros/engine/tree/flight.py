@@ -348,7 +348,7 @@ def is_single(m, d, i):
 
 @kernel
 def take_motion(m, d, motion):
-    """Replace the velocities of bodies in flight by those that move them, from flight_work."""
+    """Replace the velocities of bodies in flight by their mean velocities, from flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:

@@ -210,7 +210,7 @@ def solve_skyline(m, d, x):
 
 @inline
 def _spread_three(d, k, x):
-    """Subtract the effect of dofs k, k - 1 and k - 2 from those above."""
+    """Subtract the effect of dofs k, k - 1 and k - 2 from the dofs above."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     one, two = x[k], x[k - 1] - H[p - 1] * x[k]
@@ -223,7 +223,7 @@ def _spread_three(d, k, x):
 
 @inline
 def _gather_three(d, k, x):
-    """Solve for dofs k, k - 1 and k - 2 where those above are known."""
+    """Solve for dofs k, k - 1 and k - 2 when the dofs above are known."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     one, two = x[k] * d.qLDiagInv[k], x[k - 1] * d.qLDiagInv[k - 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified drive gains, and what a recording does not say about them."""
+"""Identified drive gains, and their uncertainty."""
 
 from __future__ import annotations
 

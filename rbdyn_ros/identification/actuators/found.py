@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one actuator that a recording shows, and sentences about those it does not."""
+"""The numbers of one actuator that a recording shows, and sentences about missing numbers."""
 
 from __future__ import annotations
 

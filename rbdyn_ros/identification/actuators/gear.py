@@ -25,7 +25,7 @@ from rbdyn_ros.identification.actuators.estimate import (
 )
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: Torques below this part of the largest one may be those within the free play.
+#: Torques below this part of the largest one may come from the free play.
 SMALL_TORQUE = 0.1
 #: Samples on either side of a small torque that the filter mixes with it.
 BESIDE = 5

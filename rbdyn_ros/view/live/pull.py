@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spring by which a hand pulls or turns a link: as stiff as what it moves is heavy."""
+"""The spring by which a hand pulls or turns a link: as stiff as the inertia needs."""
 
 from __future__ import annotations
 

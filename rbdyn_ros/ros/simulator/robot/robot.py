@@ -89,7 +89,7 @@ class SavedRobot:
 
 
 def content_of(world: World) -> SceneContent:
-    """Return what a planning scene shows of a world."""
+    """Return the planning scene of a world."""
     places = functools.partial(Places, world.m)
     return SceneContent(world.m, world.loose, world.attached, places)
 

@@ -89,7 +89,7 @@ def fill_result(result: Any, act: Callable[[], None]) -> bool:
 
 
 class OfferedServices:
-    """Services under `~/` of a node; those are served whose types are installed.
+    """Services under `~/` of a node, if their types are installed.
 
     Args:
         node: offers them.
