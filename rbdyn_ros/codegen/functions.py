@@ -104,10 +104,8 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     if m.ndrive > 0:
         raise _refused(m, "the code cannot move joints with a prescribed motion")
     if m.nu > 0 and "inverse" in wanted.functions:
-        reason = (
-            "inverse dynamics of a robot with actuators are not offered; take the Model without"
-        )
-        raise _refused(m, f"{reason} them")
+        text = "inverse dynamics of a robot with actuators are not offered; take the Model without"
+        raise _refused(m, f"{text} them")
     found = []
     for name in wanted.functions:
         if name != "jacobian":

@@ -72,10 +72,8 @@ class SymbolicOptions:
         if self.integrator_id < IMPLICIT:
             return
         name, others = INTEGRATORS[self.integrator_id], ", ".join(INTEGRATORS[:IMPLICIT])
-        reason = (
-            f"a step with the integrator '{name}' runs only in the engine; allowed are {others}"
-        )
-        raise not_traceable(reason, f"'{self._robot}'")
+        text = f"a step with the integrator '{name}' runs only in the engine; allowed are {others}"
+        raise not_traceable(text, f"'{self._robot}'")
 
 
 class SymbolicModel:

@@ -57,8 +57,7 @@ from rbdyn_ros.model.declared.options import (
 )
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
-#: held by what touches it, and of a tree in flight (momentum.py). Trees with an odd
-#: flight_mode have no contact.
+#: held by contacts, and of a tree in flight (momentum.py). An odd flight_mode means: no contact.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: flight_mode of other bodies that touch something, with euler and implicit.
@@ -348,7 +347,7 @@ def is_single(m, d, i):
 
 @kernel
 def take_motion(m, d, motion):
-    """Replace the velocities of bodies in flight by their mean velocities, from flight_work."""
+    """Replace the velocities of bodies in flight by the drift, from flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:
