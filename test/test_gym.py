@@ -53,7 +53,7 @@ def actions(count, steps, seed=0):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_episodes_are_those_of_gymnasiums_vector_env(m, mode):
+def test_episodes_equal_gymnasiums_vector_env(m, mode):
     """Observations, rewards, ends and infos, to the last bit."""
     envs = Fall(m, 5, nstep=NSTEP, horizon=HORIZON, autoreset_mode=mode)
     single = [lambda: RobotEnv(Fall, m, nstep=NSTEP, horizon=HORIZON)] * 5

@@ -190,14 +190,14 @@ def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
 def _check_numbers(arrays: dict[str, Any]) -> None:
     """Raise ParameterError for the first number that a Model cannot have."""
     wrong = [
-        (field.name, why)
+        (field.name, reason)
         for field in MODEL_FIELDS
         if field.dims[0] == "nu"
         and field.kind == "float"
-        and (why := wrong_numbers(field.name, arrays[field.name]))
+        and (reason := wrong_numbers(field.name, arrays[field.name]))
     ]
-    for name, why in [*wrong, *wrong_actuators(arrays)]:
-        raise _refused(name, f"{name} {why}")
+    for name, reason in [*wrong, *wrong_actuators(arrays)]:
+        raise _refused(name, f"{name} {reason}")
 
 
 def _refused(element: str, text: str) -> ParameterError:

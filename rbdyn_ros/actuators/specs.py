@@ -23,7 +23,7 @@ ROOM = 25.0
 
 @dataclass(frozen=True, slots=True)
 class ActuatorSpec:
-    """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
+    """A motor, its gear and its drive. Speeds, torques and friction are the motor's.
 
     Names are those of MuJoCo's dcmotor where it has them.
 

@@ -118,13 +118,13 @@ def _check_replaceable(path: Path, prefix: str) -> None:
     if mark is None:
         raise _refused(path, "a file of this name exists that rbdyn codegen did not write")
     if mark[1].decode() != prefix:
-        why = f"the folder holds code for {mark[1].decode()}; use one folder per prefix"
-        raise _refused(path, why)
+        reason = f"the folder holds code for {mark[1].decode()}; use one folder per prefix"
+        raise _refused(path, reason)
     _, _, text = content.partition(b"\n\n")
     if _digest(text) != mark[2].decode():
         raise _refused(path, "it was changed after rbdyn codegen wrote it; move it away first")
 
 
-def _refused(path: Path, why: str) -> ParameterError:
-    text = f"{quote(str(path), 200)} is not written: {why}"
+def _refused(path: Path, reason: str) -> ParameterError:
+    text = f"{quote(str(path), 200)} is not written: {reason}"
     return ParameterError(Finding("not-overwritten", text, "error", "output", None, str(path)))

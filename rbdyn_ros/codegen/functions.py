@@ -104,8 +104,8 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     if m.ndrive > 0:
         raise _refused(m, "the code cannot move joints with a prescribed motion")
     if m.nu > 0 and "inverse" in wanted.functions:
-        why = "inverse dynamics of a robot with actuators are not offered; take the Model without"
-        raise _refused(m, f"{why} them")
+        text = "inverse dynamics of a robot with actuators are not offered; take the Model without"
+        raise _refused(m, f"{text} them")
     found = []
     for name in wanted.functions:
         if name != "jacobian":
@@ -132,11 +132,11 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
     }
     straight = program(trace.graph, outputs, fused=False)
     if len(straight.operations) > MAX_C_OPERATIONS:
-        why = f"{name} has {len(straight.operations)} operations, more than {MAX_C_OPERATIONS}"
-        raise _refused(m, why)
+        reason = f"{name} has {len(straight.operations)} operations, more than {MAX_C_OPERATIONS}"
+        raise _refused(m, reason)
     inputs = (*fields, GRAVITY) if with_gravity else fields
     return CFunction(name, spec, inputs, spec.outputs, straight, frame)
 
 
-def _refused(m: Model, why: str) -> ModelError:
-    return ModelError(Finding("no-code", f"no C can be generated for {quote(m.name)}: {why}"))
+def _refused(m: Model, reason: str) -> ModelError:
+    return ModelError(Finding("no-code", f"no C can be generated for {quote(m.name)}: {reason}"))

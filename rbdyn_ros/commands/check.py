@@ -198,9 +198,9 @@ def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
 
     m, _ = loaded_robot(options, file)
     digest = m.sha256()
-    told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
+    facts = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
     findings = [asdict(finding) for finding in m.findings]
-    data = json.dumps({**told, "sha256": digest, "findings": findings}, indent=2)
+    data = json.dumps({**facts, "sha256": digest, "findings": findings}, indent=2)
     head = f"saved Model of robot '{m.name}' ({file})\n  nq {m.nq}, nv {m.nv}"
     text = "\n".join([head, f"  sha256 {digest}", "", describe(m), "", *findings_text(m.findings)])
     return _Outcome(file, m, m.findings, text, data)

@@ -231,9 +231,9 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     else:
         print(report_text(found, checked), end="")
     status = _drawn(*(checked or (found.before, found.after)), path=options.figure)
-    why = why_no_patch(found) or ("" if gains is None else gains.why_no_patch)
-    if why:
-        print(f"rbdyn identify: {why}", file=sys.stderr)
+    reason = why_no_patch(found) or ("" if gains is None else gains.why_no_patch)
+    if reason:
+        print(f"rbdyn identify: {reason}", file=sys.stderr)
         return REFUSED if options.patch else status
     return max(status, _patched(document, found, options.patch))
 
@@ -270,7 +270,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 def _identify_loaded(
     m: Model, rest: Array, motion: Motion, delay: float, options: argparse.Namespace
 ) -> int:
-    """Identify an arm and its payload from a recording without and one with it."""
+    """Identify an arm and its payload from one recording with the payload and one without."""
     from rbdyn_ros.identification.equations.iterations import ITERATIONS
     from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text

@@ -105,5 +105,5 @@ def _permission_rows(permissions: dict[str, str]) -> Iterable[Row]:
     if "error" in permissions:
         yield "real time", f"unknown: {permissions['error']}"
         return
-    granted = (f"{what}: {f'no ({why})' if why else 'yes'}" for what, why in permissions.items())
+    granted = (f"{what}: {f'no ({no})' if no else 'yes'}" for what, no in permissions.items())
     yield "real time", ", ".join(granted)

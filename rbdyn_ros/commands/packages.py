@@ -91,9 +91,9 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _check_options(options: argparse.Namespace, unused: dict[str, object], why: str) -> None:
+def _check_options(options: argparse.Namespace, unused: dict[str, object], reason: str) -> None:
     """Raise ParameterError if an option is given that the package does not use."""
     for name, default in unused.items():
         if getattr(options, name) != default:
-            text = f"--{name.replace('_', '-')} {why}"
+            text = f"--{name.replace('_', '-')} {reason}"
             raise ParameterError(Finding("useless-option", text))

@@ -67,7 +67,7 @@ class ControlLoop:
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._blind = BlindArm(arm, settings, gate.limits)
         self._use_arm()
-        self._told: tuple[bool, bool, str] | None = None  # see _tell
+        self._shown: tuple[bool, bool, str] | None = None  # see _tell
         self._holding: Array = gate.s.holding
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
@@ -136,11 +136,11 @@ class ControlLoop:
         self._memory = self._at[-2:]
 
     def _tell(self) -> None:
-        """Tell the kernels what the arm does."""
-        told = self.armed, self._test is not None, self.mode
-        if told == self._told:
+        """Write the flags of the arm for the kernels."""
+        shown = self.armed, self._test is not None, self.mode
+        if shown == self._shown:
             return
-        self._told, s = told, self.gate.s
+        self._shown, s = shown, self.gate.s
         s.armed, s.testing, s.acts = self.armed, self.testing, self._moves()
         s.floats, s.soft = self.mode == "gravity", self.mode == "impedance"
 
@@ -206,7 +206,7 @@ class ControlLoop:
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
-        self._told = None  # a kernel may have ended it
+        self._shown = None  # a kernel may have ended it
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""

@@ -37,7 +37,7 @@ from rbdyn_ros.control.blind.endings import see as see_fault
 from rbdyn_ros.control.blind.velocity_vote import remember
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, pause
 from rbdyn_ros.control.blind.witness import look as witness
-from rbdyn_ros.control.motion.tracking import straying
+from rbdyn_ros.control.motion.tracking import far_from_target
 from rbdyn_ros.control.states.clock import LAG, LATE_SINCE
 from rbdyn_ros.control.states.gate_kernels import (
     admit,
@@ -293,7 +293,7 @@ def judge_target(
     it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,
     and `timeout` the longest such time [s]; 0: there is none.
     """
-    i = straying(target, s.state[0], s.dofs, tolerance) if tolerance > 0.0 else -1
+    i = far_from_target(target, s.state[0], s.dofs, tolerance) if tolerance > 0.0 else -1
     if i >= 0:
         k = s.dofs[i]
         report(s, STRAYED, i, False, abs(target[k] - s.state[0, k]), tolerance)

@@ -69,7 +69,7 @@ class WireFaults:
 
 
 def without_channel(faults: Faults) -> Faults:
-    """Return faults without those that act on the wire."""
+    """Return faults without the faults of the wire."""
     clean = Faults.none(len(faults.stuck))
     return replace(clean, **{name: getattr(faults, name) for name in (*PER_DOF, "stuck")})
 

@@ -51,7 +51,7 @@ class Torques:
 
     @staticmethod
     def of(effort: Array) -> Torques:
-        """Return torques without springs."""
+        """Return efforts as Torques without a spring."""
         z = np.zeros_like(effort)
         return Torques(effort, z, z, z, z)
 

@@ -202,8 +202,8 @@ class End(ABC):
         """Send the answers that clients can take now."""
 
     @abstractmethod
-    def hang_up(self, why: str) -> None:
-        """End the connections; `why` goes to the log."""
+    def hang_up(self, reason: str) -> None:
+        """End the connections; `reason` goes to the log."""
 
     @abstractmethod
     def close(self) -> None:
@@ -264,7 +264,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return what a session has to say; nothing from one that fails, and it leaves."""
+        """Return the bytes that a session sends; a session that fails sends none and leaves."""
         try:
             with parting():
                 return say(peer.session)
@@ -282,14 +282,14 @@ class Peers(End, Generic[S]):
         except Gone as gone:
             self._leave(peer, str(gone))
 
-    def hang_up(self, why: str) -> None:
+    def hang_up(self, reason: str) -> None:
         for peer in [*self.peers]:
-            self._leave(peer, f"is disconnected: {why}")
+            self._leave(peer, f"is disconnected: {reason}")
 
-    def _leave(self, peer: ClientLink[S], why: str) -> None:
+    def _leave(self, peer: ClientLink[S], reason: str) -> None:
         peer.socket.close()
         self.peers.remove(peer)
-        self._log(f"{self._name}: the client {why}")
+        self._log(f"{self._name}: the client {reason}")
         peer.session.close()
 
     def close(self) -> None:
@@ -460,13 +460,13 @@ class Dialled(Peers[S]):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at; not those of a session that takes no bytes for now."""
+        """The sockets to wait at, without sessions that take no bytes for now."""
         return [peer.socket for peer in self.peers if not peer.session.is_full]
 
-    def hang_up(self, why: str) -> None:
-        """End the connection, or the attempts to connect; `why` goes to the log."""
-        self.failure = self.failure or why
-        super().hang_up(why)
+    def hang_up(self, reason: str) -> None:
+        """End the connection, or the attempts to connect; `reason` goes to the log."""
+        self.failure = self.failure or reason
+        super().hang_up(reason)
 
     def close(self) -> None:
         mine = [] if self._socket is None else [self._socket]

@@ -19,7 +19,7 @@ from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 MOST_BOXES = 1024
 #: Packets that wait in a broken TCP connection; the sender leaves out more.
 MOST_QUEUED = 4096
-#: Uses of random numbers of a line.
+#: A connection draws a random number for each of these.
 _DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
 
 

@@ -214,7 +214,7 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
 
 
 def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
-    """Return how dofs shift what they carry, and the entries of qpos of those without limits.
+    """Return how dofs shift what they carry, and the entries of qpos without limits.
 
     Returns:
         (n,), by dof: 0 for one that turns, 1 for one that only shifts, 2 if it has no limit; and

@@ -91,5 +91,5 @@ def _number(m: Model, joint: int | str) -> int:
     return int(joint)
 
 
-def _refused(name: str, why: str) -> ParameterError:
-    return ParameterError(Finding("drive", f"set_drive: {name}: {why}", "error", name))
+def _refused(name: str, reason: str) -> ParameterError:
+    return ParameterError(Finding("drive", f"set_drive: {name}: {reason}", "error", name))

@@ -113,7 +113,7 @@ def friction_memory(d: Data) -> Array:
 
 
 def remember_friction(d: Data, rows: Array | None) -> None:
-    """Replace the memory of friction by that of friction_memory; None: forget it."""
+    """Replace the memory of friction by friction_memory; None: clear it."""
     n = 0 if rows is None else min(len(rows), len(d.stick_key))
     d.nstick = n
     if rows is not None and n > 0:

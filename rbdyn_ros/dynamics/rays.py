@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rays: what a line of sight meets first, as range sensors and cameras need it. Geometry only."""
+"""Rays: the first hit of each ray, for range sensors and cameras. Geometry only."""
 
 from __future__ import annotations
 

@@ -91,14 +91,14 @@ def _check_state(saved: object) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return what a value is, on one line."""
+    """Describe a value on one line."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with the shape {value.shape}"
     return shown(value)
 
 
 def _layout(m: Model) -> str:
-    """Return a hash of everything that decides what the numbers of a Data mean."""
+    """Return a hash of everything that gives the numbers of a Data their meaning."""
     if "state_layout" not in m.kept:
         meaning = repr((m.names, m.data_offsets, m.data_slots, m.jnt_type.tolist()))
         m.kept["state_layout"] = hashlib.sha256(meaning.encode()).hexdigest()

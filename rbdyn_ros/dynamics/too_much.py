@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of `step` by name and figure: what a timestep cannot carry."""
+"""Warnings of `step`: springs and motions that are too fast for the timestep."""
 
 from __future__ import annotations
 

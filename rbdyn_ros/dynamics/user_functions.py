@@ -41,10 +41,10 @@ class UserFunction:
         except Exception as error:  # the function may raise anything
             raise self.wrong(x, f"raises {type(error).__name__}: {error}") from error
 
-    def wrong(self, x: object, why: str) -> ModelError:
+    def wrong(self, x: object, reason: str) -> ModelError:
         """Return the error of the function at x."""
         at = x.tolist() if isinstance(x, np.ndarray) else x
-        text = f"{self.name} {why} (at {self.argument} = {at})"
+        text = f"{self.name} {reason} (at {self.argument} = {at})"
         return ModelError(Finding("user-function", text, "error", self.element))
 
     def check_finite(self, x: object, values: Iterable[Array]) -> None:

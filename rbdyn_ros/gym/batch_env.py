@@ -281,8 +281,8 @@ class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     def step(self, action: ArrayLike) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action; return observation, reward, whether the episode ended, and infos."""
         seen, rewards, terminated, truncated, infos = self.robots.step(np.asarray(action)[None])
-        told = {"diverged": True} if "diverged" in infos else {}
-        return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), told
+        info = {"diverged": True} if "diverged" in infos else {}
+        return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
         """Let go of the robot."""

@@ -41,8 +41,8 @@ def main() -> None:
         print("ready", flush=True)
         while not select.select([sys.stdin], [], [], POLL)[0]:
             simulator.poll()
-            if why := next(filter(None, (node.ended() for node in nodes)), ""):
-                print(why, flush=True)
+            if reason := next(filter(None, (node.ended() for node in nodes)), ""):
+                print(reason, flush=True)
                 return
         for node in nodes:
             node.end(quiet=True)

@@ -165,7 +165,7 @@ def _of_joint(m: Model, sizes: Array) -> Array:
 
 
 def _measure(m: Model) -> tuple[Array, Array]:
-    """Return the inertia of each dof at qpos0, and with all joints below it rigid.
+    """Return the inertia of each dof at qpos0, and its inertia with rigid joints below it.
 
     A value of zero, which may be a coincidence, is computed again at a random configuration.
     """

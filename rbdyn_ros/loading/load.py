@@ -147,7 +147,7 @@ def load(
 
 
 def is_saved(path: Path) -> bool:
-    """Return whether a path is that of a saved Model."""
+    """Return whether a path names a saved Model."""
     return path.suffix == MODEL_SUFFIX
 
 

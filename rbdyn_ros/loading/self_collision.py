@@ -97,7 +97,7 @@ def _link_pairs(m: Model, pairs: Ints) -> list[LinkPair]:
 
 
 def _adjacent(m: Model, joined: Bools) -> tuple[LinkPair, ...]:
-    """Return the pairs of links that a joint connects, but for those that are excluded."""
+    """Return the pairs of links that a joint connects, without excluded pairs."""
     excluded = {tuple(pair) for pair in m.exclude_geom.tolist()}
     link, every = m.geom_frameid.tolist(), range(m.ngeomlink)
     found = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Model, `m` below, is made of decides what it needs and what can be done with it."""
+"""The capabilities of a Model `m`: what its parts need, and which functions accept it."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def without_implicit_step(m: Any) -> str:
 
 def _odd_joints(m: Any) -> dict[str, Any]:
     """Return whether there are joints without analytic derivatives, by their description."""
-    odd = np.isin(m.jnt_type, (JointType.RACK_PINION, JointType.USER))
+    changing = np.isin(m.jnt_type, (JointType.RACK_PINION, JointType.USER))
     several = (m.jnt_reversed == 1) & (m.jnt_dofnum > 1)
     return {
-        "joints whose axes change with their position": odd.any(),
+        "joints whose axes change with their position": changing.any(),
         "reversed joints of several degrees of freedom": several.any(),
     }
 

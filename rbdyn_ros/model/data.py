@@ -23,7 +23,7 @@ from rbdyn_ros.other_names import foreign, install_hints, our_words
 #: Places before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
 #: Model's table. The place between them is free for the owner of the row.
 STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
-HEAD_SLOTS = 8  # places before the row: a cache line
+HEAD_SLOTS = 8  # room before the row: one cache line
 STEP = list(DATA_STAGES).index("step_stage")
 
 

@@ -42,6 +42,6 @@ def fingerprint(m: Any) -> str:
         if field.name == "geom_touches":
             if (values == 1).all():
                 continue
-            digest.update(b"geom_touches")  # its numbers may look like those of push_geom
+            digest.update(b"geom_touches")  # its numbers may look like push_geom's
         digest.update(values.tobytes())
     return digest.hexdigest()

@@ -39,7 +39,7 @@ class Match:
         }
 
     def coordinates(self, old: Array, new: Array) -> Array:
-        """Return positions (nq,) of the new Model: the old ones, else those of `new`."""
+        """Return positions (nq,) of the new Model: the old ones, else the ones in `new`."""
         qpos = np.array(new)
         before, now = self.places["nq"]
         qpos[now] = old[before]

@@ -93,7 +93,7 @@ class Model:
         opt: Options | None = None,
         findings: Sequence[Finding] = (),
     ) -> None:
-        """Make a Model from arrays, which are checked like those of a saved file.
+        """Make a Model from arrays, checked like the arrays of a saved file.
 
         Args:
             name: name of the robot.

@@ -92,7 +92,7 @@ class NamedPart:
         if field.dims[0] not in ("nq", "nv"):
             return values[self.id : self.id + 1] if values.ndim == 1 else values[self.id]
         m = self._of if self._owner == "Model" else self._of.model
-        if m.jnt_class[self.id] != JointClass.FREE:  # its coordinates follow those of others
+        if m.jnt_class[self.id] != JointClass.FREE:  # other joints determine its coordinates
             if not hasattr(self._of, f"{field.name}_all"):
                 text = f"joint '{self.name}' is driven or a mimic joint and has no {field.name}"
                 raise AttributeError(text)

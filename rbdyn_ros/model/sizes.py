@@ -115,7 +115,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
 
 
 def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
-    """Return nplace: the first geometries, up to all those of pairs that push each other."""
+    """Return nplace: number of leading geometries with all geometries of pushing pairs."""
     if len(pairs) == 0:
         return 0
     return count if (pairs >= links).any() else links

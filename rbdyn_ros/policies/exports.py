@@ -105,7 +105,7 @@ def _term(name: str, path: Path, **more: Any) -> Words:
 
 
 def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
-    """Gains are in the order of the robot's interface, all else in that of the network."""
+    """Gains are in the order of the robot's interface, all else in the network's order."""
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:

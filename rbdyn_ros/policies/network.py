@@ -15,7 +15,7 @@ from rbdyn_ros.errors import DescriptionError, Finding, RbdynError, quote
 
 
 def metadata_of(path: Path) -> Mapping[str, str]:
-    """Return what the writer of an ONNX file noted in it.
+    """Return the metadata of an ONNX file.
 
     Raises:
         DescriptionError: it is not an ONNX file.

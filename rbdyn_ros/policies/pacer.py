@@ -40,7 +40,7 @@ class Pacer:
         policy: the policy.
         timeout: the two states may be apart by this time; then nothing is answered [s].
         command_timeout: a velocity command counts for this time of the states [s]; then the
-            policy is told to stand.
+            policy is commanded to stand.
     """
 
     def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:

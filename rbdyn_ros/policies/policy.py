@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy: from what a robot measures and is told to position targets of its joints."""
+"""A policy: from measurements and commands to position targets of the joints."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class LearnedPolicy:
         return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
     def _values(self, q: Array, v: Array, base: BaseState, command: Array) -> Mapping[str, Array]:
-        """Return the numbers of all terms, which are those of Isaac Lab."""
+        """Return the numbers of all terms, as Isaac Lab defines them."""
         return {
             "base_lin_vel": base.linear,
             "base_ang_vel": base.angular,

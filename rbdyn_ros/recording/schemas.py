@@ -123,8 +123,8 @@ class Schemas:
             return
         text = self._find(typename)
         if text is None:
-            why = f"the message type {typename} is unknown, so it cannot be recorded"
-            raise ParameterError(Finding("unknown-type", why, "error", "", None, typename))
+            reason = f"the message type {typename} is unknown, so it cannot be recorded"
+            raise ParameterError(Finding("unknown-type", reason, "error", "", None, typename))
         new = self._parse(text, typename)
         for part in _parts(new[typename]):
             self._learn(part)

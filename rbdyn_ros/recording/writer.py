@@ -81,7 +81,7 @@ class RunFile(Output):
         self._stream = opened(self.path, overwrite)
         try:
             self._file = _begun(self._stream)
-            self._size = self._stream.tell()  # of whole records
+            self._size = self._stream.tell()  # bytes of complete records
         except (OSError, ParameterError) as error:
             abandon(self._stream)
             if isinstance(error, ParameterError):
@@ -92,7 +92,7 @@ class RunFile(Output):
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
         self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
-        self._bytes, self._closed, self._told = 0, False, False
+        self._bytes, self._closed, self._warned = 0, False, False
         self._chunks = 0  # in the file, about
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-record", daemon=True)
@@ -224,7 +224,7 @@ class RunFile(Output):
                 batch, self._waiting = self._waiting, []
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
-                tell = self.dropped and not self._told
+                tell = self.dropped and not self._warned
             check_kept(self.path, self._stream, self._size)  # before a write covers it up
             for what in news:
                 what()
@@ -239,7 +239,7 @@ class RunFile(Output):
             with self._lock:
                 self._bytes -= taken
             if tell:
-                self._told = True
+                self._warned = True
                 self._trouble(
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )

@@ -64,7 +64,7 @@ def show_compiling(patience: float = PATIENCE) -> Compiling:
 
 
 class Compiling(event.Listener):  # type: ignore[misc]
-    """Counts compiled kernels among those that the outermost kernel calls.
+    """Counts the compiled kernels that the outermost kernel calls.
 
     The calls are found by the global names in each kernel. Kernels that the cache already holds
     count too but are never reported, so a bar may end early, but it does not overrun.

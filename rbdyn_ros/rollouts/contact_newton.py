@@ -38,7 +38,7 @@ PATIENCE = 0.2
 #: Rounding errors of a velocity, as a part of it.
 ROUNDING = 4e-16
 
-#: Sums of velocities and forces above it, and those that are no number, are no solution.
+#: Sums of velocities and forces above it, and NaN, are no solution.
 MOST = 1e300
 
 #: Columns of a linearisation: the normal force and its slope; friction, its slope across its

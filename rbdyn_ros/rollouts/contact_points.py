@@ -51,8 +51,8 @@ class Touching:
     """Pairs of a Model.
 
     Attributes:
-        points: those with a contact point in lanes, in the order of their keys.
-        guarded: the others.
+        points: pairs with a contact point in lanes, in the order of their keys.
+        guarded: the other pairs.
     """
 
     points: tuple[Pair, ...]
@@ -156,7 +156,7 @@ def covered(m: Model, g: int) -> tuple[Array, Array]:
         return np.empty((0, 3)), np.empty(0)
     corners = m.vert_pos[first : first + number]
     chosen, away = [0], np.linalg.norm(corners - corners[0], axis=1)
-    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from those before
+    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from the earlier ones
         chosen.append(int(np.argmax(away)))
         away = np.minimum(away, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
     distances = np.linalg.norm(corners[:, None] - corners[chosen], axis=2)

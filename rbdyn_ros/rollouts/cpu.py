@@ -67,7 +67,7 @@ class Cpu:
         return "nothing" if value is None else value
 
     def on_host(self, values: Array) -> Array:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
         return values
 
     def check_own(self, name: str) -> None:
@@ -162,7 +162,7 @@ class Cpu:
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
 
     def _settle(self, robots: Ints) -> None:
-        """Write what lanes remember of friction where `remember` and another Step find it."""
+        """Copy the memory of friction from the lanes into the robots' states."""
         if self._friction is not None:
             self._friction.settle(robots)
 

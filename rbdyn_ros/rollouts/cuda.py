@@ -101,16 +101,16 @@ class Cuda:
 
     def _compiled(self, text: str) -> Any:
         """Return the compiled kernels; CuPy keeps them on disk."""
-        why, refused = [], self._cupy.cuda.compiler.CompileException
+        reasons, refused = [], self._cupy.cuda.compiler.CompileException
         for compiler in COMPILERS:
             module = self._cupy.RawModule(code=text, options=OPTIONS, backend=compiler)
             try:
                 module.compile()
             except (ImportError, OSError, RuntimeError, refused) as error:
-                why.append(f"{compiler}: {' '.join(str(error).split())[:300]}")
+                reasons.append(f"{compiler}: {' '.join(str(error).split())[:300]}")
             else:
                 return module
-        text = f"device='cuda': the code does not compile ({'; '.join(why)})"
+        text = f"device='cuda': the code does not compile ({'; '.join(reasons)})"
         raise ParameterError(Finding("not-compiled", text, "error", "device"))
 
     def run(self, nstep: int, ids: Any) -> None:
@@ -182,8 +182,8 @@ def kernels_of(
     return [*kernels, observe_kernel(outputs, real, longest)] if outputs.outputs else kernels
 
 
-def _on_the_cpu(m: Model, why: str) -> ModelError:
-    text = f"{why}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
+def _on_the_cpu(m: Model, reason: str) -> ModelError:
+    text = f"{reason}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
     return ModelError(Finding("not-traceable", text, "error", m.name))
 
 

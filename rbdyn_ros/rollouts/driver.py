@@ -176,7 +176,7 @@ def call_memory(context, address, memory):
 
 @intrinsic
 def add(context, words, place, value):
-    """Add to a word at once for all threads, and return what it was."""
+    """Add to a word atomically, and return its old value."""
 
     def generate(context, builder, signature, values):
         array = make_array(signature.args[0])(context, builder, values[0])
@@ -288,7 +288,7 @@ def _leave(memory, address, work, first, last):
 
 @kernel
 def _exchange(memory, address, work, place, entering):
-    """Copy what the engine remembers of a robot into its memory, or out of it."""
+    """Copy the engine's memory of a robot into the batch, or out of it."""
     bits = ints_at(address, memory.shape[0])
     robot = _robot(work, place) if work.task.goes_on != 0 else 0
     kept, segments = work.kept.values[robot], work.kept.segments

@@ -145,7 +145,7 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
 
 
 def params_of(m: Model, params: Mapping[str, Any] | None, robots: slice) -> dict[str, Any]:
-    """Return the parameters of some robots, given those of all, which were checked."""
+    """Return the parameters of some robots from the checked parameters of all."""
 
     def own(values: ArrayLike, shape: tuple[int, ...]) -> Array:
         rows = finite("params", values, None)
@@ -235,8 +235,8 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
 
 
 def _no_spring(name: str, joint: str) -> str:
-    why = "is moved by another joint or a prescribed motion, so it cannot have a spring"
-    return f"params[{name!r}]: joint '{joint}' {why}"
+    reason = "is moved by another joint or a prescribed motion, so it cannot have a spring"
+    return f"params[{name!r}]: joint '{joint}' {reason}"
 
 
 def _owner(m: Model, name: str, k: int) -> str:

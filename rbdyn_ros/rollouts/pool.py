@@ -87,7 +87,7 @@ class Share:
 
 
 class _Mail:
-    """What the helpers of a pool are to do; they hold no reference to the pool."""
+    """Work for the helpers of a pool, which hold no reference to the pool itself."""
 
     def __init__(self) -> None:
         self.share: Share | None = None

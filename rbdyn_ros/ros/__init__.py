@@ -29,11 +29,11 @@ def why_no_ros(error: ImportError) -> str:
         return f"this Python has no ROS 2: {cure}"
     try:
         importlib.import_module("rclpy")
-    except ImportError as why:
+    except ImportError as reason:
         version = "{}.{}".format(*sys.version_info)
         return (
             f"the ROS 2 at '{Path(found.origin).parent}' does not run in Python {version} "
-            f"({_first_line(why)}): use the Python that it was built for, or {cure}"
+            f"({_first_line(reason)}): use the Python that it was built for, or {cure}"
         )
     return f"{_first_line(error)}: install it for {sys.executable}"
 

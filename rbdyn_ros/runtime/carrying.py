@@ -66,7 +66,7 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:
-    """Write the positions of new joints as measurements, also as those that are under way."""
+    """Write the positions of new joints as measurements, also as measurements under way."""
     m = match.new
     for j in np.setdiff1d(np.arange(m.njnt), match.places["njnt"][1]).tolist():
         if m.jnt_dofnum[j] == 1:

@@ -49,7 +49,7 @@ class Grant:
             (f"SCHED_FIFO {self.priority}", self.fifo),
             ("locked memory", self.memory),
         )
-        listed = [f"{what}: {'no (' + why + ')' if why else 'yes'}" for what, why in parts]
+        listed = [f"{what}: {f'no ({refusal})' if refusal else 'yes'}" for what, refusal in parts]
         listed.append(f"processor: {'any' if self.cpu is None else self.cpu}")
         return ", ".join(listed)
 

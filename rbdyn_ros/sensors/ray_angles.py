@@ -37,8 +37,8 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
         if len(rays) > MAX_RAYS:
             _refuse_line(line, number, source, f"at most {MAX_RAYS} lines")
     if not rays:
-        why = f"{quote(source, 200)} has no line with numbers; allowed are {LINES}"
-        raise DescriptionError(Finding("bad-angles", why, "error", "", None, "", LINES))
+        reason = f"{quote(source, 200)} has no line with numbers; allowed are {LINES}"
+        raise DescriptionError(Finding("bad-angles", reason, "error", "", None, "", LINES))
     return tuple(rays)
 
 

@@ -152,7 +152,7 @@ def _as_yaml(name: str, entry: SensorEntry, description: Description) -> str:
 
 
 def _holders(link: str, description: Description) -> list[str]:
-    """Return the links that hold a frame: those to which it is fixed, up to one with a shape.
+    """Return the links to which a frame is fixed, up to a link with a shape.
 
     Robot files put sensors into frames without shapes, inside the shape of what carries them.
     """

@@ -72,7 +72,7 @@ def scan(
     seed: int | None = None,
     tick: int = 0,
 ) -> Scan:
-    """Return what a lidar, a range sensor or a depth camera measures at qpos.
+    """Return a measurement of a lidar, a range sensor or a depth camera at qpos.
 
     In a sweep the robot moves with qvel: earlier rays start where it came from.
 
@@ -127,7 +127,7 @@ class Scanner:
         self._unit = self._rays / self._length[..., None]
 
     def measure(self, qpos: Array, qvel: Array, time: float, threads: int) -> Scan:
-        """Return what the sensor measures without noise.
+        """Return a measurement without noise.
 
         Args:
             qpos: (nq,) position.

@@ -23,7 +23,7 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: If more than this share of the rays ends at the housing, the user is told.
+#: If more than this share of the rays ends at the housing, the log warns.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.

@@ -229,7 +229,7 @@ def _sincos_slots(program: Program, angles: list[int], sin: int, cos: int) -> di
 
 
 class _Slots:
-    """Allocates slots, and reuses those whose values are no longer needed."""
+    """Allocates slots, and reuses slots whose values are no longer needed."""
 
     def __init__(self, together: int) -> None:
         self.together = together

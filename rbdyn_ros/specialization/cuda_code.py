@@ -305,12 +305,12 @@ class _CudaWriter(Writer):
         return self.local.get((array, place)) or _entry(array, place)
 
     def constant(self, value: float) -> str:
-        """Return the nearest number; also the smallest, and those that are not finite."""
+        """Return the nearest number, also for the smallest and for NaN and infinity."""
         return _constant(value, self.real)
 
 
 def _constant(value: float, real: Real) -> str:
-    """Return the nearest number; also the smallest, and those that are not finite."""
+    """Return the nearest number, also for the smallest and for NaN and infinity."""
     rounded = real.round(value)
     if math.isnan(rounded):
         return f"({real.name})NAN"

@@ -198,8 +198,8 @@ def _with_actuators(function: Function, what: str) -> Function:
         ModelError: there is none.
     """
     if function.name in DERIVATIVES:
-        why = "its actuators have states, which derivatives lack; take the Model without them"
-        raise not_traceable(why, what)
+        reason = "its actuators have states, which derivatives lack; take the Model without them"
+        raise not_traceable(reason, what)
     read, written = OF_ACTUATORS.get(function.name, ((), ()))
     return replace(
         function, inputs=(*function.inputs, *read), outputs=(*function.outputs, *written)

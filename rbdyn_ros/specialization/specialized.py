@@ -269,8 +269,8 @@ class Specialized(Substitute):
 
     def _check_no_driven_dofs(self, d: Data) -> None:
         if getattr(d, "report_stage", 0) != 0 and d.drive_mode.any():
-            why = "some of its dofs are driven (set_drive); use rb.step(m, d)"
-            raise not_traceable(why, f"'{self.model.name}'")
+            reason = "some of its dofs are driven (set_drive); use rb.step(m, d)"
+            raise not_traceable(reason, f"'{self.model.name}'")
 
 
 def _check_names(what: str, names: Any) -> None:

@@ -72,8 +72,8 @@ class SymbolicOptions:
         if self.integrator_id < IMPLICIT:
             return
         name, others = INTEGRATORS[self.integrator_id], ", ".join(INTEGRATORS[:IMPLICIT])
-        why = f"a step with the integrator '{name}' runs only in the engine; allowed are {others}"
-        raise not_traceable(why, f"'{self._robot}'")
+        text = f"a step with the integrator '{name}' runs only in the engine; allowed are {others}"
+        raise not_traceable(text, f"'{self._robot}'")
 
 
 class SymbolicModel:
@@ -153,8 +153,8 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
         if name not in SYMBOLIC_OPTIONS + SYMBOLIC_FIELDS:
             allowed = (*SYMBOLIC_OPTIONS, *SYMBOLIC_FIELDS)
             hint = did_you_mean(name, allowed)
-            why = f"'{name}' cannot be an input{hint}; allowed are {', '.join(allowed)}"
-            raise not_traceable(why, f"'{m.name}'")
+            reason = f"'{name}' cannot be an input{hint}; allowed are {', '.join(allowed)}"
+            raise not_traceable(reason, f"'{m.name}'")
         found[name] = entries
     return found
 

@@ -359,9 +359,9 @@ for _name in (*BINARY, "__neg__", "__pos__", "__abs__", "__floor__", "__pow__", 
     setattr(Condition, _name, _through_number(_name))
 
 
-def not_traceable(why: str, what: str = "") -> ModelError:
+def not_traceable(reason: str, what: str = "") -> ModelError:
     """Return the error for a function that cannot become straight-line code."""
-    text = f"{what or 'this'} cannot be specialised: {why}"
+    text = f"{what or 'this'} cannot be specialised: {reason}"
     return ModelError(Finding("not-traceable", text, "error", what))
 
 

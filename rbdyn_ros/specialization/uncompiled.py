@@ -76,7 +76,7 @@ def call(address: int, *arrays: Any) -> None:
     uncompiled(callbacks.by_address(address).plain)(*arrays)
 
 
-#: Functions that call machine code by its address, and those that call the Python function.
+#: Functions that call machine code by its address, and functions that call the Python function.
 _CALLS: dict[Any, Function] = {optional.call_stage: call_stage, compiled_call: call}
 
 

@@ -30,7 +30,7 @@ from rbdyn_ros.trials.python_code import PythonCode
 
 @dataclass(frozen=True)
 class Joints:
-    """The joints that a trial controls and judges: those that can be commanded.
+    """The joints that a trial controls and judges: all joints that accept commands.
 
     Attributes:
         names: their names.

@@ -114,7 +114,7 @@ _SURFACE = ("friction", "torsional", "rolling")
 
 
 def _masks(geom: ET.Element, masks: Filter, touching: bool = True) -> None:
-    """Set the groups of a geom; those of a robot without self-collision touch only others."""
+    """Set the groups of a geom; a robot without self-collision touches only other robots."""
     affinity = masks.conaffinity if touching else 0
     for name, value in (("contype", masks.contype), ("conaffinity", affinity)):
         if value != 1:
@@ -162,7 +162,7 @@ def _height_field(
     asset = ET.SubElement(assets, "hfield", name=name, nrow=str(rows), ncol=str(columns))
     half = [0.5 * length for length in shape.size]
     asset.set("size", words(*half, max(highest - lowest, 1e-6), BELOW))
-    # the first row of the file is that of large y
+    # the first row of the file has the largest y
     asset.set("elevation", words(*heights[::-1].ravel().tolist()))
     geom.set("type", "hfield")
     geom.set("hfield", name)

@@ -29,7 +29,7 @@ class Branch:
 
     @property
     def at(self) -> Pose:
-        """The link frame in that of the parent, at zero position; of a free link at its start."""
+        """The link frame in its parent's, at zero position; of a free link at its start."""
         joint = self.joint
         if joint is None:
             return IN_PLACE

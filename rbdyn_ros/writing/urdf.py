@@ -18,7 +18,7 @@ from rbdyn_ros.writing.robot import WrittenRobot
 from rbdyn_ros.writing.xml import UNLIMITED, document, words
 
 FORM = "URDF"
-#: The version with capsules, optional limits and those of planned motions.
+#: The version with capsules, optional limits, and limits of acceleration and jerk.
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
 #: What <gazebo> says of a surface.

@@ -106,7 +106,7 @@ def test_a_delay_is_at_most_that_for_which_a_robot_has_room(actuated):
     assert b.qpos[0].tobytes() == b.qpos[1].tobytes()
 
 
-def test_delays_of_a_rollout_are_whole_and_at_most_those_of_the_model(arm, actuated):
+def test_delays_of_a_rollout_are_whole_and_at_most_the_delays_of_the_model(arm, actuated):
     spec = replace(read_actuators(EXAMPLE, arm)[2], delay=0.001)
     qpos, qvel, ctrl = arm.qpos0, np.zeros(arm.nv), np.full(arm.nv, 2.0)
     given = {"nstep": 10, "every": 10, "specialize": False}

@@ -93,7 +93,7 @@ def test_laws_of_a_rollout_do_not_know_the_actuators(m):
     np.testing.assert_allclose(one.qpos, other.qpos, rtol=0, atol=1e-11)
 
 
-def test_what_robots_of_a_batch_may_differ_in_decides_its_code(m):
+def test_expanded_fields_decide_the_code_of_a_batch(m):
     b = rb.Batch(m, 2)
     b.expand("dof_damping")
     b.step()

@@ -16,7 +16,7 @@ lugre="5 0.01 0.01 0.02 3" damping="1e-5" input="ff" controller="0 0 0 0 0 {volt
 
 
 @pytest.mark.parametrize("volts", [4.0, 24.0])
-def test_a_motor_moves_as_that_of_mujoco(one, volts):
+def test_a_motor_moves_as_in_mujoco(one, volts):
     spec = rb.ActuatorSpec(
         "j", gear=10.0, armature=1e-4, motorconst=(0.05, 0.05), resistance=0.5, inductance=0.002,
         thermal=(3.0, 5.0, 0.0, 25.0, 25.0), cogging=(0.002, 7.0, 0.3),

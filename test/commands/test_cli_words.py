@@ -33,7 +33,7 @@ def test_no_parser_takes_abbreviations():
     assert not any(each.allow_abbrev for each in (parser, *commands.choices.values()))
 
 
-def test_rbdyn_without_a_command_lists_them_in_groups():
+def test_rbdyn_without_a_command_lists_the_commands_in_groups():
     done = run()
     assert done.returncode == 0
     assert done.stdout == run("--help").stdout

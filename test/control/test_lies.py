@@ -26,7 +26,7 @@ from support.lies import LIES, LOOP, NONE, filtered, frozen, lie_of, pairs
 from uses import fault_of
 
 from rbdyn_ros.control.base.faults import CODES, FAULTS
-from rbdyn_ros.control.base.state_kernels import DRIFTED
+from rbdyn_ros.control.base.state_kernels import LONG_GAP
 from rbdyn_ros.control.motion.paths import Path as JointPath
 
 #: A wall that a joint is 0.3 rad behind is pressed with 40 % of the effort limit of 150 N m.
@@ -304,7 +304,7 @@ def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
 
 def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
     loop = ClosedLoop(model()).arm()
-    loop.gate.s.memory[2] = 2.0 * DRIFTED
+    loop.gate.s.memory[2] = 2.0 * LONG_GAP
     loop.tick()
     assert loop.controller.fault.code == "velocity"
     loop.controller.clear_fault()

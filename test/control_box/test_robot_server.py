@@ -593,7 +593,7 @@ def test_the_elbow_may_not_leave_its_deviation(rig):
     assert rig.errors() == ["max_path_pose_deviation_violation"]
 
 
-def test_the_speed_limit_is_that_of_the_end_effector(rig):
+def test_the_speed_limit_holds_for_the_end_effector(rig):
     frame = np.eye(4)
     frame[0, 3] = 2.0
     rig.ask(Request.SET_EE_TO_K, frame.T.ravel().tobytes())

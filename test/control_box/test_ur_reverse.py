@@ -158,7 +158,7 @@ def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
     assert box.failure is None
 
 
-def test_nobody_waits_for_the_commands_of_a_client_that_died(said):
+def test_a_client_that_died_is_not_waited_for(said):
     with driven(said, patience=1e6) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
         rtde = Rtde()
@@ -285,7 +285,7 @@ def test_a_client_serves_its_program_when_somebody_plays(said, monkeypatch):
             assert b"Starting program\n" in answers
 
 
-def test_a_program_that_nobody_serves_is_reported(said, monkeypatch):
+def test_a_program_without_a_server_is_reported(said, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
     with socket.create_server((address(), 0)) as closed:
         monkeypatch.setattr(reverse, "SENDER", closed.getsockname())
@@ -321,7 +321,7 @@ def test_a_refused_connection_is_tried_again(monkeypatch):
     end.close()
 
 
-def test_after_a_reboot_nobody_is_called_any_more(monkeypatch):
+def test_after_a_reboot_no_client_is_called(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
     with socket.create_server((address(), 0)) as server:
         where = server.getsockname()
@@ -335,7 +335,7 @@ def test_after_a_reboot_nobody_is_called_any_more(monkeypatch):
     end.close()
 
 
-def test_nobody_waits_at_the_socket_of_a_full_session():
+def test_the_socket_of_a_full_session_is_not_polled():
     session = IntegerSession(2)
     with socket.create_server((address(), 0)) as server:
         end = Dialled(session, "a server", *server.getsockname(), print)

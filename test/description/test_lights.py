@@ -120,7 +120,7 @@ def test_a_light_that_is_too_far_away_is_left_out():
     assert (found.lights, [finding.code for finding in found.findings]) == ((), ["far-light"])
 
 
-def test_the_defaults_of_a_light_are_those_of_sdformat():
+def test_a_light_has_the_defaults_of_sdformat():
     (one,) = lights(world("<light name='a'/>"))
     assert (one.kind, one.range, one.attenuation, one.shadows) == (
         "point",
@@ -203,7 +203,7 @@ def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
     ]
 
 
-def test_a_scene_names_lights_beyond_the_most_and_draws_those_of_links(tmp_path):
+def test_a_scene_names_lights_beyond_the_limit_and_draws_lights_of_links(tmp_path):
     """An object leaves the light of its own world behind, which takes no place."""
     (tmp_path / "lamp.xml").write_text(MJCF)
     names = range(MOST_LIGHTS + 1)

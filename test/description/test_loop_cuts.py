@@ -101,7 +101,7 @@ def test_a_loop_joint_without_properties_stays_one():
     assert (loops_of(checked), cuts(checked)) == (["B"], [])
 
 
-def test_the_name_of_a_constraint_is_not_that_of_a_chosen_joint():
+def test_a_constraint_cannot_have_the_name_of_a_chosen_joint():
     damped, gear = {"damping": 1.0}, Gear("C", (GearTerm("A"), GearTerm("B")))
     given = replace(ring(A=damped, B=damped, D=damped), constraints=(gear,))
     with refused(DescriptionError, "duplicate-name", "constraint 'C'"):

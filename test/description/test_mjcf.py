@@ -127,7 +127,7 @@ def body(inside, more=""):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tree_is_that_of_mujoco(write, seed):
+def test_a_tree_equals_mujocos(write, seed):
     from support.mjcf import Twins
 
     twins = Twins(write(TREE))
@@ -136,7 +136,7 @@ def test_a_tree_is_that_of_mujoco(write, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_actuators_are_those_of_mujoco(write, seed):
+def test_actuators_equal_mujocos(write, seed):
     from support.mjcf import Twins
 
     twins = Twins(write(ACTUATORS))
@@ -671,7 +671,7 @@ def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes)
         ('gravity=""', [0.0, 0.0, -9.81]),
     ],
 )
-def test_gravity_is_that_of_the_file(write, options, gravity):
+def test_gravity_comes_from_the_file(write, options, gravity):
     m = rb.load(write(body("<geom size='1'/>", f"<option {options}/>")))
     assert m.opt.gravity.tolist() == gravity
 

@@ -203,7 +203,7 @@ def test_axes_of_old_versions_are_in_the_model_frame(tmp_path, version):
     assert_same(m, rb.load_urdf(URDF, mimic=False), 1e-9)
 
 
-def test_the_base_floats_as_that_of_a_urdf(tmp_path):
+def test_the_base_floats_as_in_a_urdf(tmp_path):
     m = loaded(by_joints(), tmp_path, floating_base=True)
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 
@@ -224,7 +224,7 @@ def test_nested_models_and_placement_frames(tmp_path):
     np.testing.assert_allclose(m.frame_quat[palm], m.frame_quat[tool], atol=1e-15)
 
 
-def test_included_models_are_those_in_place(tmp_path):
+def test_included_models_equal_models_in_place(tmp_path):
     """Included by folder, by model.config, and merged: the same robot as in one file."""
     folder = tmp_path / "models/tip"
     folder.mkdir(parents=True)
@@ -421,7 +421,7 @@ EXACT_SHAPES = {
 
 
 @pytest.mark.parametrize("shape", EXACT_SHAPES)
-def test_auto_inertials_are_those_of_the_shapes_not_of_their_hulls(tmp_path, shape):
+def test_auto_inertials_come_from_the_shapes_not_from_their_hulls(tmp_path, shape):
     pytest.importorskip("trimesh")
     (tmp_path / "two.obj").write_text(TWO_BOXES)
     volume, height, moments = EXACT_SHAPES[shape]
@@ -438,7 +438,7 @@ def test_auto_inertials_are_those_of_the_shapes_not_of_their_hulls(tmp_path, sha
         assert [f.code for f in m.findings].count("shape-replaced") == ("mesh" not in shape)
 
 
-def test_the_auto_inertial_of_an_open_mesh_is_that_of_its_hull(tmp_path):
+def test_the_auto_inertial_of_an_open_mesh_comes_from_its_hull(tmp_path):
     pytest.importorskip("trimesh")
     (tmp_path / "two.obj").write_text(TWO_BOXES.partition("o right")[0].replace("f 1 3 2\n", ""))
     shape = "<geometry><mesh><uri>two.obj</uri></mesh></geometry>"
@@ -448,7 +448,7 @@ def test_the_auto_inertial_of_an_open_mesh_is_that_of_its_hull(tmp_path):
     assert [f.severity for f in m.findings if f.code == "open-mesh"] == ["warning"]
 
 
-def test_a_link_without_numbers_has_those_of_sdf(tmp_path):
+def test_a_link_without_numbers_has_the_defaults_of_sdf(tmp_path):
     m = loaded(document('<link name="a"/>'), tmp_path, floating_base=True)
     assert (m.body_mass[1], m.body_inertia[1].tolist()) == (1.0, [1.0, 1.0, 1.0])
     assert "default-inertial" in [finding.code for finding in m.findings]

@@ -268,7 +268,7 @@ UNUSED = {
 
 
 @pytest.mark.parametrize("text", UNUSED)
-def test_what_nothing_reads_is_noted_once_with_its_line(tmp_path, text):
+def test_unread_elements_are_noted_once_with_their_line(tmp_path, text):
     what, severity = UNUSED[text]
     twice = text.replace("'c'", "'d'").replace("'k'", "'l'") if "name='c'" in text else text
     body = f"{LINKS}\n{text}" + (f"\n{twice}" if "type='fixed'" not in text else "")

@@ -175,7 +175,7 @@ def test_height_fields_are_terrain(tmp_path):
     assert d.qpos[2] == pytest.approx(3.0, abs=1e-3)
 
 
-def test_the_gravity_of_a_world_is_that_of_the_model(tmp_path):
+def test_a_model_takes_the_gravity_of_its_world(tmp_path):
     m = loaded("<gravity>0 0 -1.6</gravity>" + model("a", link("l")), tmp_path)
     assert m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
     assert rb.load(YARD).opt.gravity.tolist() == [0.0, 0.0, -9.8]

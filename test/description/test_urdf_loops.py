@@ -104,7 +104,7 @@ def test_a_loop_without_an_end_is_refused():
         read_text(text)
 
 
-def test_a_coupling_of_urdf_plus_is_told_to_be_unused():
+def test_a_coupling_of_urdf_plus_is_reported_as_unused():
     (finding,) = read_text(four_bar("<coupling name='c'/>")).findings
     assert (finding.code, finding.found, finding.line) == ("not-used", "<coupling>", 7)
 

@@ -156,7 +156,7 @@ def test_an_attribute_of_the_schema_is_read(attribute, whole):
 
 
 @pytest.mark.parametrize("element", TOLD)
-def test_what_is_not_used_is_told(element, whole):
+def test_unused_elements_are_reported(element, whole):
     place, text, named = TOLD[element]
     changed = text + place if place == END else place + text
     content, findings = seen(ROBOT.replace(place, changed, 1))
@@ -166,7 +166,7 @@ def test_what_is_not_used_is_told(element, whole):
     assert finding.line is not None
 
 
-def test_what_is_not_used_is_told_once():
+def test_unused_elements_are_reported_once():
     sensor = '<sensor name="t"/>\n'
     text = f'<robot name="r">\n{sensor * 5}<link name="a"/></robot>'
     (finding,) = read_text(text).findings

@@ -252,7 +252,7 @@ def test_what_a_robot_has_already_is_not_named(text):
 
 
 @pytest.mark.parametrize("kind", ["camera", "depth", "rgbd", "ray", "gpu_lidar", "sonar", "imu"])
-def test_sensors_of_gazebo_are_those_of_a_sensors_file(kind):
+def test_sensors_of_gazebo_equal_sensors_of_a_sensors_file(kind):
     inside = "<pose>0 0 1 0 0 0</pose><update_rate>20</update_rate>"
     text = robot(robot=f'<gazebo reference="b">{sensor(kind, inside)}</gazebo>')
     described, m = read_text(text), rb.load_urdf(text)
@@ -364,7 +364,7 @@ def test_the_joints_of_ros2_control_are_no_joints_of_the_robot():
 
 
 @pytest.mark.parametrize("place", ["joint_limits.yaml", "../config/joint_limits.yaml"])
-def test_limits_of_moveit_beside_a_robot_are_those_of_planned_motions(tmp_path, place):
+def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     path = tmp_path / "urdf/robot.urdf"
     path.parent.mkdir()
     path.write_text(robot())
@@ -458,7 +458,7 @@ def test_without_a_usable_mu1_friction_stays(inside):
     assert found.geometries[1].surface.friction == Surface().friction
 
 
-def test_a_surface_of_the_file_wins_over_that_of_all_but_not_of_its_link():
+def test_a_surface_of_the_file_overrides_the_default_but_not_its_link():
     rubber, other = Surface(friction=1.5), Surface(friction=1.25)
     for surfaces, wanted in (({}, 0.2), ({"b": other}, 1.25)):
         contact = rb.Contact(surface=rubber, surfaces=surfaces)

@@ -123,7 +123,7 @@ def test_forward_derivatives(moving):
         case.close("forward, dqfrc = M^-1", dtau, inverse, with_inverse(EXACT, M, m.nv))
 
 
-def test_forward_derivatives_come_from_those_of_the_inverse(moving):
+def test_forward_derivatives_come_from_inverse_derivatives(moving):
     """d qacc = -M^-1 d tau at the same acceleration, where no force acts on a body."""
     m, d, where = moving
     d = d.copy()

@@ -48,14 +48,14 @@ def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):
     assert arm.geom_frameid[4] == -1
 
 
-def test_parent_and_child_do_not_count_but_a_floor_is_nobodys_parent(arm):
+def test_parent_and_child_do_not_count_but_a_floor_is_no_parent(arm):
     assert listed(arm) == {
         ("l1", "l3"), ("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor"),
         ("l3", "floor"),
     }  # fmt: skip
 
 
-def test_a_free_body_is_nobodys_child():
+def test_a_free_body_has_no_parent():
     system = (
         rb.SystemBuilder("s", base="table")
         .body("table")
@@ -295,7 +295,7 @@ def test_robots_touch_themselves_where_coal_says(path, request):
                 assert (pair in found) == (dist < 0.0), (pair, dist)
 
 
-def test_moved_far_from_the_origin():
+def test_distances_far_from_the_origin_are_as_exact():
     """Poses are relative: a kilometre away nothing is lost but the digits of the position."""
     built = rb.SystemBuilder("far", base="world")
     for name in ("a", "b"):

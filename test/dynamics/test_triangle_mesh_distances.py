@@ -50,7 +50,7 @@ def coal_mesh(mesh):
 
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("shape", ["ball", "box", "capsule", "cylinder"])
-def test_distances_are_those_of_coal(shape, name):
+def test_distances_equal_coals(shape, name):
     """Outside; coal's penetration depths are of one triangle."""
     own, of_coal = SHAPES[shape]
     m, mesh, other = world_of(MESHES[name], own), coal_mesh(MESHES[name]), of_coal()

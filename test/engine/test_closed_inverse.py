@@ -87,7 +87,7 @@ def test_the_motors_of_a_delta_robot():
         compare.close("qacc", moves_so(m, d), wanted, 1e-9)
 
 
-def test_static_torques_of_a_delta_robot_are_those_of_virtual_work():
+def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
     """J^T of the platform's weight, differences of the closed form of its inverse kinematics."""
     m = rb.build(_light_delta())
     centre, h = np.array([0.06, -0.03, -0.45]), 1e-6

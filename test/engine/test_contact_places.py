@@ -93,7 +93,7 @@ def test_a_box_on_a_plane_with_its_corners():
     )
 
 
-def test_points_on_a_plane_are_those_below():
+def test_points_on_a_plane_are_the_points_below_it():
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (40, 3))
     m = scene(rb.Points(tuple(points)), rb.Plane())

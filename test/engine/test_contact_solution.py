@@ -52,7 +52,7 @@ SCENES = {"box": box, "rough box": rough_box, "cylinder": cylinder, "creature": 
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law_and_are_those_of_a_dual_solver(scene):
+def test_forces_satisfy_the_law_and_equal_a_dual_solvers(scene):
     """A body falls, tumbles, slides, rolls and rests."""
     m, d = SCENES[scene]()
     found = slipped = rested = passes = 0

@@ -85,7 +85,7 @@ def acceleration_by(m, d, force):
 @each_integrator
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_forces_of_a_step_are_those_that_move_the_robot(integrator, coupled, seed):
+def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
     """Body by body (aba.py) and with M (contact_damping.py), which mimic joints need."""
     m = leg(coupled)
     m.opt.integrator = integrator

@@ -327,7 +327,7 @@ def test_springs_are_reflected(leader):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_passive_forces_are_those_of_the_free_system_projected(seed):
+def test_passive_forces_are_the_free_systems_projected(seed):
     description = tree(seed, damping=0.5)
     rng = np.random.default_rng(seed)
     joints = tuple(

@@ -78,7 +78,7 @@ def test_tree(name, base, integrator):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "implicit"])
-def test_qacc_is_that_of_the_step(integrator):
+def test_qacc_equals_the_acceleration_of_the_step(integrator):
     m = trees.build(pairs.tree("tree-mixed"))
     m.opt.integrator = integrator
     d = rb.make_data(m)

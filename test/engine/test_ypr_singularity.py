@@ -59,7 +59,7 @@ def test_exactly_there(reversals, sign):
 
 
 @each_polarity
-def test_axes_are_those_nearby(reversals):
+def test_axes_equal_the_axes_nearby(reversals):
     """Within SINGULAR of it the axes are kept that far away: S has rank 3, and is hardly off."""
     m, _ = robot(reversals=reversals)
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):

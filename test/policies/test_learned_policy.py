@@ -43,7 +43,7 @@ def observed(folder, *terms, acts=1, **inputs):
     return np.array(seen)
 
 
-def test_terms_are_those_of_isaac_lab(tmp_path):
+def test_terms_equal_isaac_labs(tmp_path):
     turned = BaseState(
         np.array([np.sqrt(0.5), np.sqrt(0.5), 0, 0]), np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
     )

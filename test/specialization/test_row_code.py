@@ -108,7 +108,7 @@ def test_ten_steps_are_ten_times_one():
     assert ours.qvel == pytest.approx(theirs.qvel, abs=1e-10)
 
 
-def test_long_motion_is_that_of_the_engine():
+def test_long_motion_equals_the_engines():
     """Two seconds of a double pendulum without friction: differences grow, but slowly."""
     builder = rb.SystemBuilder("pendulum")
     builder.body("a", specialised_models.BODY).body("b", specialised_models.BODY)

@@ -107,7 +107,7 @@ LONG = {
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6"],
     "engine/test_contact_solution.py::"
-    "test_forces_satisfy_the_law_and_are_those_of_a_dual_solver": ["rough box"],
+    "test_forces_satisfy_the_law_and_equal_a_dual_solvers": ["rough box"],
     "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
         "False",
     ],

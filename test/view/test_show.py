@@ -364,11 +364,11 @@ def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):
     show.on_click(told.append)
     show._click("upper")
     assert show.picked == "upper"
-    assert "turn (revolute)" in show._told.content
-    assert show._told.visible
+    assert "turn (revolute)" in show._facts.content
+    assert show._facts.visible
     show._click("upper")
     assert told == ["upper", ""]
-    assert not show._told.visible
+    assert not show._facts.visible
 
 
 def room(*names):
@@ -395,7 +395,7 @@ def test_objects_come_and_go_and_what_stays_keeps_its_nodes(server):
     assert (kept[m.body_id("upper")], kept[m.body_id("other")]) == (arm, other)
     assert gone._impl.removed
     assert nodes["ball"]._impl.removed
-    assert (show.picked, show._told.visible) == ("", False)
+    assert (show.picked, show._facts.visible) == ("", False)
     assert not any(node.visible for node in show.nodes._layers[FRAMES])
     assert f"{m.nbody - 1} bodies" in show._title.content
     qpos = m.qpos0.copy()

@@ -57,7 +57,7 @@ class Translation:
             self.signature(kernel)
 
     def text(self) -> str:
-        """Return the functions, each after those that it calls."""
+        """Return the functions, each after the functions that it calls."""
         parts = []
         for space, texts in itertools.groupby(self._texts, lambda text: text[0]):
             inner = "\n\n".join(text for _, text in texts)

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
 #: What became of an update: new efforts, the last ones go on, or no more efforts.
 EFFORTS, KEEP, SILENT = range(3)
-#: Why the arm does not start, or what it did not take; 0: there is nothing to say.
+#: Reasons for which the arm does not start or refuses a request; 0: none.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
 REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
 #: The same in words.
@@ -282,7 +282,7 @@ def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
-    """Tell the loop what the mode allows."""
+    """Set the flags of the mode in the loop."""
     s.floats = 1 if c.mode == GRAVITY else 0
     s.soft = 1 if c.mode == IMPEDANCE or c.mode == PD_GRAVITY else 0  # noqa: PLR1714
 
@@ -345,7 +345,7 @@ def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
 
 @kernel
 def judge_efforts(a: Actuation, s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm whose measured efforts differ from those that hold it by the model."""
+    """Refuse an arm whose measured efforts differ from the model's holding efforts."""
     for i in range(len(s.dofs)):
         k = s.dofs[i]
         most = c.arm_tolerance[i] if c.arm_tolerance[i] > 0.0 else TOLERATED * s.limits[EFFORT, i]

@@ -15,19 +15,19 @@ from rbdyn_ros.loading.output import unwritable
 def check_empty(folder: Path) -> None:
     """Raise ParameterError unless a folder is empty, or does not exist but its parent does."""
     try:
-        why = ""
+        reason = ""
         if folder.is_dir():
-            why = "it is not empty; choose a new folder" if any(folder.iterdir()) else ""
+            reason = "it is not empty; choose a new folder" if any(folder.iterdir()) else ""
         elif folder.exists():
-            why = "it is a file"
+            reason = "it is a file"
         elif folder.is_symlink():
-            why = "it is a link to a missing folder"
+            reason = "it is a link to a missing folder"
         elif not folder.parent.is_dir():
-            why = "its parent folder does not exist"
+            reason = "its parent folder does not exist"
     except OSError as error:  # the name is too long, or it may not be read
         raise unwritable(folder, error, "folder") from error
-    if why:
-        text = f"{quote(str(folder), 200)} is not written: {why}"
+    if reason:
+        text = f"{quote(str(folder), 200)} is not written: {reason}"
         raise ParameterError(
             Finding("not-overwritten", text, "error", "output", None, str(folder))
         )

@@ -58,7 +58,7 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot with those that its misspelt numbers and types hide.
+    """Return the errors of a robot, also errors that misspelt numbers and types hide.
 
     An element with such a word is left out, so its other errors show once the word is right.
     """

@@ -255,12 +255,12 @@ def check_arm(m: Model) -> None:
     """Raise ModelError unless every moving joint has one coordinate and there are no loops."""
     check_model(m, "an arm")
     several = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n > 1]
-    why = ""
+    reason = ""
     if several:
-        why = f"joint '{several[0]}' has several coordinates; allowed are joints with one"
+        reason = f"joint '{several[0]}' has several coordinates; allowed are joints with one"
     elif m.nefc > 0 or m.nvall > m.nv + m.nmimic:
-        why = "it has loops, constraints or prescribed motions; allowed are trees of joints"
+        reason = "it has loops, constraints or prescribed motions; allowed are trees of joints"
     elif m.nv == 0:
-        why = "it has no joint that moves"
-    if why:
-        raise ModelError(Finding("not-an-arm", f"'{m.name}' is not an arm: {why}"))
+        reason = "it has no joint that moves"
+    if reason:
+        raise ModelError(Finding("not-an-arm", f"'{m.name}' is not an arm: {reason}"))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.motion.cartesian_motion import CartesianLimits
 
-#: Modes of arms that take efforts, and of those that take positions.
+#: Modes of arms that take efforts, and of arms that take positions.
 EFFORT_MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 POSITION_MODES = ("idle", "hold", "tracking", "admittance")
 MODES = tuple(dict.fromkeys(EFFORT_MODES + POSITION_MODES))

@@ -27,7 +27,7 @@ from rbdyn_ros.errors import RbdynError, apart, refusal
 QUIET = 0.2
 #: Shortest time to go away or back [s]; largest share of the velocity limits.
 GOING, SPEED = 0.15, 0.3
-#: Displacements of the attempts, as shares of those of test_ways, and times to stay there [s].
+#: Displacements of the attempts, as shares of test_ways, and times to stay there [s].
 ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
 #: Farthest that a joint may be from where it rested while others are moved [rad or m].
 AWAY = 0.008
@@ -35,7 +35,7 @@ AWAY = 0.008
 SETTLED = 0.05
 #: Delay within which the arm must answer a position [s].
 SLOWEST = 0.1
-#: Bounds of reported positions by those sent, and of reported velocities by true ones.
+#: Bounds of the ratios of reported to sent positions, and of reported to true velocities.
 TRUE_PLACE, TRUE_SPEED = (0.8, 1.25), (0.5, 2.0)
 #: Largest speed of a quintic with the way 1 and the duration 1.
 PEAK = 1.875

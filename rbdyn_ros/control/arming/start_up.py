@@ -34,7 +34,7 @@ TEXTS = {
     "gravity. Check brakes, its encoder and gear ratio, and give its friction",
     kernels.SIGN: "joint '{joint}' moved against its effort. Check the sign of its encoder and of "
     "its efforts",
-    kernels.STRANGE: "joint '{joint}' moved, but its motion does not match its effort. Check its "
+    kernels.MISMATCH: "joint '{joint}' moved, but its motion does not match its effort. Check its "
     "encoder, and what else moves the arm",
     kernels.SHARE: "joint '{joint}' answered with {value} of the acceleration of the model; "
     "start_up_tolerance allows a factor of {bound}. Check its gear ratio, the units, and the "

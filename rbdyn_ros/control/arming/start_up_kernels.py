@@ -63,7 +63,7 @@ AFTER, RESTING = 0.04, 0.1
 PROMPT = 0.9
 #: States that are further apart end the test: the last effort acted for too long [s].
 LATE = 0.03
-#: Bounds of reported velocities by true ones, and of measured efforts by those sent.
+#: Bounds of the ratios of reported to true velocities, and of measured to sent efforts.
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of a known friction that is compensated for sure.
 SURE = 0.75
@@ -79,7 +79,7 @@ UNLIKE = 0.3
 #: Peaks of the pulse sin^4 with the way 1 and the duration 1: speed, acceleration.
 PEAK_SPEED, PEAK_ACCELERATION = 1.299 * math.pi, 4.0 * math.pi**2
 #: What is found; 0: nothing. Texts are in start_up.py.
-APART, LEFT, DRIFTS, OTHER, HELD, SIGN, STRANGE, SHARE, SLOW, SPEED, EFFORT = range(1, 12)
+APART, LEFT, DRIFTS, OTHER, HELD, SIGN, MISMATCH, SHARE, SLOW, SPEED, EFFORT = range(1, 12)
 
 
 class StartUp(Record):
@@ -445,7 +445,7 @@ def judge(s: StartUp, r: Reply) -> int:
     if work < 0.0 and not within(r, 1.0 / tolerance, tolerance):
         return refuse(s, SIGN, s.k, r.share, 0.0)
     if r.unlike > UNLIKE:
-        return refuse(s, STRANGE, s.k, r.unlike, UNLIKE)
+        return refuse(s, MISMATCH, s.k, r.unlike, UNLIKE)
     if not within(r, 1.0 / tolerance, tolerance):
         return refuse(s, SHARE, s.k, r.share, tolerance)
     if r.delay > allowed:

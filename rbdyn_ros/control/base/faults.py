@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Kinds of faults that kernels find. Blind ones up to FROZEN are lies: after a lie no state is
-#: believed again, unless it jumped and was dropped; then the next ones must be near where a braked
-#: arm is.
+#: Kinds of faults that kernels find. Blind ones up to FROZEN are wrong states: after one no state
+#: is believed again, unless it jumped and was dropped; then the next ones must be near where a
+#: braked arm is.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
 #: Their codes; FINITE may also be `names`.

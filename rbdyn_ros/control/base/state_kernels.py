@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
-#: Positions and velocities are compared over three times [s]: a large lie is found at once, a slow
+#: Positions and velocities are compared over three times [s]: a large error shows at once, a slow
 #: one at all. They may differ by this much [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
-ODD, STRANGE, DRIFTED = 0.03, 0.1, 0.05
+BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
 #: briefest time they may then differ by this much [rad or m].
 JOLT, JOLTED = 0.5, 0.01
@@ -142,17 +142,17 @@ def compare(
             memory[WAY, i] = kept * memory[WAY, i] + abs(travelled)
         jolted = abs(qvel[k] - last_qvel[k]) > JOLT
         memory[JUMP, i] = BRIEF if jolted else memory[JUMP, i] - step
-        odd = JOLTED if memory[JUMP, i] > 0.0 else ODD
-        drifted = DRIFTED + SHARE * memory[WAY, i]
-        first, second = abs(memory[0, i]) / odd, abs(memory[1, i]) / STRANGE
+        allowed = JOLTED if memory[JUMP, i] > 0.0 else BRIEF_GAP
+        drifted = LONG_GAP + SHARE * memory[WAY, i]
+        first, second = abs(memory[0, i]) / allowed, abs(memory[1, i]) / RECENT_GAP
         worst = max(first, second, abs(memory[2, i]) / drifted)
         if not worst <= 1.0:
             found[BLIND] = UNLIKE
             if found[KIND] == 0.0 or found[KIND] == VELOCITY:
                 if first == worst:
-                    report(UNLIKE, i, abs(memory[0, i]), odd, found)
+                    report(UNLIKE, i, abs(memory[0, i]), allowed, found)
                 elif second == worst:
-                    report(UNLIKE, i, abs(memory[1, i]), STRANGE, found)
+                    report(UNLIKE, i, abs(memory[1, i]), RECENT_GAP, found)
                 else:
                     report(UNLIKE, i, abs(memory[2, i]), drifted, found)
 

@@ -206,7 +206,7 @@ def foresee(s: BlindState, now: int) -> None:
 
 @kernel
 def doubt(s: BlindState, dropped: bool) -> None:
-    """Take notice of a state that lies; `dropped`: it jumped there and was dropped."""
+    """Note a wrong state; `dropped`: it jumped there and was dropped."""
     s.lied = 1
     if not dropped:
         s.lasts = 1
@@ -214,7 +214,7 @@ def doubt(s: BlindState, dropped: bool) -> None:
 
 @kernel
 def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
-    """Whether a state that follows a lie is not believed.
+    """Whether a state after a wrong one is rejected.
 
     The gate alone would believe exchanged joints again, as soon as enough time has passed for the
     joints to have moved there.

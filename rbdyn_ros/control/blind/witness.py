@@ -176,12 +176,12 @@ def compare(
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
     for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
-        odd, load, resisted = 0.0, 0.0, 0.0
+        unmodelled, load, resisted = 0.0, 0.0, 0.0
         for j in range(n):
-            odd += s.mass[k, j] * s.residual[j]
+            unmodelled += s.mass[k, j] * s.residual[j]
             load += s.mass[k, j] * qacc[j]
             resisted += s.mass[k, j] * s.push[j]
-        odd, load = odd / s.mass[k, k], abs(load / s.mass[k, k])
+        unmodelled, load = unmodelled / s.mass[k, k], abs(load / s.mass[k, k])
         resisted = abs(resisted / s.mass[k, k])  # what withstands the efforts on this joint
         a, moved = qacc[k], (qpos[k] - s.last_qpos[k]) / dt
         first = np.isnan(s.last_qvel[k])
@@ -194,8 +194,8 @@ def compare(
         held, withstood = contact * s.most[k], blocked * s.most[k]
         # where contact is expected, an impact may stop a joint with any effort
         stopped = ANYTHING * s.most[k] if contact > 0.0 else withstood
-        stopped += NOISES * learn_noise(s, dt * odd, dt, k) / dt
-        learn(s, a, qvel[k], odd, dt, stopped, k)
+        stopped += NOISES * learn_noise(s, dt * unmodelled, dt, k) / dt
+        learn(s, a, qvel[k], unmodelled, dt, stopped, k)
         pushes = a if load > held else 0.0
         if s.grip[k] > 0.0:  # the friction of other joints slows this one as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
@@ -203,13 +203,13 @@ def compare(
             learn_friction(s, pushes, withstood, k)
         exact = stand(s, EXACTLY, 0.0, 0.0, pushes, held, moved, dt, k)
         near = stand(s, NEARLY, STILL, STILL_SPEED, pushes, withstood, moved, dt, k)
-        deaf = listen(s, command[k], measured[k], dt, blocked, k)
-        s.suspicion[k] = max(exact, near, deaf, stop(s, k))
+        unresponsive = listen(s, command[k], measured[k], dt, blocked, k)
+        s.suspicion[k] = max(exact, near, unresponsive, stop(s, k))
 
 
 @kernel
 def learn(
-    s: BlindState, a: float, v: float, odd: float, dt: float, withstood: float, k: int
+    s: BlindState, a: float, v: float, unmodelled: float, dt: float, withstood: float, k: int
 ) -> None:
     """Learn the push from a velocity, and how far the motion is behind the efforts."""
     # v' = a + push
@@ -220,10 +220,10 @@ def learn(
     s.expected[k] += 2.0 * follow * off
     s.push[k] += RATE * follow * off
     # what the steady push does not explain, beyond friction and contact
-    beyond = max(abs(odd) - s.grip[k] - withstood, 0.0)
+    beyond = max(abs(unmodelled) - s.grip[k] - withstood, 0.0)
     s.steady_push[k] += (1.0 - np.exp(-STEADY_RATE * dt)) * (s.push[k] - s.steady_push[k])
     kept = np.exp(-dt / RECENT)
-    s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, odd)
+    s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, unmodelled)
     s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
     s.peak[k] *= kept
     if abs(v) > abs(s.peak[k]):  # what was before it has nothing to do with a stop
@@ -231,10 +231,10 @@ def learn(
 
 
 @kernel
-def learn_noise(s: BlindState, odd: float, dt: float, k: int) -> float:
+def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
     """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
-    change = odd - s.jump[k]
-    s.jump[k] = odd
+    change = unmodelled - s.jump[k]
+    s.jump[k] = unmodelled
     counts = min(change**2, max(SUDDEN**2 * s.noise[k], LEAST**2))
     s.noise[k] += (1.0 - np.exp(-dt / NOISY)) * (counts - s.noise[k])
     return np.sqrt(s.noise[k])  # type: ignore[no-any-return]

@@ -151,8 +151,8 @@ def _reach(m: Model) -> Array:
     travel = np.where(sliding, _travel(m), 0.0)
     known = (sliding | (m.jnt_type == JointType.HINGE)) & (m.jnt_reversed == 0)
     for j in np.flatnonzero(~(known & np.isfinite(travel)))[:1].tolist():
-        why = "slides without limits" if sliding[j] else "neither turns nor slides"
-        text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {why}"
+        reason = "slides without limits" if sliding[j] else "neither turns nor slides"
+        text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {reason}"
         raise ParameterError(Finding("self-collision", text, "error", m.jnt_names[j]))
     far = np.zeros(m.nbody)  # of the points of a subtree from the origin of its body
     beyond = np.linalg.norm(m.geom_pos, axis=1) + m.geom_rbound

@@ -58,7 +58,7 @@ def _above(m: Model) -> Bools:
 def _moved_by(m: Model) -> Bools:
     """Return (nbody, nv): whether a body moves in its parent with a degree of freedom."""
     moved = np.zeros((m.nbody, m.nv), bool)
-    joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has that of its leader
+    joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
     moved[joints + 1, m.jnt_dofadr[joints]] = True
     return moved
 

@@ -105,8 +105,8 @@ class Admittance:
         d.qpos[:] = target
         place, turn = frame_pose(m, d, self._frame)
         axes = turn if self._tool else np.eye(3)
-        felt = np.concatenate([axes.T @ wrench[:3], axes.T @ wrench[3:]])
-        virtual.advance(np.sign(felt) * np.maximum(np.abs(felt) - self._deadband, 0.0), dt)
+        external = np.concatenate([axes.T @ wrench[:3], axes.T @ wrench[3:]])
+        virtual.advance(np.sign(external) * np.maximum(np.abs(external) - self._deadband, 0.0), dt)
         goal = place + axes @ virtual.way
         turned = axes @ virtual.rotation @ axes.T @ turn
         d.qpos[:] = command

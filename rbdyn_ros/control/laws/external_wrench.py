@@ -20,8 +20,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Larger forces [N] and torques [N m] are not measured.
 LARGEST = 1e6
-#: Directions in which a link moves less than this per unit of a joint feel nothing [m or 1].
-FEELS = 1e-2
+#: Directions in which a link moves less than this per unit of a joint count for nothing [m or 1].
+MOVES = 1e-2
 
 
 class SensedWrench:
@@ -143,6 +143,6 @@ class EstimatedWrench:
             arm.without_own(measured, qpos)
         arm.d.qpos[:] = qpos
         J = frame_jacobian(arm.m, arm.d, self._frame)[:, self._dofs]
-        felt = np.nan_to_num((needed - measured)[self._dofs])
-        found: Array = np.linalg.solve(J @ J.T + FEELS**2 * np.eye(6), J @ felt)
+        external = np.nan_to_num((needed - measured)[self._dofs])
+        found: Array = np.linalg.solve(J @ J.T + MOVES**2 * np.eye(6), J @ external)
         return found

@@ -26,7 +26,7 @@ PARALLEL, NEAR = 1e-3, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A driven wheel; its place and axis are those of the zero position, in the base.
+    """A driven wheel; its place and axis at the zero position, in the base.
 
     Attributes:
         name: its joint.
@@ -141,7 +141,7 @@ def _named(m: Model, names: Sequence[str]) -> list[int]:
 
 
 def _found(m: Model, d: Data) -> list[int]:
-    """Return the joints of wheels: those with `wheel` in their names, else all that look so."""
+    """Return the joints of wheels: by `wheel` in their names, else by round geometries."""
     level = [
         j
         for j in commanded_joints(m).tolist()
@@ -176,13 +176,13 @@ def _place(m: Model, d: Data, body: int) -> Array:
 
 
 def _radius(m: Model, d: Data, j: int) -> float:
-    """Return the largest distance of its geometries, and of those it carries, from its axis."""
+    """Return the largest distance from its axis of the geometries that it has or carries."""
     axis, hub = _axis(m, d, j), _place(m, d, m.jnt_bodyid[j])
     return max((_reach(m, d, g, hub, axis) for g in _geoms(m, m.jnt_bodyid[j])), default=0.0)
 
 
 def _geoms(m: Model, body: int) -> list[int]:
-    """Return the geometries on a body and on those it carries."""
+    """Return the geometries on a body and on the bodies that it carries."""
     below = {body}
     for child in range(body + 1, m.nbody):
         if m.body_parentid[child] in below:

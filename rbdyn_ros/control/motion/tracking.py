@@ -212,7 +212,7 @@ class PathTracker:
 
 
 @kernel
-def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
+def far_from_target(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
     """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance."""
     worst, farthest = -1, tolerance
     for i in range(len(dofs)):

@@ -11,8 +11,8 @@ from rbdyn_ros.control.base.state_kernels import ROWS
 from rbdyn_ros.control.states.clock import NUMBERS, TIMES
 from rbdyn_ros.model.declared.fields import Field
 
-#: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
-#: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
+#: Rows of the efforts (OUT, n): the law's efforts within their limits, whether it exceeded the
+#: effort limit, the efforts at a bumpless start, their difference to the law, and what is sent.
 LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 
 
@@ -60,7 +60,7 @@ class ArmLoopState(Record):
         Field("memory", (ROWS, "n"), "of the inspection, see state_kernels"),
         Field("found", (FOUND,), "by the inspection, see faults"),
         Field("wrong", (FOUND,), "fault of the newest state, see faults"),
-        Field("lie", (FOUND,), "first fault of a state whose numbers lie"),
+        Field("lie", (FOUND,), "first fault of a wrong state"),
         Field("latched", (FOUND,), "fault of the arm, or the one that ended its start-up test"),
         Field("faulty", (), "1: a fault is latched", "int"),
         # efforts

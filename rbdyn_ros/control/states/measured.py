@@ -109,13 +109,13 @@ class Measured:
         places = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
         if not places:
             return ""
-        why = (
+        reason = (
             _named_twice(names)
             or _wrong_count(names, "positions", position)
             or _wrong_number(names, "position", position)
         )
-        if why:
-            return why
+        if reason:
+            return reason
         for k, place in places:
             lower, upper = self.s.bounds[:2, place]
             self.qpos[place] = self.before[0, place] = min(max(position[k], lower), upper)
@@ -137,21 +137,21 @@ class Measured:
         """
         if names == self._last_names and self._stored(position, velocity, effort):
             return None
-        why = (
+        reason = (
             _wrong_number(names, "position", position)
             or _wrong_number(names, "velocity", velocity)
             or _wrong_number(names, "effort", effort)
         )
-        if why:
-            return Refused("finite", why)
-        why = (
+        if reason:
+            return Refused("finite", reason)
+        reason = (
             self._find(names)
             or _wrong_count(names, "positions", position)
             or _wrong_count(names, "velocities", velocity)
             or (_wrong_count(names, "efforts", effort) if len(effort) > 0 else "")
         )
-        if why:
-            return Refused("names", why)
+        if reason:
+            return Refused("names", reason)
         self._stored(position, velocity, effort)
         self.known[self._to] = True
         return None
@@ -171,8 +171,8 @@ class Measured:
         """Prepare for a message with these names, unless they are as in the last one."""
         if names == self._last_names:
             return ""
-        if why := _named_twice(names):
-            return why
+        if reason := _named_twice(names):
+            return reason
         for name in self._required:
             if name not in names:
                 found = ", ".join(map(quote, names[:20])) or "none"

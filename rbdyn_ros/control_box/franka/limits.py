@@ -26,7 +26,7 @@ START_JOINTS, START_POSITION, START_ANGLE = 2e-3, 2e-3, 1e-2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterfaceLimits:
-    """Limits of an arm; the positions are those of its URDF.
+    """Limits of an arm; the position limits come from its URDF.
 
     Attributes:
         name: of the arm.

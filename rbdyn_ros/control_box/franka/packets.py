@@ -246,7 +246,7 @@ GRIPPER_STATE = np.dtype(
 
 
 class RequestStatus(IntEnum):
-    """Answers to requests; a Move has those of MoveStatus."""
+    """Answers to requests; a Move is answered by MoveStatus."""
 
     SUCCESS, NOT_POSSIBLE, INVALID_ARGUMENT = range(3)
 

@@ -278,7 +278,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
         number = int(np.frombuffer(data, packets.COMMAND)[0]["message_id"])
-        # A doubled or overtaken command has an old number; a number above that of the newest
+        # A doubled or overtaken command has an old number; a number above the newest
         # state answers no state.
         return number if motion.answered < number <= self._number else 0
 

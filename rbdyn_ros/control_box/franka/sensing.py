@@ -20,7 +20,7 @@ ACCELERATES = 0.5
 
 
 class Sensing:
-    """Computes from a measured state what a RobotState says about forces.
+    """Computes the forces of a RobotState from a measured state.
 
     Args:
         arm: the robot.

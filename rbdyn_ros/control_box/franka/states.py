@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cycle leaves behind: the RobotState that clients get, and what it forbids."""
+"""The result of a cycle: the RobotState for clients, and the reflexes that it causes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CycleState:
         return self.arm.flange()
 
     def violation(self) -> str:
-        """Return what the measured state forbids, by its name."""
+        """Return the name of the limit that the measured state violates."""
         arm, s, sensing = self.arm, self.sensing.at, self.sensing
         more = 1.0 + TOLERANCE
         if (s.q < arm.lower).any() or (s.q > arm.upper).any():

@@ -74,7 +74,7 @@ class UrArm(BoxedJoints):
         self._first_gravity = self.gravity
 
     def restore_gravity(self) -> None:
-        """Compute with the gravity of the robot file again, not with that of a client."""
+        """Compute with the gravity of the robot file again, not with a client's."""
         if (self.gravity != self._first_gravity).any():
             self.build(self.urdf, self._first_gravity, self.load)
 

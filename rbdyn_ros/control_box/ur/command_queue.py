@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registers of ur_rtde's control script, and the queue of what a command does."""
+"""The registers of ur_rtde's control script, and the queue of a command's steps."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class CommandQueue(ArmProgram):
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
-        """Do steps one after the other, from rest; they take the place of those before."""
+        """Do steps one after the other, from rest; they replace the earlier steps."""
         self._drop(r)
         self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())
@@ -133,12 +133,12 @@ class CommandQueue(ArmProgram):
         self._queue = deque([*first, *steps])
 
     def stream(self, r: UrRobot, motion: Move) -> None:
-        """Begin a motion that no step waits for; it takes the place of those before."""
+        """Begin a motion that no step waits for, and drop the steps that are left."""
         self._drop(r)
         r.begin(motion)
 
     def _drop(self, r: UrRobot) -> None:
-        """Forget what is left to do; an asynchronous operation is over."""
+        """Drop the steps that are left; an asynchronous operation is over."""
         if self._asynchronous and self.is_busy:
             self.progress(r, -1)
         self._queue.clear()
@@ -154,5 +154,5 @@ class CommandQueue(ArmProgram):
         self._queue = deque([lambda _: motion])
 
     def follow_with(self, steps: list[Step]) -> None:
-        """Do more steps after those of the queue."""
+        """Append steps to the queue."""
         self._queue.extend(steps)

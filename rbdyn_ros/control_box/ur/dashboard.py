@@ -94,7 +94,7 @@ class DashboardSession(Session):
             self.push(f"{self.answer(line.decode(errors='replace').strip())}\n".encode())
 
     def answer(self, line: str) -> str:
-        """Act on a line; return what the client gets."""
+        """Act on a line; return the answer."""
         for word, serve in self._words.items():
             if line == word or line.startswith(f"{word} "):
                 return serve(line[len(word) :].strip())

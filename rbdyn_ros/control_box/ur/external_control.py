@@ -175,7 +175,7 @@ class ExternalControl(ArmProgram):
                     yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
-        self._streams = False  # nobody has to command the end
+        self._streams = False  # the end needs no command
         self._trajectory.kill()
         yield from halting(r)
 
@@ -263,9 +263,9 @@ class ExternalControl(ArmProgram):
 
     def _servo(self, r: UrRobot, q: Array) -> None:
         self._age = 0
-        why = too_fast(self._goal, q, STEP)
-        if why and too_fast(r.sensing.at.q, q, STEP):
-            self._say(r, f"a command of program {self.name} is ignored: {why}")
+        reason = too_fast(self._goal, q, STEP)
+        if reason and too_fast(r.sensing.at.q, q, STEP):
+            self._say(r, f"a command of program {self.name} is ignored: {reason}")
         else:
             self._goal = q
         servo = r.motion if isinstance(r.motion, ServoJoints) else ServoJoints()

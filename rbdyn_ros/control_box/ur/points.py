@@ -41,15 +41,15 @@ CUBIC, QUINTIC = 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrajectoryPoint:
-    """A point.
+    """A point of a trajectory.
 
     Attributes:
-        kind: its name without MOTION_TYPE_, or nothing.
-        number: of the kind.
+        kind: name of its MOTION_TYPE_ without this prefix; empty: unknown.
+        number: number of the kind.
         target, second, third: (6,) numbers.
-        velocity, acceleration: of the motion.
-        time: of the motion [s]; 0: by speed and acceleration.
-        form: which spline.
+        velocity, acceleration: limits of the motion.
+        time: duration of the motion [s]; 0: from velocity and acceleration.
+        form: CUBIC or QUINTIC.
     """
 
     kind: str

@@ -62,7 +62,7 @@ class IntegerSession(Session):
         self._said += struct.pack(">i", number)
 
     def said(self) -> bytes:
-        """Return what it has said since the last call."""
+        """Return the bytes to send since the last call."""
         said, self._said = self._said, b""
         return said
 
@@ -140,7 +140,7 @@ class ReverseLinks:
         self._sender = Dialled(SenderSession(start), "program of a client", *SENDER, self._log)
 
     def follow(self, program: object) -> None:
-        """Open the connections of a program one after the other; close those of the last one."""
+        """Open the connections of a program one after the other; close the last program's."""
         self._look_for_program()
         if program is not self._program:
             self._hang_up()
@@ -179,7 +179,7 @@ class ReverseLinks:
         self.lines.append(line)
 
     def pass_on(self, send: Callable[[tuple[Any, bytes]], None]) -> None:
-        """Send what the sessions have said."""
+        """Send the bytes of the sessions."""
         for line in self.lines:
             for peer in line.peers:
                 if data := peer.session.said():

@@ -352,7 +352,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def _gives(self) -> Giving | None:
-        """The motion that computes torques itself; in a pause the arm is held."""
+        """The motion that computes torques itself; None in a pause, when the arm is held."""
         motion = None if self._stands else self.motion
         return motion if isinstance(motion, Freedrive | ClientTorque) else None
 

@@ -22,7 +22,7 @@ from rbdyn_ros.control_box.ur.variables import INPUTS, OUTPUTS, TYPES, apply_inp
 from rbdyn_ros.errors import quote
 
 RTDE_PORT = 30004
-#: Most packets per second, and those of version 1 of the protocol.
+#: Most packets per second, and the rate of version 1 of the protocol.
 MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
 #: Recipes of a client.
 MOST_RECIPES = 255

@@ -22,7 +22,7 @@ PAST = 500
 
 
 class ToolSensing:
-    """Computes what the state says about the tool.
+    """Computes the fields of the state about the tool.
 
     Args:
         arm: the robot.

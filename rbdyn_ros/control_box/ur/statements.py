@@ -189,7 +189,7 @@ class _Pause(Move):
         return self._left <= 0.0
 
 
-#: The calls of a row; those that return a motion wait for its end.
+#: The calls of a row; a call that returns a motion waits for its end.
 CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "movej": _movej,
     "movel": _movel,

@@ -170,8 +170,8 @@ class TrajectoryThread:
         motion.take(before.end[1], COAST_A, 0.0)
         r.begin(motion)
 
-    def _fail(self, r: UrRobot, why: str) -> int:
-        r.say(f"a trajectory of program {self._name} fails: {why}")
+    def _fail(self, r: UrRobot, reason: str) -> int:
+        r.say(f"a trajectory of program {self._name} fails: {reason}")
         return FAILURE
 
     def _motion_to(

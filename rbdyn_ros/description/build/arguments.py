@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check what a caller in Python hands to a builder, before anything is built from it."""
+"""Check the arguments of a builder before anything is built."""
 
 from __future__ import annotations
 

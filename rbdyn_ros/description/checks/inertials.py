@@ -91,14 +91,14 @@ def _audit_inertias(bodies: Sequence[Link], audit: Audit) -> None:
         return
     for fault in inertia_faults(np.array(rows, dtype=float)):
         link = bodies[fault.row]
-        why = (
+        reason = (
             "one is negative"
             if fault.negative
             else "the largest is more than the sum of the other two"
         )
         message = (
             "no rigid body has this inertia: its principal moments are "
-            f"{fault.moments} kg m^2, and {why}"
+            f"{fault.moments} kg m^2, and {reason}"
         )
         at = audit.about("link", link)
         at.warn("non-physical-inertia", message, found=fault.moments)

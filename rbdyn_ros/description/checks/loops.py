@@ -76,7 +76,7 @@ def _named_coordinates(description: Description) -> set[str]:
 
 
 def _loss(joint: Joint, needed: Collection[str]) -> int:
-    """Return what a joint would lose with its coordinate."""
+    """Return the properties that a joint would lose with its coordinate."""
     limits = (*(() if joint.limit is None else (joint.limit,)), *joint.limits)
     if (
         joint.name in needed
@@ -199,7 +199,7 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
 
 
 def _bodies(description: Description, cycle: list[Joint], base: str) -> Iterator[_Body]:
-    """Return the bodies of a loop that move, those at the chord first."""
+    """Return the bodies of a loop that move, the bodies at the chord first."""
     group = rigid_groups(description)
     inertials = {link.name: link.inertial for link in description.links}
     chord, last = cycle[0], len(cycle) - 1

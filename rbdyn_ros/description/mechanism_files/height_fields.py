@@ -51,7 +51,7 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
 
 
 def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
-    """Return the heights in a file, rows along y; `height` is that of white in a picture [m].
+    """Return the heights in a file, rows along y; `height` is the height of white pixels [m].
 
     Raises:
         UnusableFieldError: there are none.

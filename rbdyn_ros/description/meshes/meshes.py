@@ -139,7 +139,7 @@ class Meshes:
         return TriangleMesh(grown, faces)
 
     def moments(self, name: str, scale: Vec3, only: Only = WHOLE) -> Moments:
-        """Return volume, centre and second moments of what a mesh encloses.
+        """Return volume, centre and second moments of the solid in a mesh.
 
         Raises:
             UnusableMeshError: as for `points`, or the mesh is not closed.
@@ -257,7 +257,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
 
 
 def outwards(grown: Array, faces: Ints, scale: Vec3) -> Ints:
-    """Return the triangles (k, 3) of a scaled mesh: those of a closed mesh look outwards.
+    """Return the triangles (k, 3) of a scaled mesh; in a closed mesh they face outwards.
 
     Args:
         grown: (n, 3), its vertices, as `scaled` returns them.
@@ -391,7 +391,7 @@ def _binary_stl_length(data: bytes) -> int:
 
 
 def _of_rest(count: int) -> str:
-    """Return what a warning says of bytes after the last triangle; empty if there are none."""
+    """Return the warning of bytes after the last triangle; empty if there are none."""
     if count == 0:
         return ""
     bytes_of = "1 byte" if count == 1 else f"{count} bytes"

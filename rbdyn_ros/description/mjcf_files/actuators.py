@@ -110,7 +110,7 @@ class _ServoReader:
         return ()
 
     def _add(self, servo: Servo, drives: Drives, item: Item) -> None:
-        """Add a servo with its ranges, and what it adds to its joints."""
+        """Add a servo with its ranges, and its armature and damping to its joints."""
         control, force = self._range(item, "ctrl"), self._range(item, "force")
         if drives.inherit > 0.0 and control == UNLIMITED:
             control = self._inherited(servo, drives.inherit)

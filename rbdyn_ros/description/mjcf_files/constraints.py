@@ -64,7 +64,7 @@ class _CouplingReader:
             self._tendon(classes.item(element, f"tendon {quote(element.get('name', ''))}"))
         for number, element in enumerate(document.sections("equality")):
             name = element.get("name") or f"{element.tag}{number}"
-            # defaults of all equalities are those of <equality>
+            # all equalities share the defaults of <equality>
             item = classes.item(element, f"equality {quote(name)}")
             if item.flag("active", True):
                 self._equality(item, name)

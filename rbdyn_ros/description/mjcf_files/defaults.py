@@ -14,7 +14,7 @@ MAIN = "main"
 
 
 class Classes:
-    """The attributes of each class by the tag of an element, with those of its parents."""
+    """The attributes of each class by the tag of an element, with its parents' attributes."""
 
     def __init__(self, document: MjcfDocument) -> None:
         self._document = document

@@ -23,7 +23,7 @@ SUFFIXES = (".xml", ".mjcf")
 MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
-#: Vectors of which an element may give the first numbers only; the rest are those of its class.
+#: Vectors of which an element may give the first numbers only; the rest come from its class.
 _OPEN = ("size", "friction", "damping", "stiffness")
 
 
@@ -32,14 +32,13 @@ class MjcfDocument:
     """A parsed model.
 
     Attributes:
-        source: its name, for messages.
-        folder: of its file; None: it is a text.
-        audit: receives its findings.
+        source: name of the model, for messages.
+        folder: folder of the file; None: the model is a text.
+        audit: receives the findings.
         root: the element <mujoco>, with the content of the included files.
-        places: file and line of included elements, by id. Their `line` is that of the include.
+        places: file and line of included elements, by id; their `line` is the line of the include.
         seen: the elements that were read, by id.
-        used: the attributes that were read: id of the element and name, and its tag and name for
-            default classes.
+        used: the attributes that were read: element id and name; for default classes tag and name.
     """
 
     source: str
@@ -113,7 +112,7 @@ def _height(element: Element) -> int:
 
 
 def overlaid(name: str, own: str, below: str) -> str:
-    """Return an attribute that overrides that of a class."""
+    """Return an attribute of an element, which overrides its class."""
     words = own.split()
     return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
@@ -300,7 +299,7 @@ class Item:
         return found
 
     def filled(self, name: str, defaults: Sequence[float], most: int = 0) -> list[float]:
-        """Return the numbers of an attribute; defaults replace those missing at its end.
+        """Return the numbers of an attribute; defaults replace missing numbers at its end.
 
         Args:
             name: of the attribute.

@@ -179,7 +179,7 @@ def _coordinates(joint: Joint) -> int:
 
 
 def _positions(joints: list[Joint], given: list[float]) -> dict[str, float | tuple[float, ...]]:
-    """Return the numbers of a keyframe by joint; the order of MuJoCo is that of the file."""
+    """Return the numbers of a keyframe by joint; MuJoCo's order is the order of the file."""
     found: dict[str, float | tuple[float, ...]] = {}
     first = 0
     for joint in joints:

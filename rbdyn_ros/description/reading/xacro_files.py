@@ -62,8 +62,8 @@ def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
         name, parts, value = word.partition(":=")
         twice = name in values
         if not parts or not name.strip() or twice:
-            why = f"names {quote(name)} a second time" if twice else "has no name and value"
-            text = f"xacro argument {quote(word, 200)} {why}; write name:=value, each name once"
+            reason = f"names {quote(name)} a second time" if twice else "has no name and value"
+            text = f"xacro argument {quote(word, 200)} {reason}; write name:=value, each name once"
             raise ParameterError(Finding("xacro-args", text, "error", name, None, word))
         values[name] = value
     return values

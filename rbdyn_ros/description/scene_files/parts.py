@@ -50,7 +50,7 @@ class Surfaces:
 
 
 def read_robots(top: Given, folder: Path, surfaces: Surfaces) -> dict[str, Placed]:
-    """Return the robots of `robot` and `robots`; those with errors are left out."""
+    """Return the robots of `robot` and `robots`, without robots that have errors."""
     given = section(top, "robots")
     found: dict[str, Placed | None] = {}
     if "robot" in top.lines:
@@ -114,7 +114,7 @@ class ObjectReader:
         self._meshes, self._convex = Meshes(files), Meshes(files, decompose=True)
 
     def objects(self, section: Given) -> list[Object]:
-        """Return the objects of the section `objects`; those with errors are left out."""
+        """Return the objects of the section `objects`, without objects that have errors."""
         found = (self._object(name, given, section) for name, given in section.items())
         return [item for item in found if item is not None]
 

@@ -93,7 +93,7 @@ def read_scene(
 def read_parts(
     path: str | Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
 ) -> SceneParts:
-    """Return the parts of a scene file; those with errors are left out.
+    """Return the parts of a scene file, without parts that have errors.
 
     Args:
         path: of the file.

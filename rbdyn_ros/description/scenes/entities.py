@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change a scene that is simulated already: its objects, obstacles, attachments and belts."""
+"""Change the objects, obstacles, attachments and belts of a running scene."""
 
 from __future__ import annotations
 

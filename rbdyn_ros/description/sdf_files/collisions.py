@@ -132,7 +132,7 @@ class SolidReader:
         return compose(self._places.between(base, link, self._top), own)
 
     def _filter(self, part: SdfElement) -> Filter:
-        """Return the bits of a collision: it touches those whose category is in its mask."""
+        """Return the bits of a collision: it touches collisions whose category is in its mask."""
         contact = part.child("surface", "contact")
         if contact is None or all(contact.child(tag) is None for tag in MASKS):
             return self._usual
@@ -140,7 +140,7 @@ class SolidReader:
         return Filter(_bits(contact, "category_bitmask", mask), mask)
 
     def mesh_moments(self, part: SdfElement) -> Moments | None:
-        """Return the moments of what the mesh of a collision encloses; None after a warning."""
+        """Return the moments of the solid in the mesh of a collision; None after a warning."""
         placed = read_shape(part, self._files(part))
         assert placed is not None
         mesh = placed[0]

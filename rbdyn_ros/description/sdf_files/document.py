@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open the files of an SDF: the first one, and those that it includes."""
+"""Open the files of an SDF: the first file, and the files that it includes."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Scope:
             self.frames[name] = frame
 
     def walk(self) -> Iterator[Scope]:
-        """Yield the scope and all those inside, in the order of the file."""
+        """Yield the scope and all scopes inside, in the order of the file."""
         waiting = [self]
         while waiting:
             scope = waiting.pop()

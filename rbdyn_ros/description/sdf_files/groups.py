@@ -304,7 +304,7 @@ def _lenient(part: SdfElement) -> SdfElement:
 
 
 def _has_masks(tree: SdfTree) -> bool:
-    """Return whether a collision of a file says with what it collides."""
+    """Return whether a collision of a file has a collision mask."""
     roots = [file.root for file in tree.files]
     return any(root.find(f".//{tag}") is not None for tag in MASKS for root in roots)
 

@@ -134,7 +134,7 @@ def is_gearbox(frame: Frame) -> bool:
 
 
 def _coincides(frame: Frame) -> bool:
-    """Return whether the frame of a joint is that of its child."""
+    """Return whether a joint and its child share one frame."""
     relative = frame.relative_to in ("", frame.attached_to)
     return relative and frame.pose == IN_PLACE
 
@@ -244,7 +244,7 @@ def _pitch(part: SdfElement) -> float:
 
 
 def _mimic(axis: SdfElement | None, frame: Frame) -> Mimic | None:
-    """Return what a joint follows: multiplier * (q - reference) + offset."""
+    """Return the law of a mimic joint: multiplier * (q - reference) + offset."""
     mimic = None if axis is None else axis.child("mimic")
     if mimic is None:
         return None

@@ -130,7 +130,7 @@ def _texture(part: SdfElement, images: MeshFiles) -> Path | None:
         return None  # the colour stands for it
 
 
-#: Half angles of a spot without any [rad].
+#: Default half angles of a spot light [rad].
 _ANGLES = (0.5, 0.8)
 SHORTEST = 1e-3  # [m]
 _FADE = "attenuation"

@@ -78,7 +78,7 @@ FOREIGN: dict[str, _Foreign] = {
     "inertial": _words("<origin xyz>, in <inertial>", "origin", "com cog center_of_mass pose pos")
     | _words("<mass value>, in <inertial>", "mass", "density"),
 }
-#: Units of numbers, and those that URDF has: nothing changes.
+#: Units of numbers; the units of URDF change nothing.
 _UNITS = ("unit", "units")
 _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "rad/s", "kg*m^2"}
 
@@ -140,7 +140,7 @@ def _judged(found: _Found | None, word: str, text: str) -> Place | None:
 
 
 def _is_usual(word: str, text: str) -> bool:
-    """Return whether a value is that of a missing word."""
+    """Return whether a text has no numbers, or the usual numbers of its attribute."""
     try:
         numbers = tuple(map(float, text.split()))
     except ValueError:

@@ -229,15 +229,15 @@ class Pruner:
     ) -> bool:
         sound = True
         first: dict[str, Element] = {}
-        told: dict[str, bool] = {}
+        reported: dict[str, bool] = {}
         kept: list[Element] = []
         for child in element:
             assert isinstance(child, Element)
             tag = child.tag
             if tag not in spec.children:
-                if tag not in told:  # each word once, for a file may have a million
-                    told[tag] = self.unknown_child(child, element, owner, parent)
-                if not (told[tag] or tag in spec.ignored):
+                if tag not in reported:  # each word once, for a file may have a million
+                    reported[tag] = self.unknown_child(child, element, owner, parent)
+                if not (reported[tag] or tag in spec.ignored):
                     self.unused.count(f"<{tag}>", child.line, tag)
             elif tag in first and tag not in spec.many:
                 self.duplicate(first[tag], child, owner)

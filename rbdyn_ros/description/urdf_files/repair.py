@@ -59,7 +59,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
 
 
 def _read_elements(document: Document) -> Iterator[Element]:
-    """Yield the elements of links, joints and materials; the others are not those of URDF."""
+    """Yield the elements of links, joints and materials; URDF does not define the others."""
     for part in document.root:
         if any(is_element(part, tag) for tag in _PARTS):
             yield from part.iter("*")

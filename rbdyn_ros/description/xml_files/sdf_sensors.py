@@ -224,7 +224,7 @@ def _vector_noise(part: SdfElement, *path: str) -> dict[str, Any]:
 
 
 def _noise(owner: SdfElement | None) -> dict[str, float]:
-    """Return the noise of a number; SDF adds its mean and that of its bias."""
+    """Return the noise of a number; SDF adds the mean of the noise and the mean of its bias."""
     noise = None if owner is None else owner.child("noise")
     if noise is None or (noise.attribute("type") or noise.word("type")) == "none":
         return {}

@@ -58,7 +58,7 @@ class Dialect:
         return top
 
     def read(self, top: YamlTable, audit: Audit) -> Given:
-        """Return the values of a document; those with errors are left out."""
+        """Return the values of a document, without values that have errors."""
         given = self.table.read_table(top, ValuePlace(audit))
         assert isinstance(given, Given)
         return given

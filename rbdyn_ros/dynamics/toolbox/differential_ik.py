@@ -288,8 +288,8 @@ def _solve(H: Array, f: Array, A: Array, low: Array, high: Array, marks: Any) ->
     return within
 
 
-def _no_step(why: str) -> ModelError:
-    return ModelError(Finding("no-step", f"differential_ik: {why}", "error", "tasks"))
+def _no_step(reason: str) -> ModelError:
+    return ModelError(Finding("no-step", f"differential_ik: {reason}", "error", "tasks"))
 
 
 def check_solver() -> None:

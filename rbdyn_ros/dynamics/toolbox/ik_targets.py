@@ -72,7 +72,7 @@ def _matrices(rotation: ArrayLike) -> Array:
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:
-    """Return an array of numbers; the kernel refuses those that are not finite."""
+    """Return an array of numbers; the kernel refuses NaN and infinity."""
     if type(value) is np.ndarray and value.dtype == np.float64:  # the usual case, fast
         return value
     return finite(name, value, None, code="target")

@@ -81,7 +81,7 @@ def command(m, d, a):
 
 @inline
 def delay_steps(m, a):
-    """Return the timesteps of the delay, at most those for which act has room."""
+    """Return the timesteps of the delay, at most the room in act."""
     end = m.na
     if a + 1 < m.nu:
         end = m.actuator_actadr[a + 1]

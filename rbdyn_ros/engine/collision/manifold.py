@@ -116,7 +116,7 @@ def _move(corners, number, R, t):
 
 @inline
 def _apart(m, a, b, R, t, v):
-    """Return how far the core of B is from that of A along v."""
+    """Return the distance between the cores of A and B along v."""
     w, _x, _y, _i, _j = farthest(m, a, b, R, t, v, 0, 0)
     return -dot3(w, v)
 

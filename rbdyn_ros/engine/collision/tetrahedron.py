@@ -11,12 +11,12 @@ from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: Slope of the directions around that of a known depth, and the directions in the tangent plane.
+#: Slope of the search directions around the direction of a known depth, and their tangents.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
 
-#: Sine of the angle between the fourth of those corners and the plane of the others: below it, the
-#: four are flat.
+#: If the sine of the angle between the fourth corner and the plane of the first three is smaller,
+#: the tetrahedron is flat.
 FLAT_SINE = 1e-6
 
 
@@ -65,7 +65,7 @@ def filled(m, a, b, R, t, S, names, n, thin):
 
 @kernel
 def _outwards(S, n, k):
-    """Return direction k of those that lead out of the space of a simplex of n points."""
+    """Return the k-th direction that leads out of the space of a simplex of n points."""
     sign = 1.0 if k % 2 == 0 else -1.0
     which = k // 2
     if n == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small arrays on the stack of a kernel: its scratch memory, which nobody else sees.
+"""Small arrays on the stack of a kernel: its private scratch memory.
 
 A kernel cannot allocate. Scratch in a Data would be copied, reset and hashed with it, and scratch
 that is passed along would be an argument of every function on the way.

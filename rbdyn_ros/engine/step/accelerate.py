@@ -45,7 +45,7 @@ def keep_solved_state(m, d):
 
 @kernel
 def solved_here(m, d):
-    """Return whether the contacts on the list are those of forward at this state.
+    """Return whether the list holds forward's contacts at this state.
 
     Contacts that begin in a step are on the list because of the forces that the solution went
     through, so only the solution has all of them.
@@ -120,7 +120,7 @@ def write_acceleration(m, d):
 
 @kernel
 def _satisfy_constraints(m, d):
-    """Write qacc with K qacc = k; qacc_step stays that of the step."""
+    """Write qacc with K qacc = k; qacc_step keeps the step's."""
     articulated(m, d, m.opt.timestep, 1.0, d.efc_shift)
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]
@@ -137,7 +137,7 @@ def sum_contacts(m, d):
 
 @kernel
 def damp_at_end(m, d):
-    """Make the damping in qfrc_passive that of the velocity at the end of the step."""
+    """Compute the damping in qfrc_passive at the velocity at the end of the step."""
     d.damped = 1
     if m.opt.integrator_id == IMPLICIT_DAMPING or m.opt.integrator_id >= IMPLICIT:
         for k in range(m.nv):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees in flight, such as robots that jump: their momentum stays what it is.
+"""Trees in flight, such as robots that jump, keep their momentum.
 
 Velocities that a step finds at the pose of its start have another momentum at the pose of its end.
 One velocity, added to the whole tree there, removes the difference: it is a change of the free

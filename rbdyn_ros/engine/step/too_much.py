@@ -90,7 +90,7 @@ def too_fast(m, d):
 
 @inline
 def _is_slow(m, d):
-    """Return whether all velocities are finite and far from that of a body that turns too fast."""
+    """Return whether all velocities are finite and far below the limit of fast turns."""
     most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
     for k in range(m.nv):
         slow = slow and abs(d.qvel[k]) < most  # also false for NaN

@@ -57,7 +57,7 @@ from rbdyn_ros.model.declared.options import (
 )
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
-#: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
+#: held by contacts, and of a tree in flight (momentum.py). An odd flight_mode means: no contact.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: flight_mode of other bodies that touch something, with euler and implicit.
@@ -327,7 +327,7 @@ def _is_slight(d, k, after, h):
 
 @inline
 def _pressed_turn(m, d, i, after, h):
-    """Return w' with the impulse of the contacts, the gyroscopic torque being that of the mean.
+    """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
 
     The contacts are solved with that of the start, so the impulse is right where they hold the
     body against it. The work of the impulse is then all that changes the energy.
@@ -347,7 +347,7 @@ def is_single(m, d, i):
 
 @kernel
 def take_motion(m, d, motion):
-    """Replace the velocities of bodies in flight by those that move them, from flight_work."""
+    """Replace the velocities of bodies in flight by the drift, from flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:

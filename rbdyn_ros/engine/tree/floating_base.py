@@ -77,7 +77,7 @@ def solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc):
 
 @inline
 def _eliminate(m, d, k, H, u, row, inertia, force, viscosity_step, stop_step):
-    """Eliminate dof k; return H and u of those before it, its row of L, and D^-1 u."""
+    """Eliminate dof k; return H and u of the dofs before it, its row of L, and D^-1 u."""
     D = pivot(m, d, k, inertia, viscosity_step, stop_step)
     d.D[k] = D
     inverse = 1.0 / D

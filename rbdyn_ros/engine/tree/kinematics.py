@@ -68,7 +68,7 @@ def place_body(m, d, i, xpos, xmat):
 
 @inline
 def pose_after(m, d, i, p_parent, R_parent):
-    """Return the pose of body i from that of its parent."""
+    """Return the pose of body i from the pose of its parent."""
     r, E = joint_pose(m, d, i - 1, i)
     if m.body_parentid[i] == 0:
         return r, E

@@ -148,7 +148,7 @@ def _factor_three(m, d, k):
     """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
     H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
-    wide = d.skyline_depth[k - 2] - top  # columns before those of the three
+    wide = d.skyline_depth[k - 2] - top  # columns before the three
     a, b, c = p - 2 - wide, q - 1 - wide, r - wide
     while wide > 0 and H[a] == 0.0 and H[b] == 0.0 and H[c] == 0.0:
         a, b, c, wide, top = a + 1, b + 1, c + 1, wide - 1, top + 1
@@ -210,7 +210,7 @@ def solve_skyline(m, d, x):
 
 @inline
 def _spread_three(d, k, x):
-    """Subtract the effect of dofs k, k - 1 and k - 2 from those above."""
+    """Subtract the effect of dofs k, k - 1 and k - 2 from the dofs above."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     one, two = x[k], x[k - 1] - H[p - 1] * x[k]
@@ -223,7 +223,7 @@ def _spread_three(d, k, x):
 
 @inline
 def _gather_three(d, k, x):
-    """Solve for dofs k, k - 1 and k - 2 where those above are known."""
+    """Solve for dofs k, k - 1 and k - 2 when the dofs above are known."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     one, two = x[k] * d.qLDiagInv[k], x[k - 1] * d.qLDiagInv[k - 1]
@@ -239,7 +239,7 @@ def _gather_three(d, k, x):
 
 @inline
 def _above(d, i):
-    # a Data may hold anything here: the factors may be those of an earlier call
+    # a Data may hold anything here: the factors may come from an earlier call
     return max(min(d.skyline_next[i], i - 1), 0)
 
 

@@ -72,8 +72,8 @@ def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit |
     """Return the drive with the best torque constant; None if there is none."""
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
-        why = "gravity and inertia load it too little or too evenly"
-        findings.lack("the torque constant", why)
+        reason = "gravity and inertia load it too little or too evenly"
+        findings.lack("the torque constant", reason)
         if not units.is_assumed:
             findings.lack("friction", "currents need a torque constant")
             return None
@@ -125,8 +125,8 @@ def _take_dry(findings: Findings, drive: DriveRecord, fit: DriveFit, units: _Uni
         return
     findings.take("lugre.coulomb", coulomb)
     if fit.static is None or fit.speed is None:
-        why = f"its friction does not rise towards the slowest speed, {drive.slowest:.2g}"
-        findings.lack("Stribeck friction", why)
+        reason = f"its friction does not rise towards the slowest speed, {drive.slowest:.2g}"
+        findings.lack("Stribeck friction", reason)
         return
     findings.take("lugre.static", fit.static.times(1.0 / units.gear))
     findings.take("lugre.stribeck", fit.speed.times(units.gear))

@@ -60,7 +60,7 @@ class DriveRecord:
 
 @dataclass(frozen=True, slots=True)
 class DriveFit:
-    """A drive; friction and inertia are those at the joint.
+    """A drive, with friction and inertia at the joint.
 
     Attributes:
         scale: torque on the joint per reported effort.

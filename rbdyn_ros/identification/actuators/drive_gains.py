@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified drive gains, and what a recording does not say about them."""
+"""Identified drive gains, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DriveGains:
 
     @property
     def common_std(self) -> float:
-        """Return the standard deviation of the common factor: that of the best known gain."""
+        """Return the standard deviation of the common factor, from the best known gain."""
         return float(self.std.min())
 
     @property
@@ -88,7 +88,7 @@ def not_separable(found: DriveGains) -> list[str]:
 
 
 def without_factor(found: DriveGains) -> list[str]:
-    """Return a sentence if the common factor of gains is only that of the described masses."""
+    """Return a sentence if only the described masses give the common factor of gains."""
     if not found.weighed:
         text = (
             f"the common factor of all gains is that of the described masses, +- "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one actuator that a recording shows, and sentences about those it does not."""
+"""The numbers of one actuator that a recording shows, and sentences about missing numbers."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Findings:
         self.found[key] = estimate
         self.spec = _with_number(self.spec, key, float(f"{estimate.value:.{DIGITS}g}"))
 
-    def lack(self, what: str, why: str) -> None:
+    def lack(self, what: str, reason: str) -> None:
         """Note that something is not identifiable."""
-        self.say(f"{what} is not identifiable: {why}")
+        self.say(f"{what} is not identifiable: {reason}")
 
     def say(self, text: str) -> None:
         """Note a sentence about the joint."""

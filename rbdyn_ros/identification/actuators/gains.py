@@ -127,7 +127,7 @@ def _unsettled(change: float) -> list[str]:
 
 
 def _unlikely_load(ratios: Array) -> list[str]:
-    """Return a sentence if the gains are far from those (n,) of the described masses."""
+    """Return a sentence if the gains are far from the gains (n,) by the described masses."""
     factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
     text = (
         f"the weighed load makes the gains {factor} times those of the described masses, and a "

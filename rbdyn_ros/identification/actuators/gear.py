@@ -25,7 +25,7 @@ from rbdyn_ros.identification.actuators.estimate import (
 )
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: Torques below this part of the largest one may be those within the free play.
+#: Torques below this part of the largest one may come from the free play.
 SMALL_TORQUE = 0.1
 #: Samples on either side of a small torque that the filter mixes with it.
 BESIDE = 5
@@ -156,8 +156,8 @@ def _stiffness(compliance: Estimate) -> Estimate | None:
 
 def _backlash(findings: Findings, fit: GearFit) -> Estimate | None:
     if fit.backlash is None:
-        why = "its gear hardly transmits torque in both directions; move it through balance"
-        findings.lack("backlash", why)
+        reason = "its gear hardly transmits torque in both directions; move it through balance"
+        findings.lack("backlash", reason)
         return None
     if fit.backlash.is_found and fit.backlash.value > 0.0:
         return fit.backlash

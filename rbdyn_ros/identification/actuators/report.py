@@ -13,7 +13,7 @@ from rbdyn_ros.identification.actuators.drive_gains import DriveGains
 from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
 from rbdyn_ros.report.words import Row, aligned, cut, finite_or_none
 
-#: Units of the keys of an actuators file; those of elastic are of a revolute joint.
+#: Units of the keys of an actuators file; `elastic` has the units of a revolute joint.
 UNITS = {
     "gear": "",
     "armature": "kg m^2",

@@ -128,9 +128,9 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
     numbers = {name: k for k, name in enumerate(dof_names(m))}
     for name in motion.names:
         if name not in numbers:
-            why = "is a mimic joint" if name in m.jnt_names else "is not a joint of the robot"
+            reason = "is a mimic joint" if name in m.jnt_names else "is not a joint of the robot"
             raise _motion_error(
-                f"joint {quote(name)} of the motion {why}{did_you_mean(name, numbers)}; "
+                f"joint {quote(name)} of the motion {reason}{did_you_mean(name, numbers)}; "
                 f"allowed are {', '.join(list(numbers)[:20])}"
             )
     return np.array([numbers[name] for name in motion.names], np.int64)

@@ -37,7 +37,7 @@ DEPENDENT = 1e-7
 def without_delay(
     m: Model, motion: Motion, smoothing: float = 0.01, rest: ArrayLike | None = None
 ) -> tuple[Motion, float, str]:
-    """Return a motion whose efforts are those of its positions, the delay and a note.
+    """Return a motion with efforts aligned to its positions, the delay and a note.
 
     The delay is 0 and the note "" if there is no certain delay.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identify an arm and its payload together, from a motion without and one with the payload.
+"""Identify an arm and its payload together, from one motion without the payload and one with it.
 
 Both motions share the bodies, friction, rotors and offsets. So errors that the arm has in both do
 not enter the payload, and friction by load is determined at two loads.

@@ -135,7 +135,7 @@ def _audit_fields(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for triangle meshes whose triangles are not those of their corners."""
+    """Add an error for triangle meshes whose triangles do not match their corners."""
     corners, triangles = arrays["trimesh_vertnum"], arrays["trimesh_facenum"]
     if ((triangles < 1) | (triangles > MOST_TRIANGLES)).any():
         wrong_array(audit, "trimesh_facenum", f"has a number outside 1 to {MOST_TRIANGLES}")

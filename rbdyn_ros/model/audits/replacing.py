@@ -30,7 +30,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 #: The attributes of a Model by name.
 Current = Mapping[str, Any]
 
-#: Fields that the engine computes from those of WEIGHED when a Model is loaded.
+#: Fields that the engine computes from the fields WEIGHED when a Model is loaded.
 CONSTANTS = ("dof_inertia0", "geom_mass0")
 WEIGHED = ("dof_armature", "qpos0", "body_mass", "body_ipos", "body_fullinertia")
 

@@ -12,7 +12,7 @@ REBOUNDS = 9
 PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
 
 #: Column of the normal in contact_vel, contact_change, contact_step, contact_load and contact_end.
-#: The three columns before it are those of friction.
+#: The three columns before it hold friction.
 NORMAL = 3
 
 #: Columns of contact_force_slope and contact_torque_slope; the slip has three.

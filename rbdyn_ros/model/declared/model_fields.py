@@ -447,7 +447,7 @@ MODEL_FIELDS = (
     Field("spring_stiffness", ("nspring",), "stiffness [N/m]"),
     Field("spring_damping", ("nspring",), "damping [N s/m]"),
     Field("spring_length", ("nspring",), "length at rest [m]"),
-    # actuators; speeds, torques and friction are those of the motor, before the gear
+    # actuators; speeds, torques and friction are the motor's, before the gear
     Field("actuator_dofid", ("nu",), "the dof it moves", "int"),
     Field("actuator_gear", ("nu",), "motor revolutions per joint revolution [1 or rad/m]"),
     Field("actuator_armature", ("nu",), "inertia of the rotor [kg m^2]"),

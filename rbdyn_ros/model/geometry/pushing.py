@@ -89,7 +89,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 
 
 def _robots(fields: NamedArrays) -> Ints:
-    """Return a number of the robot of each body, 0 for those on the world."""
+    """Return a number of the robot of each body, 0 for bodies on the world."""
     root = fields["body_rootid"]
     free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == FREE_DOFS])
     robots: Ints = np.where(free[root], root, 0)

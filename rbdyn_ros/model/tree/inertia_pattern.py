@@ -64,7 +64,7 @@ def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]
 
 
 def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
-    """Return, by dof, the highest lower dof it meets in M once those above are eliminated."""
+    """Return, by dof, the highest lower dof it meets in M once the dofs above are eliminated."""
     met: list[set[int]] = [set() for _ in range(nv)]
     below = np.zeros(len(arrays["body_parentid"]), bool)  # a mimic joint
     below[arrays["mimic_jntid"] + 1] = True

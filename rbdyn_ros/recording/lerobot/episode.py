@@ -111,7 +111,7 @@ def _times(run: RecordedRun, camera: Camera) -> Array:
 
 
 def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
-    """Return times (n,) and positions (n, k): encoder readings, or those of the simulation."""
+    """Return times (n,) and positions (n, k): encoder readings, or the simulated positions."""
     series = run.measured
     if series is None or not set(joints) <= set(series.names):
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]

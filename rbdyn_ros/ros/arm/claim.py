@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exclusive claim on an arm: one node commands it, and one publisher sends its states.
 
-A publisher is told from others by its GID, never by the name of its node.
+The GID of a publisher identifies it, never the name of its node.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 QUIET = NANOSECONDS
 #: Time between two questions about the names of publishers [ns].
 PAUSE = NANOSECONDS // 10
-#: Most other devices that are told apart by the joints of their messages.
+#: Most other devices that the joints of their messages distinguish.
 MOST_DEVICES = 100
 #: End of the message about a rival.
 LINGERS = "A node that was killed counts until its DDS lease ends, for up to 20 s"

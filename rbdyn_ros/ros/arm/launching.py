@@ -44,8 +44,8 @@ AS_AN_ARM = {"on_timeout": "gravity"}
 WAITS = 2.0
 #: Outputs whose messages have a stamp, which lock-step needs.
 STAMPED = ("joint_commands", "joint_positions")
-#: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
-#: whose time is that of the simulator.
+#: Parameters of the controller of a simulated arm, with exactly the friction of the file and
+#: the time of the simulator.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters that describe the driver of the arm, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
@@ -214,7 +214,7 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
     if _robot_of_scene(arm) is not None:
-        # it says how the arm is mounted, so gravity is that of the world
+        # it says how the arm is mounted, so gravity is in world axes
         mine = {"scene": arm["scene"]} | ({"gravity": arm["gravity"]} if "gravity" in arm else {})
         own = {name: own[name] for name in own if name not in (*TEXTS, "gravity")} | mine
     robot = (

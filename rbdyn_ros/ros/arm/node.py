@@ -164,7 +164,7 @@ class ArmController(process.ManagedNode):
             self._move(controller, message.header.frame_id, servo_twist(message))
 
         self._marker = open_marker(self, self.values, controller.base, self._messages)
-        # a twist counts for a moment only: of those that wait, only the newest
+        # a twist counts for a moment only: take the newest that waits
         self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:

@@ -21,7 +21,7 @@ from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
 from rbdyn_ros.loading.load import complete
 
-#: Warnings about contact forces, which nothing feels here; distances from obstacles are exact.
+#: Warnings about contact forces, which are not computed here; distances are exact.
 OF_FORCES = ("in-obstacle",)
 
 

@@ -197,7 +197,7 @@ class ArmTopics:
         if commands is None or self._late(steady):
             return
         # While states come, this is one more answer to the newest, and a driver that refuses old
-        # stamps refuses it like the others: an arm that obeys now and then is driven by what the
+        # stamps refuses it like the others: an arm that follows now and then is driven by what the
         # controller learnt while it did not. Without states the time goes on.
         silence = now - self._arrival
         lost = silence > self._timeout

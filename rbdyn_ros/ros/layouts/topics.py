@@ -77,7 +77,7 @@ def shown_topics(
 
 
 def _rows(spec: Spec) -> Iterator[tuple[str, str, str]]:
-    """Yield the topics of a sensor; a joint torque is plotted with those of joint_states."""
+    """Yield the topics of a sensor; joint torques are plotted with joint_states."""
     name = spec.name
     if isinstance(spec, LidarSpec):
         kind = ("scan", SCAN) if is_planar(spec) else ("points", CLOUD)

@@ -124,8 +124,8 @@ def _check_tools() -> None:
     if not any(map(_finds, (os.environ.get("CXX"), "c++", "g++", "clang++"))):
         raise _not_built("there is no C++ compiler", "sudo apt install g++")
     if not headers:
-        why = f"the C headers of {version} are missing"
-        raise _not_built(why, f"sudo apt install {version}-dev")
+        reason = f"the C headers of {version} are missing"
+        raise _not_built(reason, f"sudo apt install {version}-dev")
     if not (own / "CMakeLists.txt").is_file():
         raise _not_built(
             f"'{own}' is missing", "copy it beside this package, or install rbdyn_ros"
@@ -143,8 +143,8 @@ def _search_path() -> str:
     return f"{PREFIX / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
-def _not_built(why: str, cure: str) -> RbdynError:
-    message = f"{', '.join(package_names())} are not built, because {why}: {cure}"
+def _not_built(reason: str, cure: str) -> RbdynError:
+    message = f"{', '.join(package_names())} are not built, because {reason}: {cure}"
     return RbdynError(Finding("messages-not-built", message))
 
 

@@ -71,7 +71,7 @@ def fields_hash() -> str:
 
 
 def package_folders(folder: Path) -> list[Path]:
-    """Return the folders of all packages; those that are listed here are written into `folder`.
+    """Return the folders of all packages; the packages listed here are written into `folder`.
 
     Raises:
         ParameterError: this package was installed without its data files.

@@ -103,7 +103,7 @@ class PolicyNode(process.ManagedNode):
             self._subscribe(Twist, "cmd_vel", self._set_command)
 
     def _open_low_level(self, motors: UnitreeMotors) -> None:
-        """Talk to a robot of Unitree."""
+        """Exchange messages with a robot of Unitree."""
         if motors.idle:
             text = f"motors that the policy does not move stay off: {', '.join(motors.idle)}"
             self.get_logger().warning(text)
@@ -264,7 +264,7 @@ class PolicyNode(process.ManagedNode):
                 self._pacer.set_command(wanted)
 
     def _answer(self, state: JointsState | None, target: Array | None = None) -> None:
-        """Command targets as the answer to a state; None: those of the policy."""
+        """Command targets as the answer to a state; None: the policy's targets."""
         if state is None or self.stop.is_set():
             return
         now = time.monotonic()

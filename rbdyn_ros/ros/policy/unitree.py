@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a policy talks to a robot of Unitree: lowstate in, lowcmd out."""
+"""The messages between a policy and a robot of Unitree: lowstate in, lowcmd out."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._serve_steps()
 
     def _serve_steps(self) -> None:
-        """Answer requests to step; with autostart those that come early wait for the loops."""
+        """Answer requests to step; with autostart early requests wait for the loops."""
         if self._standard is not None:
             self._standard.start()
 

@@ -225,7 +225,7 @@ def _is_fast(m, d):
 
 @kernel
 def _stop_locked_drives(m, d):
-    """Find locked drives in this tick, not the next: nobody gets their absurd velocities."""
+    """Find locked drives in this tick, not the next: their absurd velocities are not published."""
     singular = d.nsingular
     smooth_stages(m, d)
     call_stage(d.lock_stage, m, d)

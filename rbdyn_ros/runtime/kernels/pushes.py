@@ -131,7 +131,7 @@ def _turn(d, s, n, i):
 
 @kernel
 def _spring(s, n, away, speed):
-    """Return the force of a spring and a damper; that of the spring is limited."""
+    """Return the force of a spring and a damper; the spring's force is limited."""
     first = NPUSH_FLOATS * n
     floats = s.push_inbox_floats
     x = mat_vec(_floats9(s, n, STIFFNESS), away)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what the runs of a trial track, and how they are judged: measures and limits."""
+"""Read the reference, measures and limits of a trial."""
 
 from __future__ import annotations
 

@@ -110,9 +110,9 @@ def _worst(results: Results) -> str:
         return "<p>No run has failed.</p>"
     runs = {run.seed: run for run in results.runs}
     rows = []
-    for seed, why in failures[:MOST_RUNS]:
+    for seed, reasons in failures[:MOST_RUNS]:
         values = ", ".join(f"{name} {value:.4g}" for name, value in runs[seed].values.items())
-        rows.append((str(seed), "; ".join(why), values))
+        rows.append((str(seed), "; ".join(reasons), values))
     more = len(failures) - len(rows)
     rest = f"<p>{more} more runs have failed.</p>" if more > 0 else ""
     return _table(("seed", "reasons", "sampled numbers"), rows, words=True) + rest

@@ -23,7 +23,7 @@ def end_with(parent: int) -> None:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal; those of real time have none."""
+    """Return the name of a signal; real-time signals have none."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -83,8 +83,8 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             _, status = os.waitpid(child, 0)
             end_children(before)  # of a session of its own, as a daemon
     if answer is None:
-        why = f"the run took longer than {trial.allowance.time:g} s"
-        return failed(trial, seed, TIMEOUT, why)
+        reason = f"the run took longer than {trial.allowance.time:g} s"
+        return failed(trial, seed, TIMEOUT, reason)
     if answer:
         found = _result(answer)
         return found if isinstance(found, Run) else failed(trial, seed, *found)
@@ -175,8 +175,8 @@ def _result(answer: bytes) -> Run | tuple[str, str]:
     if isinstance(found, Run):
         return found
     match found:
-        case (str(status), str(why)):
-            return status, why
+        case (str(status), str(reason)):
+            return status, reason
     return CRASHED, "the process of the run sent no complete result"
 
 
@@ -192,7 +192,7 @@ def _write(writer: int, data: bytes) -> None:
 
 
 def _read(reader: int, deadline: float) -> bytes | None:
-    """Return what the child sends, or its part if it ends before; None after the deadline.
+    """Return the child's message, or a part of it if it ends before; None after the deadline.
 
     A daemon that the controller has started may keep the pipe open.
     """

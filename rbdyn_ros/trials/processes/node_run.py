@@ -79,8 +79,8 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
             def check(unanswered: Sequence[str] = ()) -> None:
                 user.trim()
-                if why := user.ended():
-                    raise RunEndedError(CRASHED, why)
+                if reason := user.ended():
+                    raise RunEndedError(CRASHED, reason)
                 if time.monotonic() > deadline:
                     raise RunEndedError(TIMEOUT, _waits(trial, watched.time, unanswered))
 

@@ -33,8 +33,8 @@ SUMS = (ERROR_SQUARES, EFFORT_SQUARES, WORK)
 class RunEndedError(Exception):
     """A run has ended early."""
 
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
 
 
@@ -93,8 +93,8 @@ class WatchedRun:
         self._score.total[list(SUMS)] *= self._every  # a tick is so many timesteps
         found = measures(trial, self._score, 0)
         if self._diverged:
-            why = "the state is not finite"
-            return Run(self._seed, DIVERGED, why, values, dict.fromkeys(found), state)
+            reason = "the state is not finite"
+            return Run(self._seed, DIVERGED, reason, values, dict.fromkeys(found), state)
         if trial.functions:
             rows = np.array(self._rows)
             try:

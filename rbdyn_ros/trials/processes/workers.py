@@ -177,5 +177,5 @@ def _given_up(trial: Trial, worker: Worker, left: deque[_TriedJob]) -> list[Run]
     if given.tried < RETRIES:
         left.appendleft(_TriedJob(given.job, given.tried + 1))
         return []
-    why = f"the process of the run ended {given.tried + 1} times, last with status {status}"
-    return [failed(trial, seed, LOST, why) for seed in given.job.seeds]
+    reason = f"the process of the run ended {given.tried + 1} times, last with status {status}"
+    return [failed(trial, seed, LOST, reason) for seed in given.job.seeds]

@@ -42,7 +42,7 @@ Values = dict[str, float | None]
 
 
 def measures(trial: Trial, score: Score, i: int) -> Values:
-    """Return the built-in measures of run i of those that a score is of."""
+    """Return the built-in measures of run i that the score uses."""
     total = score.total[:, i]
     values = _of_joints(trial, total, score.over[1, :, i]) if trial.joints.names else {}
     if trial.m.nq and np.isfinite(total[kernels.LOWEST_BASE]):

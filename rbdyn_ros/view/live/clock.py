@@ -25,13 +25,13 @@ APART = 0.05
 REFRESH = 0.2
 
 
-def tell(server: viser.ViserServer, event: Any, why: str) -> None:
+def tell(server: viser.ViserServer, event: Any, reason: str) -> None:
     """Show a refusal to the client of an event, or to all; does nothing if why is empty."""
-    if not why:
+    if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
     for client in clients:
-        client.add_notification("Not done", why, auto_close_seconds=10.0, color="red")
+        client.add_notification("Not done", reason, auto_close_seconds=10.0, color="red")
 
 
 def state_line(instants: Sequence[Instant]) -> str:
@@ -80,7 +80,7 @@ class Clock:
         self._server, self._simulated = server, simulated
         self.speed = self.pace = speed
         self.before_reset: Callable[[], None] = lambda: None
-        self._paused, self._told, self._due = False, "", 0.0
+        self._paused, self._shown, self._due = False, "", 0.0
         gui = server.gui
         self._line = gui.add_html("")
         self._more = () if "set_speed" in refusals else (SLOWER, FASTER)
@@ -126,9 +126,9 @@ class Clock:
     def change_speed(self, event: Any, faster: bool) -> None:
         """Ask for the next offered speed."""
         speed = next_speed(self.speed, faster)
-        if not (why := self._simulated.set_speed(speed)):
+        if not (reason := self._simulated.set_speed(speed)):
             self.speed = speed
-        tell(self._server, event, why)
+        tell(self._server, event, reason)
 
     def put(self, instants: Sequence[Instant]) -> None:
         """Update the state line."""
@@ -144,8 +144,8 @@ class Clock:
         factor = instants[0].factor
         self.pace = max(factor, self.speed) if math.isfinite(factor) else self.speed
         now, line = time.monotonic(), state_line(instants)
-        if line != self._told and now >= self._due:
-            self._told, self._due = line, now + REFRESH
+        if line != self._shown and now >= self._due:
+            self._shown, self._due = line, now + REFRESH
             bad = any(instant.fault for instant in instants)
             style = f"padding: 0 0.75em; {'color: #e03131; ' if bad else ''}font-weight: 600"
             self._line.content = f'<div style="{style}">{html.escape(line)}</div>'

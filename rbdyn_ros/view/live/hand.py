@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A hand that pulls this long while time stands is told so [s].
+#: A hand that pulls this long while time stands gets a note [s].
 PATIENCE = 1.0
 #: A drag by this part of the robot's size turns a link by a radian.
 TURN = 0.2
@@ -63,7 +63,7 @@ class Grip:
     cursor: Array
     tick: int = -1
     since: float = 0.0
-    told: bool = False
+    noted: bool = False
 
 
 class Hand:
@@ -185,10 +185,10 @@ class Hand:
             self.let_go()
             return
         duration = min(max(HELD * self._pace(), 2.0 * self._timestep), 3600.0)
-        why = self._pull(grip.link, grip.point.tolist(), grip.goal.tolist(), duration)
-        if why:
+        reason = self._pull(grip.link, grip.point.tolist(), grip.goal.tolist(), duration)
+        if reason:
             self._grip = None
-            tell(self._server, None, why)
+            tell(self._server, None, reason)
         self._note_standing_time(grip)
 
     def _note_standing_time(self, grip: Grip) -> None:
@@ -196,8 +196,8 @@ class Hand:
         instant, now = self._instant, time.monotonic()
         if instant is None or instant.tick != grip.tick:
             grip.tick, grip.since = -1 if instant is None else instant.tick, now
-        elif now > grip.since + PATIENCE and not grip.told:
-            grip.told = True
+        elif now > grip.since + PATIENCE and not grip.noted:
+            grip.noted = True
             cause = "paused" if instant.paused else "waiting for commands in lock-step"
             tell(self._server, None, f"time is {cause}; the pull acts when it goes on")
 

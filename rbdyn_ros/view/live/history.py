@@ -58,10 +58,10 @@ class OrderHistory:
             style = "padding: 0 0.75em; font-size: 0.85em; max-height: 12em; overflow: auto"
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
-    def _note(self, why: str, robot: int | None, text: str, kind: object = None) -> str:
+    def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
         """Note an order that was not refused; one of the kind of the last one replaces it."""
-        if why:
-            return why
+        if reason:
+            return reason
         name = "" if robot is None else self._names[robot]
         with self._lock:
             if kind is not None and self._rows and self._rows[-1][0] == kind:
@@ -104,28 +104,28 @@ class OrderHistory:
         torque: Numbers,
         duration: float,
     ) -> str:
-        why = self._simulated.push(robot, link, point, force, torque, duration)
-        return self._note(why, robot, f"push {link} by {_row(force)} N for {duration:g} s")
+        reason = self._simulated.push(robot, link, point, force, torque, duration)
+        return self._note(reason, robot, f"push {link} by {_row(force)} N for {duration:g} s")
 
     def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
-        why = self._simulated.pull(robot, link, point, goal, duration)
+        reason = self._simulated.pull(robot, link, point, goal, duration)
         if not len(goal):
-            return why
+            return reason
         text = f"pull {link} to {_row(goal)} m" if len(goal) == 3 else f"turn {link}"
-        return self._note(why, robot, text, ("pull", robot, link, len(goal)))
+        return self._note(reason, robot, text, ("pull", robot, link, len(goal)))
 
     def drive(
         self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
     ) -> str:
-        why = self._simulated.drive(robot, efforts, positions)
+        reason = self._simulated.drive(robot, efforts, positions)
         goals = {name: f"{name} to {q:.4g}" for name, q in positions.items()}
         goals |= {name: f"{name} by {effort:.4g} N m or N" for name, effort in efforts.items()}
         before = self._goals.get(robot, {})
         new = {name: text for name, text in goals.items() if before.get(name) != text}
-        if why or not new:
-            return why
+        if reason or not new:
+            return reason
         self._goals[robot] = goals
-        return self._note(why, robot, ", ".join(new.values()), ("drive", robot, frozenset(new)))
+        return self._note(reason, robot, ", ".join(new.values()), ("drive", robot, frozenset(new)))
 
     def release(self, robot: int) -> str:
         self._goals.pop(robot, None)

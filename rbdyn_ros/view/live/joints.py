@@ -87,14 +87,14 @@ class JointSliders:
         self._positions: dict[str, Any] = {}
         self._torques: dict[str, Any] = {}
         gui = server.gui
-        why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts commands")
+        reason = cast.refusals.get("drive", "" if cast.joints else "no joint accepts commands")
         idle = html.escape(cast.idle)
         after = f"after <i>Release</i> {idle}" if idle else "<i>Release</i> lets it fall"
-        held = f"{html.escape(cast.start)}{'' if why else f'; {after}'}"
+        held = f"{html.escape(cast.start)}{'' if reason else f'; {after}'}"
         self._held_note: Any = gui.add_html(_line(held), visible=False)
         self._idle_note: Any = gui.add_html(_line(f"without commands {idle}"), visible=False)
         self._idle = bool(idle)
-        if not why:
+        if not reason:
             self._release_button: Any = gui.add_button(
                 "Release",
                 hint="stop commanding the joints, or else holding the robot: what held it before, "
@@ -102,9 +102,9 @@ class JointSliders:
             )
             self._release_button.on_click(self._press_release)
         single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}
-        with gui.add_folder("Joints", expand_by_default=bool(why) or len(single) <= MANY):
-            if why:
-                gui.add_html(_line(html.escape(why)))
+        with gui.add_folder("Joints", expand_by_default=bool(reason) or len(single) <= MANY):
+            if reason:
+                gui.add_html(_line(html.escape(reason)))
                 return
             for name in cast.joints:
                 if name in single:
@@ -199,12 +199,12 @@ class JointSliders:
                 released, self._released = self._released, False
                 efforts, goals = dict(self._efforts), dict(self._goals)
             if released:
-                why = self._release()
+                reason = self._release()
             else:
-                why = self._drive(efforts, goals) if efforts or goals else ""
-        if why and not released:
+                reason = self._drive(efforts, goals) if efforts or goals else ""
+        if reason and not released:
             self.let_go()
-        tell(self._server, None, why)
+        tell(self._server, None, reason)
 
     def let_go(self) -> None:
         """End the commands of the sliders; torques return to zero."""

@@ -245,7 +245,7 @@ class LiveRobot:
         self.hand.put(instant)
 
     def look(self) -> None:
-        """Show what the sensors see."""
+        """Show the pictures of the sensors."""
         if self._sights is not None:
             self._sights.look()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spring by which a hand pulls or turns a link: as stiff as what it moves is heavy."""
+"""The spring by which a hand pulls or turns a link: as stiff as the inertia needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping over the critical one: what hangs from a point feels heavier than what lies there, and
+#: Damping over the critical one: what hangs from a point seems heavier than what lies there, and
 #: swings.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
@@ -33,7 +33,7 @@ LEARNING, MOST_LOAD = 6.0, 1.5
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
-#: Mobility of a direction in which a point cannot move, over that of its easiest direction.
+#: Mobility of a direction in which a point cannot move, relative to its easiest direction.
 LEAST_EASE = 1e-3
 
 
@@ -153,7 +153,7 @@ class HandSpring:
         return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T]), position + arm
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
-        """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).
+        """Return the inertia (3, 3) at a point in the directions of J (3, nv).
 
         Args:
             J: the Jacobian.
@@ -177,8 +177,8 @@ class HandSpring:
         ease = np.maximum(ease, least or np.inf)
         friction = m.dof_frictionloss[free] @ np.abs(yields @ axes) / ease
         inertia = np.maximum(1.0 / ease, np.minimum((friction + load) / sag, MOST_STIFFER / ease))
-        felt: Array = axes @ np.diag(inertia) @ axes.T
-        return felt
+        apparent: Array = axes @ np.diag(inertia) @ axes.T
+        return apparent
 
 
 def _free_dofs(loop: Loop) -> Bools:

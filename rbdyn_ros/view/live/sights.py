@@ -44,7 +44,7 @@ class Sights:
         self._next = 0.0
 
     def look(self) -> None:
-        """Show what the sensors see, unless that is hidden or has just been shown."""
+        """Show the pictures of the sensors, unless they are hidden or have just been shown."""
         if not self._shown.value or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + PERIOD

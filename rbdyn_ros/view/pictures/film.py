@@ -15,7 +15,7 @@ from rbdyn_ros.loading.output import unwritable, write_whole
 from rbdyn_ros.view.pictures.canvas import missing_extra
 from rbdyn_ros.view.render.lens import Pixels
 
-#: Colours of a GIF, which are those of its first frame.
+#: Colours of a GIF, taken from its first frame.
 COLORS = 256
 
 

@@ -53,11 +53,11 @@ def make_context() -> Any:
     try:
         return moderngl.create_context(standalone=True, backend="egl", require=330)
     except Exception as error:
-        why = (
+        reason = (
             f"EGL gives no OpenGL 3.3 ({error}); on Debian and Ubuntu: "
             "apt install libegl1 libgl1-mesa-dri, which needs neither a display nor a GPU"
         )
-        raise _missing(why) from error
+        raise _missing(reason) from error
 
 
 def square(context: Any, program: Any, name: str) -> Any:
@@ -82,6 +82,6 @@ def check_size(context: Any, width: int, height: int) -> None:
         raise ParameterError(Finding("bad-argument", text, "error", "width"))
 
 
-def _missing(why: str) -> ParameterError:
-    text = f"pictures cannot be drawn: {why}"
+def _missing(reason: str) -> ParameterError:
+    text = f"pictures cannot be drawn: {reason}"
     return ParameterError(Finding("no-renderer", text, "error", "renderer"))

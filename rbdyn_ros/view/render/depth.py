@@ -75,7 +75,7 @@ class DepthRenderer(OffScreen):
         self._lenses: dict[DepthSpec, DepthLens] = {}
 
     def scan(self, d: Data, camera: DepthSpec) -> Scan:
-        """Return what a camera sees at qpos, as rb.scan does without noise.
+        """Return the picture of a camera at qpos, as rb.scan does without noise.
 
         Args:
             d: the robot's Data, which is only read.

@@ -98,7 +98,7 @@ class RenderProcess:
         theirs.close()
         try:
             self._pipe.send(list(sys.path))
-            answer = self._told(_Content(m, looks, self._cameras, dict(shapes)))
+            answer = self._sent(_Content(m, looks, self._cameras, dict(shapes)))
         except RbdynError as error:
             self.close()
             raise ParameterError(_unstarted()) from error
@@ -114,7 +114,7 @@ class RenderProcess:
             ParameterError: it cannot be drawn; the process ends.
             RbdynError: the process has ended, or does not answer.
         """
-        self._take(self._told(_Content(m, looks, self._cameras, dict(shapes))))
+        self._take(self._sent(_Content(m, looks, self._cameras, dict(shapes))))
 
     def draw(self, time: float, qpos: Array, camera: ColorSpec) -> Pixels:
         """Return a picture at a time and a position, see Renderer.draw.
@@ -141,15 +141,15 @@ class RenderProcess:
         with self._lock:  # whoever waits has got the end of the process
             self._pipe.close()
 
-    def _told(self, content: _Content) -> bytes:
+    def _sent(self, content: _Content) -> bytes:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
         """Take the answer to a content: why it cannot be drawn, and the warnings."""
-        why, *findings = json.loads(answer)
-        if why:
+        reason, *findings = json.loads(answer)
+        if reason:
             self.close()
-            raise ParameterError(Finding("no-renderer", why, "error", "renderer"))
+            raise ParameterError(Finding("no-renderer", reason, "error", "renderer"))
         self.findings = tuple(findings)
 
     def _asked(self, question: object, longest: float) -> bytes:
@@ -166,7 +166,7 @@ class RenderProcess:
                 return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise _ended() from error
-        self._process.kill()  # a late answer must not be taken for that of the next question
+        self._process.kill()  # a late answer must not be taken for the next one
         raise refusal(
             f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
         )

@@ -169,7 +169,7 @@ class Renderer(OffScreen):
         return lens.seen(self._draw_plain(seen, models, lens.size, view, sun, eye[:3, 3]))
 
     def _cast_shadows(self, seen: list[Drawable], models: list[Array]) -> Array:
-        """Draw what the sun sees; return its projection."""
+        """Draw the shadow map of the sun; return its projection."""
         gl, middle, reach = self._gl, self._scene.middle, 1.5 * self._scene.radius + 1.0
         to_sun = self._lighting.to_sun
         side = np.cross(to_sun, (0.0, 1.0, 0.0) if abs(to_sun[1]) < 0.9 else (1.0, 0.0, 0.0))
@@ -220,7 +220,7 @@ class Renderer(OffScreen):
         return one_sample
 
     def _target(self, size: tuple[int, int]) -> tuple[Any, Any]:
-        """Return a frame buffer with many samples, and one with a single one."""
+        """Return two frame buffers, with many samples and with one sample."""
         if size not in self._targets:
             context = self._context
             check_size(context, *size)

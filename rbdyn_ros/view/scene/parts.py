@@ -145,8 +145,8 @@ def _textured(part: Part, look: LinkShape) -> tuple[Part, Finding | None]:
     return replace(part, surface=replace(surface, places=places), image=image, color=color), None
 
 
-def _without(name: str, why: str, error: UnusableMeshError | None = None) -> Finding:
-    text = f"the texture {name} {why}; the shape is drawn in its colour"
+def _without(name: str, reason: str, error: UnusableMeshError | None = None) -> Finding:
+    text = f"the texture {name} {reason}; the shape is drawn in its colour"
     code, allowed = (error.code, error.allowed) if error is not None else ("bad-texture", "")
     return Finding(code, text, "warning", allowed=allowed)
 

@@ -30,7 +30,7 @@ from rbdyn_ros.model.geometry.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # of a mesh
-MOST_COLORS = 32  # of a mesh; of those beyond no colour is told
+MOST_COLORS = 32  # of a mesh; further colours are not reported
 LEAST_OPACITY = 0.05  # below it a file means the opposite, as some that write it do
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)

@@ -15,7 +15,7 @@ from rbdyn_ros.view.scene.lamps import Lamp
 if TYPE_CHECKING:
     import viser
 
-#: Brightness of a white light, as that of viser's own main light.
+#: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
 #: viser cannot turn parallel light, so a lamp this far away replaces it, in radii of the robot.
 FAR = 20.0

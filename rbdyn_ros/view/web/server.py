@@ -162,9 +162,9 @@ class _Guard:
             if len(hosts) > 1 or len(origins) > 1:
                 return connection.respond(HTTPStatus.BAD_REQUEST, "one Host, one Origin\n")
             host, origin = (found[0] if found else None for found in (hosts, origins))
-            why = refusal(host, origin, request.path)
-            if why:
-                return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
+            reason = refusal(host, origin, request.path)
+            if reason:
+                return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = process_request(connection, request)
             if response is not None:
                 # a frame in known pages only, no connection to another server

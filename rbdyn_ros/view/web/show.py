@@ -68,7 +68,7 @@ class Show:
         self.nodes = Nodes(server, self.scene, f"/{_path(self.name)}", self._click, dragged)
         with server.atomic():
             self._title = server.gui.add_html(title(m, self.name))
-            self._told = server.gui.add_html("", visible=False)
+            self._facts = server.gui.add_html("", visible=False)
             self.display = Display(server, self.nodes)
             frame_camera(server, [self])
         server.on_client_connect(partial(fit_page, server))
@@ -110,7 +110,7 @@ class Show:
     def remove(self) -> None:
         """Remove the robot from the scene and the panel."""
         self.display.remove()
-        for handle in (self._title, self._told):
+        for handle in (self._title, self._facts):
             handle.remove()
         self.nodes.remove()
 
@@ -119,8 +119,8 @@ class Show:
         self.picked = "" if again else name
         self.nodes.label(None if again else body)
         with self.server.atomic():
-            self._told.visible = not again
-            self._told.content = "" if again else body_facts(self.m, body)
+            self._facts.visible = not again
+            self._facts.content = "" if again else body_facts(self.m, body)
         for call in self._calls:
             call(self.picked)
 
@@ -157,7 +157,7 @@ def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
 def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
     """Step back with the camera of an upright page, once it says where its camera is.
 
-    A page that is still being set up may drop what it is told, and then says so.
+    A page that is still being set up may drop a message, and then reports it.
     """
 
     def fit(camera: Any) -> None:

@@ -101,17 +101,17 @@ class Sliders:
 
     def random(self, client: viser.ClientHandle | None = None) -> None:
         """Set a random configuration within the limits and with closed loops."""
-        why = ""
+        reason = ""
         for _ in range(DRAWS):
             qpos = random_qpos(self._m, self._rng)
             qpos[self._floating] = self._m.qpos0[self._floating]  # the base stays in view
             try:
                 self.set(self._closed(qpos, ()))
             except ModelError as error:
-                why = str(error)
+                reason = str(error)
             else:
                 return
-        _notify(client, why)
+        _notify(client, reason)
 
     def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.

@@ -15,7 +15,7 @@ from support.robots import find
 RIVAL = "another controller is called /arm_controller"
 
 
-def test_nobody_else_commands_the_arm_or_sends_its_states(simulate, control, peer):
+def test_no_other_node_commands_the_arm_or_sends_its_states(simulate, control, peer):
     robot = find("ur5_robot.urdf")
     twin = control(robot, False, mode="gravity", state_timeout=1)
     pair = start_pair(simulate, control, peer, robot, UR5_START, 250)

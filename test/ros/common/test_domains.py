@@ -15,7 +15,7 @@ def test_linux_gives_the_ports_of_a_domain_to_no_other_connection():
     assert 7400 + 250 * (FIRST + COUNT - 1) + 249 < 32768
 
 
-def test_a_domain_that_is_used_is_given_to_nobody_else():
+def test_a_used_domain_is_not_given_twice():
     first = Domain()
     second = Domain()
     assert second.number != first.number

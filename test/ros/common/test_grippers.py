@@ -45,7 +45,7 @@ def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
 
 
 @pytest.mark.parametrize("prefix", ["", "left_", "left/"])
-def test_a_preset_finds_its_joint_among_those_that_mimic_it(prefix):
+def test_a_preset_finds_its_joint_among_its_mimic_joints(prefix):
     others = [f"{prefix}{side}_inner_finger_joint" for side in ("left", "right")]
     m = robotiq(f"{prefix}finger_joint", *others)
     (hand,) = grippers_of(m, values("robotiq_2f_140"))

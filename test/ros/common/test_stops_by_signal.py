@@ -394,7 +394,7 @@ def test_storm_of_stops(storm, request):
         phase(storm)
 
 
-def test_an_arm_that_ends_answers_first(storm):
+def test_an_arm_answers_its_calls_before_it_ends(storm):
     space = storm.start("slow_arm_controller")
     storm.wait_for("idle; disarmed")
     arm = storm.peer.client(Trigger, f"{space}/arm_controller/arm")

@@ -322,7 +322,7 @@ def check_for_foxglove(path):
     assert frame == "world"
 
 
-def test_rows_of_an_image_follow_each_other_also_where_those_of_the_array_do_not():
+def test_rows_of_an_image_are_contiguous_even_if_the_array_is_not():
     pixels = np.arange(24, dtype="<u2").reshape(4, 6)[:, ::2]
     np.testing.assert_array_equal(pixels_of(image(pixels, "16UC1"), "<u2"), pixels)
 

@@ -100,7 +100,7 @@ def world_place(one):
     return place(one.pose) + MOUNT
 
 
-def test_shapes_and_places_are_those_of_the_scene(scene, peer):
+def test_shapes_and_places_equal_the_scenes(scene, peer):
     peer.until(lambda: {"cube", "pill", "table", "pole"} <= scene.world.keys())
     cube, table, pole = (scene.world[name] for name in ("cube", "table", "pole"))
     (box,) = cube.primitives

@@ -242,7 +242,7 @@ def test_what_fails_is_reported_at_the_end(tmp_path):
     assert recording.close() == ("no space is left; 7 messages were dropped", False)
 
 
-def test_bytes_of_a_state_are_those_of_ros():
+def test_a_state_has_the_same_bytes_as_from_ros():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
     if not hasattr(kind(), "act"):
         pytest.skip("rbdyn_interfaces is older than rbdyn_ros")

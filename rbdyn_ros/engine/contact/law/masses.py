@@ -51,7 +51,7 @@ def masses_of(m, d, c):
 
 @inline
 def mass_of_step(m, d, c):
-    """Return the mass that bounds the stiffness of a spring in a step: that of an impact.
+    """Return the mass that bounds the stiffness of a spring in a step: the mass of an impact.
 
     It is geom_mass0 alone, for two moving bodies 1 over the sum of their mobilities.
     """

@@ -179,7 +179,7 @@ def _radius(m, d, first, end, centre, by_total, by_number):
 
 @inline
 def _within_rim(m, d, first, end):
-    """Return the mean square of the distance from the axis of a cylinder by that of its rim.
+    """Return the mean square distance from a cylinder's axis, relative to its rim's.
 
     It is 0 if a contact is not on the rim.
     """

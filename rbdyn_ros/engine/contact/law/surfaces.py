@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface of a contact: a mixture of those of its two geometries.
+"""The surface of a contact: a mixture of the surfaces of its two geometries.
 
 The smaller friction acts, and the larger restitution, viscosity, torsional and rolling friction.
 Two springs in N/m act in series. Otherwise the softer spring acts: a soft finger stays soft on a

@@ -240,7 +240,7 @@ def _exchange(d, a, b):
 
 @inline
 def copy_contact(d, c, place):
-    """Copy what the list has of a contact to another place."""
+    """Copy the entries of a contact to another place of the list."""
     d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
     d.contact_time[place] = d.contact_time[c]
     store3(d.contact_pos, place, load3(d.contact_pos, c))

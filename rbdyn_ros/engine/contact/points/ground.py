@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The triangles of terrain, and contacts with them: those of height fields and triangle meshes.
+"""The triangles of height fields and triangle meshes, and contacts with them.
 
 Both have numbered triangles with front sides; a search finds those near a place, in a grid or in a
 tree. A height field is solid below all its triangles. A mesh is solid behind its triangles to the
@@ -60,7 +60,7 @@ SAME_PLANE = 1e-9  # 1 minus the cosine of the angle of triangles that are one p
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search of the triangles that meet a box; of a height field also those above it."""
+    """Begin a search of the triangles that meet a box; of a height field also above it."""
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:
@@ -171,7 +171,7 @@ def _list_on_mesh(m, d, g, o, x, feature, reach):
 
 @inline
 def _name(m, d, o, normal, first):
-    """Return the number of a normal among those that hold a corner, by its main direction."""
+    """Return the number of a normal at a corner, by its main direction."""
     name, back = _direction(normal), transposed(load9(m.geom_mat, o))
     for c in range(first, d.ncon):
         if _direction(mat_vec(back, load3(d.contact_normal, c))) == name % DIRECTIONS:

@@ -85,7 +85,7 @@ def _has_belt(m, d, c):
 
 @inline
 def _belts(m, d, c):
-    """Return the velocity of the surface of geom2 relative to that of geom1, moved by belts."""
+    """Return the velocity of geom2's surface relative to geom1's, with belts."""
     return sub3(_belt(m, d, c, 1), _belt(m, d, c, 0))
 
 

@@ -103,7 +103,7 @@ def _list_field(m, d, g, o):
 
 @kernel
 def _ball(m, d, g, o, x, end, reach):
-    """Add the contacts of a sphere at x with triangles: those with the foot of x on them."""
+    """Add the contacts of a sphere at x with the triangles that have the foot of x."""
     first, radius, walk = d.ncon, m.geom_radius[g], stack_ints(WALK, 1)
     most = radius + reach
     triangle, dist, normal = ground_at(m, o, x, most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lagged normal forces, which bound friction: moved until they are those of the solution.
+"""The lagged normal forces, which bound friction: moved until they equal the solution's.
 
 Friction moves the normal forces, so lagged forces that took over those of the last solution would
 approach them by a constant part each time, or not at all. The last few moves and what they

@@ -136,7 +136,7 @@ def _stays(m, d, c):
 
 @inline
 def _differs(d, number):
-    """Return whether other points are listed than those whose keys are in contact_old."""
+    """Return whether the keys of the listed points differ from contact_old."""
     same = d.ncon == number
     for c in range(min(d.ncon, number)):
         same = same and d.contact_key[c] == d.contact_old[c]

@@ -230,7 +230,7 @@ def _linearise_contact(d, c):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write how friction grows where the bodies close: its wrench, and that of the normal."""
+    """Write how friction grows where the bodies close: the wrenches of friction and normal."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)

@@ -122,8 +122,8 @@ class ActionThread:
         except Exception:  # noqa: BLE001 - the next request is served in any case
             if self.closing.is_set():  # the node was destroyed under it
                 return
-            why = f"{self._failing} failed: {traceback.format_exc()}"
-            self.node.get_logger().error(why)
+            reason = f"{self._failing} failed: {traceback.format_exc()}"
+            self.node.get_logger().error(reason)
             self._silent.wait(ERROR_PAUSE)
 
     def _send_results(self) -> None:

@@ -9,7 +9,7 @@ import socket
 
 from rbdyn_ros.errors import Finding, RbdynError
 
-#: Domain 0 is the default of ROS, and from 102 on the ports of DDS are among those that Linux
+#: Domain 0 is the default of ROS, and from 102 on the ports of DDS are in the range that Linux
 #: gives to other connections (32768 and more).
 FIRST, COUNT = 10, 90
 #: DDS takes ports from 7400 on: a TCP port of this machine below is bound while a domain is used.

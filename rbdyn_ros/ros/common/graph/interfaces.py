@@ -13,7 +13,7 @@ def message_class(node: Node, package: str, name: str, topic: str) -> Any:
     """Return a message class; None, after a warning about its topic, if it is not installed."""
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError):  # Python takes a folder of its sources for a package
+    except (ImportError, AttributeError):  # a source folder of this name imports too
         node.get_logger().warning(f"{package} is not installed: no topic {topic}")
         return None
 
@@ -26,6 +26,6 @@ def own_services() -> Any:
     """
     srv = importlib.import_module("rbdyn_interfaces.srv")
     if not hasattr(srv, "GetComputedTorque"):
-        # Python takes the folder of that name in the repository for a package
+        # the repository's folder of this name imports as an empty package
         raise ImportError("rbdyn_interfaces is not built, or is older than rbdyn_ros")
     return srv

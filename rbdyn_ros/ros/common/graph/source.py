@@ -89,12 +89,12 @@ def find(
         file = RobotFile(path, arguments, values.package_dirs)
         at = file.located()
         if scene and kind_of(at) and not is_scene(at):
-            why = f"scene is {quote(scene)}, which is no scene file; name a robot in urdf"
-            raise ParameterError(Finding("bad-scene", why, "error", "scene", found=scene))
+            reason = f"scene is {quote(scene)}, which is no scene file; name a robot in urdf"
+            raise ParameterError(Finding("bad-scene", reason, "error", "scene", found=scene))
         return opened(file, strict=values.strict, contact=contact and not is_scene(at))
     if arguments:
-        why = "xacro_args needs a .xacro file in urdf; robot_description is a URDF already."
-        raise ParameterError(Finding("xacro-args", why, "error", "xacro_args"))
+        reason = "xacro_args needs a .xacro file in urdf; robot_description is a URDF already."
+        raise ParameterError(Finding("xacro-args", reason, "error", "xacro_args"))
     received = not values.robot_description
     text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"

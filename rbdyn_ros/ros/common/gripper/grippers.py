@@ -254,8 +254,8 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
             f"presets are {', '.join(gripper_presets())}",
         )
     j = m.jnt_names.index(joint)
-    if why := _reason_not(m, j):
-        raise _error(name, f"joint {quote(joint)} {why}")
+    if reason := _reason_not(m, j):
+        raise _error(name, f"joint {quote(joint)} {reason}")
     lower, upper = map(float, m.jnt_range[j])
     velocity, effort = float(m.jnt_velocity[j]), float(m.jnt_effort[j])
     strongest = effort if preset is None else min(effort, preset.force * abs(preset.slope))
@@ -307,8 +307,8 @@ def _reason_not(m: Model, j: int) -> str:
         return f"mimics joint {quote(str(leader))}; name that one"
     if m.jnt_dofnum[j] != 1:
         return "does not have one coordinate"
-    if why := reason_passive(m, j):
-        return why
+    if reason := reason_passive(m, j):
+        return reason
     if not all(map(math.isfinite, m.jnt_range[j])):
         return "has no position limits, so its stroke is not known"
     if not math.isfinite(m.jnt_effort[j]):

@@ -58,7 +58,7 @@ def process_of(node: str) -> str:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether a signal such as that of Ctrl-Z has stopped a process."""
+    """Whether a signal, such as Ctrl-Z, has stopped a process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -216,13 +216,13 @@ class Stop(threading.Event):
         return bool(self._words[STOPPED] != 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the request of the end; return False after the timeout [s]."""
+        """Wait for a request to end; return False after the timeout [s]."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))
 
     def allow(self, seconds: float) -> None:
-        """Let the end take this time from now on [s]."""
+        """Let the shutdown take this time from now on [s]."""
         self._words[ALLOWED] = self._words[SPENT] + int(seconds * COST_OF_A_SECOND)
 
     @property

@@ -139,7 +139,7 @@ class CommandParser:
         check_numbers({"effort": efforts}, names)
         if len(efforts) != len(names):
             raise refusal(
-                f"the message has {len(efforts)} values; {len(names)} are needed, in the order of "
+                f"the message has {len(efforts)} values; expected {len(names)}, in the order of "
                 f"the parameter effort_command_joints: {', '.join(names)}"
             )
         return Command.of_efforts(self.joints.dofadr, efforts)

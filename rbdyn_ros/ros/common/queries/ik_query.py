@@ -127,7 +127,7 @@ def fill_ik(response: Any, found: IkAnswer) -> None:
 
 
 def warm(m: Model) -> None:
-    """Compile what a query needs, so that none waits for the compiler."""
+    """Compile the code of a query, so that no query waits for the compiler."""
     if m.nv > 0:
         moved = int(np.flatnonzero(m.frame_bodyid == m.dof_jntid[-1] + 1)[0])
         ik(m, make_data(m), moved, np.zeros(3), np.eye(3), attempts=1)

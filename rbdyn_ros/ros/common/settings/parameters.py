@@ -184,7 +184,7 @@ def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
         description=parameter.description,
         additional_constraints=parameter.allowed,
         read_only=not parameter.live,
-        dynamic_typing=True,  # accepts 1 for 1.0; a wrong type gets our error, not that of rclpy
+        dynamic_typing=True,  # accepts 1 for 1.0; a wrong type gets our error, not rclpy's
     )
     value = [""] if default == () else default  # ROS has no type for an empty list
     return node.declare_parameter(parameter.name, value, descriptor).value

@@ -89,7 +89,7 @@ class SavedRobot:
 
 
 def content_of(world: World) -> SceneContent:
-    """Return what a planning scene shows of a world."""
+    """Return the planning scene of a world."""
     places = functools.partial(Places, world.m)
     return SceneContent(world.m, world.loose, world.attached, places)
 
@@ -325,7 +325,7 @@ class Robot:
         return port
 
     def _lasting_joints(self) -> list[str]:
-        """Return the joints with one coordinate but those of objects, which may be deleted."""
+        """Return the joints with one coordinate, but no joints of objects: objects can go."""
         scene = self.world.loose
         owners = {*scene.objects, *scene.robots}
         names = SingleJoints.all(self.m).names
@@ -419,7 +419,7 @@ class Robot:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not take loops, or the loop does not answer.
         """
-        # the Model takes a while to make, in which time goes on
+        # making the Model takes a while, and time goes on meanwhile
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 

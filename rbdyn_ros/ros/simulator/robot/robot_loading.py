@@ -219,9 +219,9 @@ def _note_slow_servos(node: Node, m: Model, wanted: float, period_ns: int) -> No
     period = period_ns / NANOSECONDS
     slowest = float(servo_times(m, wanted, period).max(initial=0.0))
     if slowest > max(wanted, TICKS_OF_SERVO * period):
-        why = "actuators answer late, or their gears ring"
+        reason = "actuators answer late, or their gears ring"
         text = f"servos have time constants of up to {slowest:.3g} s instead of {wanted:.3g} s"
-        node.get_logger().info(f"{text}, because {why}")
+        node.get_logger().info(f"{text}, because {reason}")
 
 
 def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) -> None:
@@ -349,7 +349,7 @@ def loop_settings(
 
 
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
-    """Return the dofs of lockstep_joints; without names those of all joints with actuators.
+    """Return the dofs of lockstep_joints; without names the dofs of all joints with actuators.
 
     None: only those of the boxes.
     """

@@ -64,7 +64,7 @@ class Simulation:
 
     @property
     def as_loaded(self) -> bool:
-        """Whether objects, attachments, payloads and gravity are those that were loaded."""
+        """Whether objects, attachments, payloads and gravity are as loaded."""
         return all(
             robot.m is robot.world.as_loaded.m and not robot.payloads.changes()
             for robot in self.robots

@@ -126,7 +126,7 @@ class WheelJoints(WheelOdometry):
 
 
 class PlanarJoints:
-    """Two slides and a turn below the base: it has exactly the twist that it is told."""
+    """Two slides and a turn below the base: it has exactly the commanded twist."""
 
     def __init__(self) -> None:
         self.reset()

@@ -160,7 +160,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # without those in the hand: where they are let go is told anew
+        # without objects in the hand: they are published anew where the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }

@@ -149,7 +149,7 @@ class SensorWork:
             self._late.append(_Late(state.epoch, state.tick + wait, job.topic, message))
 
     def _publish_late(self, state: LoopState) -> None:
-        """Publish messages whose time has come; those from before a reset are lost."""
+        """Publish messages whose time has come; drop messages from before a reset."""
         for _ in range(len(self._late)):
             late = self._late.popleft()
             if late.epoch == state.epoch and late.tick > state.tick:

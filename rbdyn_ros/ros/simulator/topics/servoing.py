@@ -129,7 +129,7 @@ class ServoTopic:
             twist = servo_twist(message)
             self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
-        # a twist counts for a moment only: of those that wait, only the newest
+        # a twist counts for a moment only: take the newest that waits
         log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)
         self._marker = open_marker(self._node, self._values, self._world, log)
 

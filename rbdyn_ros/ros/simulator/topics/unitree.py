@@ -212,7 +212,7 @@ class ImuPlace:
         self._frame = named[0] if named else m.frame_bodyid.tolist().index(body)
 
     def measured(self, state: LoopState, gravity: Array) -> tuple[Array, Array, Array]:
-        """Return angular velocity and specific force in the axes of the IMU, and those axes.
+        """Return angular velocity and specific force in the axes of the IMU, and these axes.
 
         Args:
             state: of the robot.

@@ -49,7 +49,7 @@ def test_a_box_in_closed_form():
 
 
 @pytest.mark.parametrize("shape", [Box((0.4, 0.6, 1.0)), Sphere(0.3), Capsule(0.2, 0.8)])
-def test_overlaps_are_those_of_samples(shape):
+def test_overlaps_agree_with_samples(shape):
     rng, low_high = np.random.default_rng(3), PlacedShape(shape).corners
     verdicts = []
     for _ in range(60):

@@ -157,7 +157,7 @@ def state_of(ask):
     return ask(GetSimulationState, "get_simulation_state").state.state
 
 
-def test_the_features_are_those_offered(ask):
+def test_the_features_equal_the_services_offered(ask):
     features = ask(GetSimulatorFeatures, "get_simulator_features").features
     expected = {4, 8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33}
     for kind, more in (

@@ -206,7 +206,7 @@ def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
     assert xyz(heard[0].wrench.torque) == pytest.approx([0.2 * G, 0.0, 0.0], abs=1e-12)
 
 
-def test_prepared_bytes_are_those_of_the_message():
+def test_prepared_bytes_equal_the_messages():
     spec = ImuSpec("imu", "hand", noise={"orientation": NoiseSpec(stddev=(0.5,) * 3)})
     numbers = np.arange(1.0, 11.0)
     data = Prepared(imu_message(spec, "hand"), 10).filled(STAMP, numbers)
