@@ -289,7 +289,7 @@ def live(browser: Browser) -> None:
         tick(page, "Show charts")
         fill(page, "Force x, y, z [N]", "20", 1)
         fill(page, "Force x, y, z [N]", "40", 2)
-        fill(page, "Seconds", "3")
+        fill(page, "Seconds", "30")
         page.wait_for_timeout(4000)
         page.get_by_role("button", name="Push", exact=True).first.click()
         page.wait_for_timeout(1500)

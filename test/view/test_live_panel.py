@@ -502,21 +502,29 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
 
 
 @pytest.mark.parametrize(
-    ("idle", "released"),
+    ("idle", "released", "after"),
     [
-        ("", "<i>Release</i> lets it fall"),
-        ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;"),
+        ("", "<i>Release</i> lets it fall", "it falls; <i>Reset</i> holds it again"),
+        ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;", "it &lt;brakes&gt;"),
     ],
 )
-def test_a_robot_says_what_holds_it(m, cast, idle, released):
+def test_a_robot_says_what_holds_it(m, cast, idle, released, after):
     server = Server()
     torques = JointSliders(server, m, replace(cast, start="held <so>", idle=idle), None, None)
     (held,) = (
         part for label, part in server.parts.items() if f"held &lt;so&gt;; {released}" in label
     )
-    (rest,) = (part for label, part in server.parts.items() if "without commands" in label)
+    (rest,) = (
+        part for label, part in server.parts.items() if f"without commands {after}" in label
+    )
     assert not held.visible
     torques.put(replace(Instant.still(m, m.qpos0), held=True))
     assert (held.visible, rest.visible) == (True, False)
     torques.put(Instant.still(m, m.qpos0))
-    assert (held.visible, rest.visible) == (False, bool(idle))
+    assert (held.visible, rest.visible) == (False, True)
+
+
+def test_a_robot_that_fell_from_the_start_says_nothing_of_a_hold(m, cast):
+    server = Server()
+    JointSliders(server, m, cast, None, None).put(Instant.still(m, m.qpos0))
+    assert not any(part.visible for label, part in server.parts.items() if "holds it" in label)

@@ -17,11 +17,12 @@ from rbdyn_ros.view.pictures import plots
 from rbdyn_ros.view.pictures.plot_curves import (
     COMMAND,
     STATE,
+    Curve,
     contact_forces,
     energies,
     joint_rows,
 )
-from rbdyn_ros.view.pictures.plot_panels import thinned
+from rbdyn_ros.view.pictures.plot_panels import broken, thinned
 from rbdyn_ros.view.pictures.plots import draw_run
 
 
@@ -80,6 +81,19 @@ def test_gaps_stay_gaps():
     assert few_time[gap[0]] == 4000.0
     assert not ((few_time > 4100) & (few_time < 5900) & np.isfinite(few)).any()
     assert thinned(time, values, 20_000)[1] is values
+
+
+def test_a_curve_breaks_where_the_recording_lost_states():
+    """States at 100 Hz, of which some are late and 0.7 s are lost."""
+    time = 0.01 * np.arange(200) + 0.002 * np.sin(np.arange(200))
+    kept = np.r_[0:80, 150:200]
+    few_time, few = broken(Curve(STATE, time[kept], np.cos(time[kept])))
+    (gap,) = np.flatnonzero(np.isnan(few))
+    assert gap == 80
+    assert time[79] < few_time[gap] < time[150]
+    np.testing.assert_array_equal(np.delete(few, gap), np.cos(time[kept]))
+    for n in (0, 1, 2):
+        assert len(broken(Curve(STATE, time[:n], time[:n]))[0]) == n
 
 
 def test_energy_matches_the_engine():

@@ -92,8 +92,9 @@ class JointSliders:
         after = f"after <i>Release</i> {idle}" if idle else "<i>Release</i> lets it fall"
         held = f"{html.escape(cast.start)}{'' if reason else f'; {after}'}"
         self._held_note: Any = gui.add_html(_line(held), visible=False)
-        self._idle_note: Any = gui.add_html(_line(f"without commands {idle}"), visible=False)
-        self._idle = bool(idle)
+        without = idle or "it falls; <i>Reset</i> holds it again"
+        self._idle_note: Any = gui.add_html(_line(f"without commands {without}"), visible=False)
+        self._idle = bool(idle or cast.start)
         if not reason:
             self._release_button: Any = gui.add_button(
                 "Release",

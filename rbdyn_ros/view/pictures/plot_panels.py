@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panels of a figure of a run: one quantity of a joint, or of the robot as a whole.
 
-Long curves are thinned out without losing peaks.
+Long curves are thinned out without losing peaks; a curve breaks where the recording lost states.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ _FORCES = {"rad": "N m", "m": "N"}
 _MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
 #: Points of a curve: two per bucket; a bucket is narrower than a printed dot.
 MOST_POINTS = 4000
+#: Over this many usual steps of time without a state, the recording has lost states.
+GAP = 5.0
 
 
 def draw_joint(axes: Axes, row: PlotRow, quantity: str, name_unit: bool) -> None:
     """Draw one quantity of one joint; `name_unit`: write the unit, because joints differ."""
     for curve in row.curves.get(quantity, ()):
-        time, values = thinned(curve.time, curve.values)
         if curve.kind == STATE:
-            axes.plot(time, values, color=BLUE, lw=1.0, zorder=2)
+            axes.plot(*thinned(*broken(curve)), color=BLUE, lw=1.0, zorder=2)
         else:
+            time, values = thinned(curve.time, curve.values)
             steps = "default" if quantity == "error" else "steps-post"
             style: dict[str, Any] = {"lw": 0.9, "drawstyle": steps, "zorder": 3}
             axes.plot(time, values, color=VERMILLION, ls=dashes(quantity), **style)
@@ -66,7 +68,7 @@ def draw_robot(axes: Axes, name: str, curves: list[Curve]) -> None:
     """Draw a quantity of the whole robot, with the names of the curves above."""
     label = {"energy": "energy [J]", "contact": "contact force [N]"}[name]
     for k, curve in enumerate(curves):
-        time, values = thinned(curve.time, curve.values)
+        time, values = thinned(*broken(curve))
         style: dict[str, Any] = {"color": _MORE[k % len(_MORE)], "lw": 1.0}
         if (
             curve.kind == "total"
@@ -118,6 +120,14 @@ def unit_of(row: PlotRow, quantity: str) -> str:
     if quantity == "effort":
         return _FORCES.get(row.unit, "N m or N")
     return _UNITS[quantity].format(row.unit) if row.unit else "rad or m"
+
+
+def broken(curve: Curve) -> tuple[Array, Array]:
+    """Return time and values of a curve of states, with NaN in each gap of the recording."""
+    time, steps = curve.time, np.diff(curve.time)
+    gaps = np.flatnonzero(steps > GAP * np.median(steps)) if len(steps) else steps.astype(int)
+    middles = time[gaps] + 0.5 * steps[gaps]
+    return np.insert(time, gaps + 1, middles), np.insert(curve.values, gaps + 1, np.nan)
 
 
 def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ from rbdyn_ros.ros.simulator.services.wrenches import (
     wrench_on,
 )
 from rbdyn_ros.ros.simulator.topics.commanders import EFFECTS
+from rbdyn_ros.ros.simulator.topics.driver import policy_of
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.types import EFFORT, POSITION
 from rbdyn_ros.sensors.sights import Sight
@@ -224,7 +225,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         imports: the files of its joint types and motions.
     """
     values, given = robot.values, robot.given
-    policy = robot.loop.settings.on_timeout
+    policy = policy_of(values)  # the robot has no loop yet
     idle = "" if policy == "zero" else f"its joints {EFFECTS[policy]} (on_timeout is '{policy}')"
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":
