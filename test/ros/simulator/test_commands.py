@@ -85,7 +85,7 @@ def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_j
     for names, efforts, words in BAD:
         refused(by_name, JointState(name=names, effort=efforts), words)
     for efforts, words in (
-        ([1.0], "1 values; 2 are"),
+        ([1.0], "1 values; expected 2, in the order of"),
         ([1.0, math.nan], "joint 'turn' is nan"),
     ):
         refused(in_order, Float64MultiArray(data=efforts), words)
