@@ -128,10 +128,10 @@ def add_mounting(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--gravity",
+        nargs=3,
         type=float,
         metavar=("X", "Y", "Z"),
         help="gravity in the world [m/s^2] (0 0 -9.81)",
-        nargs=3,
     )
 
 

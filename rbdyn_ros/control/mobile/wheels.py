@@ -176,7 +176,7 @@ def _place(m: Model, d: Data, body: int) -> Array:
 
 
 def _radius(m: Model, d: Data, j: int) -> float:
-    """Return the largest distance from its axis of the geometries that it has or carries."""
+    """Return the radius of a wheel: how far its geometries reach from its axis [m]."""
     axis, hub = _axis(m, d, j), _place(m, d, m.jnt_bodyid[j])
     return max((_reach(m, d, g, hub, axis) for g in _geoms(m, m.jnt_bodyid[j])), default=0.0)
 

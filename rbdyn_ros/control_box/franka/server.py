@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the servers of arm and hand share: the requests of a client by TCP, and their answers."""
+"""The base of the servers of arm and hand: requests of a client by TCP, and the answers."""
 
 from __future__ import annotations
 
