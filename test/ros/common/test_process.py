@@ -105,6 +105,30 @@ def test_a_second_signal_does_not_cut_the_end_short(second):
     assert (done.stdout, done.stderr, done.returncode) == ("has ended True\n", "", 0)
 
 
+#: A program that is interrupted in the constructor of an executor, which has a destructor.
+HALF_MADE = """
+import os, signal, sys, time
+import rclpy.executors
+from rbdyn_ros.ros.common.lifecycle import process
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60.0)
+
+def make(stop):
+    rclpy.executors._WorkTracker = interrupt
+    rclpy.executors.MultiThreadedExecutor()
+
+sys.exit(process.run(make, []))
+"""
+
+
+def test_an_interrupted_constructor_prints_nothing():
+    words = [sys.executable, "-c", HALF_MADE]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
 #: A program in which a second signal comes while the handler of the first would hold a lock.
 LOCKED = """
 import os, signal, sys, threading, time

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import socket
@@ -284,12 +285,12 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     provide()
     sys.setswitchinterval(SWITCH_INTERVAL)
     node: ManagedNode | None = None
-    sys.unraisablehook = _unraisable
     try:
         stop, status = Stop(), 1
     except RbdynError as error:
         print(f"rbdyn: {error}", file=sys.stderr)
         return 2
+    sys.unraisablehook = functools.partial(_report, stop)
     stop.take_signals()
     try:
         with stop.raising():
@@ -381,7 +382,11 @@ def init(args: Sequence[str] | None) -> None:
         raise ParameterError(Finding("ros-arguments", text)) from error
 
 
-def _unraisable(lost: Any) -> None:
-    """Print an exception that cannot be caught, unless it is the interrupt, which sets `stop`."""
-    if not isinstance(lost.exc_value, KeyboardInterrupt):
+def _report(stop: Stop, lost: Any) -> None:
+    """Print an exception that cannot be caught, unless the interrupt of a signal caused it.
+
+    It is the KeyboardInterrupt itself, or the destructor of an object that it left half-made.
+    """
+    half_made = stop.interrupted and getattr(lost.object, "__name__", "") == "__del__"
+    if not half_made and not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)

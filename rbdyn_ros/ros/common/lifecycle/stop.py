@@ -144,6 +144,9 @@ class Stop(threading.Event):
     The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
     busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
 
+    Attributes:
+        interrupted: a signal raised KeyboardInterrupt.
+
     Raises:
         RbdynError: compilation is switched off.
     """
@@ -152,7 +155,7 @@ class Stop(threading.Event):
         super().__init__()
         if jit.DISABLED:
             raise RbdynError(Finding("no-jit", "a node is compiled; unset NUMBA_DISABLE_JIT"))
-        self._raises = False
+        self._raises = self.interrupted = False
         message = np.frombuffer(TEXT.encode(), np.uint8)
         self._words = words = np.zeros(MESSAGE + len(message), np.int64)
         words[LENGTH] = len(message)
@@ -186,6 +189,7 @@ class Stop(threading.Event):
     def _interrupt(self, _number: int, _frame: object) -> None:
         if self._raises:
             self._raises = False  # a second one must not cut the end short
+            self.interrupted = True
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
