@@ -143,7 +143,7 @@ def test_without_viser_there_is_no_view(node, viser):
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
         (("arm.xacro", "--contact", "left"), "'left' is no option and no name:=value"),
-        (("arm.urdf", "-p", "3"), "-p 3"),
+        (("arm.urdf", "-p", "3"), "'-p'"),
     ],
 )
 def test_wrong_options_are_refused_before_the_node_starts(node, words, named):

@@ -61,6 +61,13 @@ class Parser(argparse.ArgumentParser):
                 f"{quote(more[0])} is no option and no name:=value, and one robot is there: "
                 f"{advice}"
             )
+        if more:  # argparse lets `rbdyn` refuse it, without the name of the command
+            what = (
+                "there is no option"
+                if more[0].startswith("-")
+                else "there is one argument too many:"
+            )
+            self.error(f"{what} {quote(more[0])}")
         return options, more
 
     def check_options(self, words: Sequence[str]) -> None:
