@@ -31,7 +31,7 @@ from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring import peers
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 from rbdyn_ros.specialization.functions import STATE, traced
-from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.programs.program import program
 
 NBATCH, NSTEP = 1024, 100
 ROUNDS = 9

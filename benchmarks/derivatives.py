@@ -30,7 +30,7 @@ from rbdyn_ros.specialization import dynamics_derivatives as kernels
 from rbdyn_ros.specialization.derivatives import jacobian
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled

@@ -33,8 +33,8 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.machine import cores, machine
 from rbdyn_ros.measuring import peers
 from rbdyn_ros.rollouts.cuda import kernels_of
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.cuda_code import BLOCK, LONGEST_FUNCTION, gave_up, source
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.languages.cuda_code import BLOCK, LONGEST_FUNCTION, gave_up, source
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 TYPES = {"float64": (np.float64, DOUBLE), "float32": (np.float32, FLOAT)}

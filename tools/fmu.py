@@ -18,7 +18,7 @@ from rbdyn_ros.codegen.fmu.package import write_fmu
 from rbdyn_ros.codegen.functions import Wanted, c_functions
 from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.share import bundled_robot
-from rbdyn_ros.specialization.c_language import DOUBLE
+from rbdyn_ros.specialization.languages.c_language import DOUBLE
 from rbdyn_ros.view.pictures.canvas import new_figure
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"

@@ -11,8 +11,8 @@
     self_test.py  CProject, samples -> the test, a program in C
     folder.py     CProject -> a folder, in which only generated files are overwritten
 
-specialization/c_language.py writes the statements of a Program, c_blocks.py cuts a long one into
-functions, which compile much faster; the code of a GPU shares both.
+specialization/languages/c_language.py writes the statements of a Program, c_blocks.py cuts a long
+one into functions, which compile much faster; the code of a GPU shares both.
 
 `rbdyn codegen` (commands/codegen.py) runs these steps from top to bottom.
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.codegen.names import WIDTH, FileNames, in_comment, shown
 from rbdyn_ros.codegen.table import GRAVITY
 from rbdyn_ros.model.declared.joints import JointType
-from rbdyn_ros.specialization.c_language import Real
+from rbdyn_ros.specialization.languages.c_language import Real
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import comment
 from rbdyn_ros.codegen.project import CProject, about, signature
-from rbdyn_ros.specialization.c_blocks import CBlocks, in_blocks
-from rbdyn_ros.specialization.c_language import FLOAT, Writer, check_divisors, statements
-from rbdyn_ros.specialization.program import LEAVES
+from rbdyn_ros.specialization.languages.c_blocks import CBlocks, in_blocks
+from rbdyn_ros.specialization.languages.c_language import FLOAT, Writer, check_divisors, statements
+from rbdyn_ros.specialization.programs.program import LEAVES
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.specialization.c_language import Real
-    from rbdyn_ros.specialization.program import Program
+    from rbdyn_ros.specialization.languages.c_language import Real
+    from rbdyn_ros.specialization.programs.program import Program
 
 #: Warnings that generated code does not cause.
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")

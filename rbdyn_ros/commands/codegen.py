@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.specialization.c_language import Real
+    from rbdyn_ros.specialization.languages.c_language import Real
 
 #: Functions that are written by default.
 FUNCTIONS = "gravity,inverse,forward"
@@ -206,7 +206,7 @@ def _check_timestep(options: argparse.Namespace) -> None:
 
 
 def _real(options: argparse.Namespace) -> Real:
-    from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
+    from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
 
     return FLOAT if options.float else DOUBLE
 

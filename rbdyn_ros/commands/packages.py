@@ -64,7 +64,7 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.names import check_prefix, prefix_of
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.loading.output import output_path
-    from rbdyn_ros.specialization.c_language import DOUBLE
+    from rbdyn_ros.specialization.languages.c_language import DOUBLE
 
     with refusing("codegen", USAGE):
         _check_options(

@@ -26,8 +26,8 @@ from rbdyn_ros.rollouts.contact_newton import (
 from rbdyn_ros.rollouts.contact_points import Touching, frame_of
 from rbdyn_ros.rollouts.contact_stops import Judgement, Stops
 from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph
 
 #: Columns of a geometry that is guarded: its lowest height above the plane, the velocity of its
 #: centre, and its angular velocity.

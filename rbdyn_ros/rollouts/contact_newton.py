@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.rollouts.shelf import Shelf, largest, where
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph
 
 #: Largest error of a force in the solution, as a part of the largest force: the engine's is 5e-7.
 TOLERANCE = 1e-9

@@ -19,8 +19,8 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
 from rbdyn_ros.model.declared.options import EULER, IMPLICIT_DAMPING, INTEGRATORS
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import not_traceable
 
 #: Most contact points of a robot: the matrix of a pass has three rows for each, and with more of
 #: them the engine's own step is faster.

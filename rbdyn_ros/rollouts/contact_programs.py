@@ -38,7 +38,7 @@ from rbdyn_ros.rollouts.contact_stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
 from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
 from rbdyn_ros.specialization.functions import FORCES, STATE
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled

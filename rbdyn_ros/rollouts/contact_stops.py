@@ -33,8 +33,8 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 )
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.shelf import Shelf, known_number, largest, where
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
 #: Columns of the constants of a dof in a step: velocity, dry friction and its memory; pushes and

@@ -17,8 +17,9 @@ from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import check_built_in, open_places, with_springs
 from rbdyn_ros.rollouts.programs import observer_program, step_program
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.cuda_code import (
+from rbdyn_ros.specialization.functions import FORCES
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.languages.cuda_code import (
     BLOCK,
     LONGEST_FUNCTION,
     THREADS,
@@ -28,8 +29,7 @@ from rbdyn_ros.specialization.cuda_code import (
     observe_kernel,
     source,
 )
-from rbdyn_ros.specialization.functions import FORCES
-from rbdyn_ros.specialization.program import hoist
+from rbdyn_ros.specialization.programs.program import hoist
 
 #: Options of the compiler. Products and sums stay apart, as on the CPU.
 OPTIONS = ("--std=c++17", "--fmad=false")

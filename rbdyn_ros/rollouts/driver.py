@@ -34,7 +34,7 @@ BLOCK, END, STEP, DONE, BUSY, OWN_WORDS = 0, 1, 2, 3, 8, 16
 #: Columns of the segments of `Kept`.
 SLOT, PLACE, LENGTH, PER_CONTACT = range(4)
 
-CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py"))
+CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.rglob("*.py"))
 kernel = jit.kernels_in(CACHE_DIRECTORY)
 
 

@@ -14,7 +14,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.law import RolloutLaw
 from rbdyn_ros.rollouts.programs import observer_program, step_program
 from rbdyn_ros.specialization.lanes import compile_lanes
-from rbdyn_ros.specialization.program import hoist
+from rbdyn_ros.specialization.programs.program import hoist
 
 
 class LaneStep:

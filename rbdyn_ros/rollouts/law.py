@@ -23,10 +23,10 @@ from rbdyn_ros.rollouts.policies import (
 )
 from rbdyn_ros.specialization.functions import STATE
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
-from rbdyn_ros.specialization.numpy_ops import SymbolArray
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.numpy_ops import SymbolArray
+from rbdyn_ros.specialization.programs.program import Program, program
+from rbdyn_ros.specialization.programs.symbols import ALLOWED, Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
-from rbdyn_ros.specialization.symbols import ALLOWED, Symbol, SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
 #: Laws that are determined by their class and their gains.

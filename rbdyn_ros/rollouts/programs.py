@@ -13,10 +13,10 @@ from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
 from rbdyn_ros.rollouts.outputs import OBSERVERS
 from rbdyn_ros.specialization.built_in import OPEN, built_in, function_outputs, open_entries
 from rbdyn_ros.specialization.functions import run_traced
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.program import Program, program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.replay import replay
 from rbdyn_ros.specialization.symbolic import SYMBOLIC_OPTIONS, Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 
 

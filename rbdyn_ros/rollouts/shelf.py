@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import select
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.program import Program, program
+from rbdyn_ros.specialization.programs.symbols import Condition, Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import Condition, Symbol, SymbolGraph
 
 
 class Shelf:

@@ -17,11 +17,11 @@ import numpy as np
 
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import Function, traced
-from rbdyn_ros.specialization.limbs import uneven
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.limbs import uneven
+from rbdyn_ros.specialization.programs.program import Program, program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.replay import Values, replay
 from rbdyn_ros.specialization.symbolic import SYMBOLIC_OPTIONS, Objects, symbolic_entries
-from rbdyn_ros.specialization.symbols import SymbolGraph
 
 #: Options and arrays of a Model that are inputs until the multiply-adds are chosen.
 OPEN = (

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rbdyn_ros.specialization.program import needed, operands_of
+from rbdyn_ros.specialization.programs.program import needed, operands_of
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS, Condition, Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import CONDITIONS, Condition, Symbol, SymbolGraph
 
 Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
 

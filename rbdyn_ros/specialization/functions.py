@@ -17,8 +17,8 @@ from rbdyn_ros.engine.tree.kinematics import kinematics
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import dynamics_derivatives
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 

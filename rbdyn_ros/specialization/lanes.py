@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
-from rbdyn_ros.specialization.llvm_code import POINTER, Module, load, store
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.languages.llvm_code import POINTER, Module, load, store
+from rbdyn_ros.specialization.programs.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
 #: Cache of the code of Models, below a hash of all sources that determine it.
-CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.glob("*.py"))
+CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.rglob("*.py"))
 
 #: Size of the cache above which the least recently used files are removed [bytes]: a few thousand
 #: robots.

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.programs.program import Program
+from rbdyn_ros.specialization.programs.symbols import Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import Symbol, SymbolGraph
 
 #: Values of inputs, by array and flat index: numbers, or symbols.
 Values = Mapping[tuple[str, int], Any]

@@ -14,9 +14,9 @@ from rbdyn_ros.engine.compiler.views import MODEL, OPTIONS
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
-from rbdyn_ros.specialization.limbs import side_by_side
-from rbdyn_ros.specialization.llvm_code import DOUBLE, INT64, POINTER, Module
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.languages.llvm_code import DOUBLE, INT64, POINTER, Module
+from rbdyn_ros.specialization.programs.limbs import side_by_side
+from rbdyn_ros.specialization.programs.program import Program
 
 TABLE = INT64.as_pointer()
 INTEGERS = {field.name for field in DATA_FIELDS if field.kind == "int"}

@@ -27,10 +27,10 @@ from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.built_in import function_program
 from rbdyn_ros.specialization.calling import entry, filling_entry
 from rbdyn_ros.specialization.functions import FUNCTIONS, Function
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.programs.program import Program
+from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.row_code import OTHER_OPTIONS, compiled_row
 from rbdyn_ros.specialization.symbolic import symbolic_entries
-from rbdyn_ros.specialization.symbols import not_traceable
 
 
 def specialize(

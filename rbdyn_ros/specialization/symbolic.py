@@ -23,8 +23,8 @@ from rbdyn_ros.model.declared.model_fields import (
 from rbdyn_ros.model.declared.options import IMPLICIT, INTEGRATORS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.bodies import subtree_masses
-from rbdyn_ros.specialization.limbs import uneven
-from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
+from rbdyn_ros.specialization.programs.limbs import uneven
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 
 Objects = NDArray[Any]  # of symbols and Python's numbers
 

@@ -11,13 +11,18 @@ from numba.core.errors import NumbaError
 
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.specialization.programs.symbols import (
+    NotTraceableError,
+    Symbol,
+    SymbolGraph,
+    not_traceable,
+)
 from rbdyn_ros.specialization.symbolic import (
     Objects,
     SymbolicData,
     SymbolicModel,
     symbolic_entries,
 )
-from rbdyn_ros.specialization.symbols import NotTraceableError, Symbol, SymbolGraph, not_traceable
 
 #: Every Python branch on a symbol doubles the number of runs, up to this maximum.
 MAX_RUNS = 32

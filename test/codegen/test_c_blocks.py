@@ -14,9 +14,9 @@ import rbdyn_ros as rb
 from rbdyn_ros.codegen import source
 from rbdyn_ros.codegen.source import blocks_of
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 NAMES = {"x": "x"}, {"out": "out"}
 

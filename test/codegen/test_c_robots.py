@@ -19,7 +19,7 @@ from support.trees import LIBRARY, auto_tree, build
 
 import rbdyn_ros as rb
 from rbdyn_ros.codegen.folder import files, write
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
 
 pytestmark = needs_gcc
 

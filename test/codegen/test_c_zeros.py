@@ -10,9 +10,9 @@ from support.robots import find
 import rbdyn_ros as rb
 from rbdyn_ros.codegen.table import EXTERNAL, V, length_of
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT, statements
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT, statements
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 
 def written(make, real):

@@ -13,9 +13,9 @@ from support.rollouts import light_forces, starts
 import rbdyn_ros as rb
 from rbdyn_ros.rollouts.cuda import kernels_of
 from rbdyn_ros.share import bundled_robot
-from rbdyn_ros.specialization import cuda_code
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.cuda_code import source
+from rbdyn_ros.specialization.languages import cuda_code
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.languages.cuda_code import source
 
 N = 9
 DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")

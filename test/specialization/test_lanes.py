@@ -12,9 +12,9 @@ from support.specialised import LaneRunner, same_bits
 import rbdyn_ros as rb
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.lanes import compile_lanes
-from rbdyn_ros.specialization.numpy_ops import UNARY
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import CONDITIONS, SymbolGraph
+from rbdyn_ros.specialization.programs.numpy_ops import UNARY
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS, SymbolGraph
 
 WIDTHS = (1, 2, 4, 8)
 #: Models and integrators: couplings, springs, selects between two ways to step, a large robot.

@@ -18,8 +18,8 @@ from rbdyn_ros.engine.compiler import cache
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.lanes import compile_lanes
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -13,8 +13,9 @@ from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.specialization import symbols, trace
+from rbdyn_ros.specialization import trace
 from rbdyn_ros.specialization.functions import FUNCTIONS, traced
+from rbdyn_ros.specialization.programs import symbols
 
 BOX = specialised_models.BODY
 

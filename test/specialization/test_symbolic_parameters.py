@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Mimic
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialization.program import hoist
+from rbdyn_ros.specialization.programs.program import hoist
 from rbdyn_ros.specialization.symbolic import SYMBOLIC_FIELDS, SYMBOLIC_OPTIONS
 from rbdyn_ros.specialization.trace import Tracing
 

@@ -25,8 +25,8 @@ from rbdyn_ros.description.parts.types import Description, Link, Spring
 from rbdyn_ros.engine.compiler.jit import select
 from rbdyn_ros.specialization import dynamics_derivatives as traced
 from rbdyn_ros.specialization.derivatives import jacobian
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 

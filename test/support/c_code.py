@@ -9,7 +9,7 @@ from rbdyn_ros.codegen.folder import write
 from rbdyn_ros.codegen.functions import Wanted, c_functions
 from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.table import length_of
-from rbdyn_ros.specialization.c_language import DOUBLE
+from rbdyn_ros.specialization.languages.c_language import DOUBLE
 from support.c_compilers import STRICT, run
 
 

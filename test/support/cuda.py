@@ -12,8 +12,8 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.rollouts.cuda import kernels_of
 from rbdyn_ros.rollouts.params import model_array, open_places
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.cuda_code import LONGEST_FUNCTION, source
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.languages.cuda_code import LONGEST_FUNCTION, source
 from support.robots import find
 
 ROBOTS = {

@@ -12,7 +12,7 @@ ONE_IN = {
     "specialization/test_traced_robots.py::test_inverse_derivatives": 4,
     "specialization/test_traced_robots.py::test_forward_derivatives": 4,
     "specialization/test_traced_robots.py::test_coupled": 5,
-    "specialization/test_limbs.py::test_limbs_of_every_robot": 4,
+    "specialization/programs/test_limbs.py::test_limbs_of_every_robot": 4,
     "dynamics/test_toolbox_pinocchio.py::test_toolbox_of_robot": 4,
     "dynamics/test_toolbox_mujoco.py::test_toolbox_of_robot": 4,
     "dynamics/test_near_pairs.py::test_robots_touch_themselves_where_coal_says": 4,
@@ -81,7 +81,7 @@ LONG = {
     "specialization/test_traced_robots.py::test_functions": ["a1"],
     "specialization/test_traced_robots.py::test_forward_derivatives": ["a1"],
     "specialization/test_traced_robots.py::test_inverse_derivatives": ["a1"],
-    "specialization/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf",
     ],
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [

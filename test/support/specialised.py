@@ -12,7 +12,7 @@ from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.specialization.built_in import function_program
 from rbdyn_ros.specialization.functions import COUNTS, FUNCTIONS, WHOLE, traced
 from rbdyn_ros.specialization.lanes import compile_lanes
-from rbdyn_ros.specialization.program import program
+from rbdyn_ros.specialization.programs.program import program
 from support import states
 from support.compare import EPS, Comparison, with_inverse
 from support.smooth import smoothly

@@ -25,7 +25,7 @@ from rbdyn_ros.control.arm.arm import check_arm
 from rbdyn_ros.control.arming import start_up
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY, Limits
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.specialization.c_language import DOUBLE
+from rbdyn_ros.specialization.languages.c_language import DOUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

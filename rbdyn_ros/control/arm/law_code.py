@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import call_code
-from rbdyn_ros.specialization.program import Program, program
+from rbdyn_ros.specialization.programs.program import Program, program
 from rbdyn_ros.specialization.row_code import DONE, compiled_row
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled

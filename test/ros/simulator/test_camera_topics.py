@@ -24,7 +24,7 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.simulator.topics import sensors
-from rbdyn_ros.ros.simulator.topics.camera_topics import camera_info, depth_pixels, image
+from rbdyn_ros.ros.simulator.topics.rays.camera_topics import camera_info, depth_pixels, image
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context, process

@@ -18,7 +18,7 @@ from support.robots import ROOM
 
 from rbdyn_ros.description import robot_files
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork
+from rbdyn_ros.ros.simulator.topics.rays.sensor_work import SensorWork
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeSpec
 

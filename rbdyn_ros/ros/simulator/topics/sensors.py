@@ -36,10 +36,10 @@ from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.parsing import convert
 from rbdyn_ros.ros.common.parsing.convert import Prepared
 from rbdyn_ros.ros.common.reports.throttle import Throttle
-from rbdyn_ros.ros.simulator.topics.camera_topics import ColorTopics, DepthTopics
-from rbdyn_ros.ros.simulator.topics.range_topics import RangeTopic
-from rbdyn_ros.ros.simulator.topics.renderers import AppearanceOf, Renderers
-from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork, Topics
+from rbdyn_ros.ros.simulator.topics.rays.camera_topics import ColorTopics, DepthTopics
+from rbdyn_ros.ros.simulator.topics.rays.range_topics import RangeTopic
+from rbdyn_ros.ros.simulator.topics.rays.renderers import AppearanceOf, Renderers
+from rbdyn_ros.ros.simulator.topics.rays.sensor_work import SensorWork, Topics
 from rbdyn_ros.ros.simulator.topics.shared_memory import SharedReadings, numbers_of
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec

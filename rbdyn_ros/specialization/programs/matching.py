@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
+from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_of
 
 Places: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.specialization.sincos import CONSTANTS, INTEGERS, OPERATIONS
+from rbdyn_ros.specialization.languages.sincos import CONSTANTS, INTEGERS, OPERATIONS
 
 _INTEGER = "unsigned long long"
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialization.blocks import SINCOS, SinCos
-from rbdyn_ros.specialization.numpy_ops import UNARY
-from rbdyn_ros.specialization.program import operands_of
-from rbdyn_ros.specialization.symbols import CONDITIONS
+from rbdyn_ros.specialization.programs.blocks import SINCOS, SinCos
+from rbdyn_ros.specialization.programs.numpy_ops import UNARY
+from rbdyn_ros.specialization.programs.program import operands_of
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.specialization.program import Program
+    from rbdyn_ros.specialization.programs.program import Program
 
 #: Operators by the names of operations.
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",

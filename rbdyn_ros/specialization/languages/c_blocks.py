@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from rbdyn_ros.specialization.blocks import Line, SinCos, cut
-from rbdyn_ros.specialization.c_language import Writer, named
-from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.languages.c_language import Writer, named
+from rbdyn_ros.specialization.programs.blocks import Line, SinCos, cut
+from rbdyn_ros.specialization.programs.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from support.refusals import refused
 
 from rbdyn_ros.engine.compiler.jit import select
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT, statements
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT, statements
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from llvmlite import ir
 
-from rbdyn_ros.specialization.blocks import Blocks, Line, SinCos, cut, widths
-from rbdyn_ros.specialization.program import Program
-from rbdyn_ros.specialization.sincos import declarations, sincos_text
-from rbdyn_ros.specialization.symbols import CONDITIONS
+from rbdyn_ros.specialization.languages.sincos import declarations, sincos_text
+from rbdyn_ros.specialization.programs.blocks import Blocks, Line, SinCos, cut, widths
+from rbdyn_ros.specialization.programs.program import Program
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
 DOUBLE, INT64, INT32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 POINTER = DOUBLE.as_pointer()

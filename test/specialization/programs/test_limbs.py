@@ -10,13 +10,20 @@ from support import robots, specialised, specialised_models, trees
 import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
-from rbdyn_ros.specialization.blocks import BLOCK_LENGTH, SINCOS, SinCos, cut, sources, widths
 from rbdyn_ros.specialization.calling import entry
 from rbdyn_ros.specialization.functions import FUNCTIONS
-from rbdyn_ros.specialization.limbs import side_by_side, similar_limbs, uneven
-from rbdyn_ros.specialization.program import LEAVES, operands_of, program
+from rbdyn_ros.specialization.programs.blocks import (
+    BLOCK_LENGTH,
+    SINCOS,
+    SinCos,
+    cut,
+    sources,
+    widths,
+)
+from rbdyn_ros.specialization.programs.limbs import side_by_side, similar_limbs, uneven
+from rbdyn_ros.specialization.programs.program import LEAVES, operands_of, program
+from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.row_code import row_code
-from rbdyn_ros.specialization.symbols import SymbolGraph
 
 #: Robot, lanes that suit it, and which share of the instructions must be gone at least.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}

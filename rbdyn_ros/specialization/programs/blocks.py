@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
-from rbdyn_ros.specialization.symbols import CONDITIONS
+from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_of
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
 #: Operations of a block. Shorter blocks compile no faster, longer ones run no faster.
 BLOCK_LENGTH = 500

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.simulator.topics.camera_topics import ColorTopics, DepthTopics
-from rbdyn_ros.ros.simulator.topics.range_topics import RangeTopic
+from rbdyn_ros.ros.simulator.topics.rays.camera_topics import ColorTopics, DepthTopics
+from rbdyn_ros.ros.simulator.topics.rays.range_topics import RangeTopic
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.suite import Suite
 

@@ -18,11 +18,11 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rbdyn_ros.specialization.blocks import SINCOS, SinCos
-from rbdyn_ros.specialization.c_blocks import in_blocks, stores
-from rbdyn_ros.specialization.c_language import Real, Writer, named
-from rbdyn_ros.specialization.program import Program
-from rbdyn_ros.specialization.sincos_c import sincos_source
+from rbdyn_ros.specialization.languages.c_blocks import in_blocks, stores
+from rbdyn_ros.specialization.languages.c_language import Real, Writer, named
+from rbdyn_ros.specialization.languages.sincos_c import sincos_source
+from rbdyn_ros.specialization.programs.blocks import SINCOS, SinCos
+from rbdyn_ros.specialization.programs.program import Program
 
 #: Threads of a block. More would leave fewer registers to each.
 THREADS = 128

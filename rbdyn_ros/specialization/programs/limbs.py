@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.specialization.matching import Matching, Places
-from rbdyn_ros.specialization.program import LEAVES, Program
-from rbdyn_ros.specialization.vectorize import Vectorizer
+from rbdyn_ros.specialization.programs.matching import Matching, Places
+from rbdyn_ros.specialization.programs.program import LEAVES, Program
+from rbdyn_ros.specialization.programs.vectorize import Vectorizer
 
 #: Numbers of similar limbs that are computed side by side.
 LANES = (2, 4, 8)

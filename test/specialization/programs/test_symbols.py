@@ -13,10 +13,16 @@ from support.refusals import refused, worded
 import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler.jit import is_known, is_zero, select
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.specialization import symbols, trace
-from rbdyn_ros.specialization.numpy_ops import UNARY
-from rbdyn_ros.specialization.program import program
-from rbdyn_ros.specialization.symbols import CONDITIONS, NotTraceableError, Symbol, SymbolGraph
+from rbdyn_ros.specialization import trace
+from rbdyn_ros.specialization.programs import symbols
+from rbdyn_ros.specialization.programs.numpy_ops import UNARY
+from rbdyn_ros.specialization.programs.program import program
+from rbdyn_ros.specialization.programs.symbols import (
+    CONDITIONS,
+    NotTraceableError,
+    Symbol,
+    SymbolGraph,
+)
 from rbdyn_ros.specialization.trace import Tracing
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from llvmlite import binding as llvm
 
-from rbdyn_ros.specialization.sincos import LARGEST, declarations, sincos_text
+from rbdyn_ros.specialization.languages.sincos import LARGEST, declarations, sincos_text
 
 ULP = 0.8
 WIDTHS = (1, 2, 4, 8)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rbdyn_ros.specialization.matching import Matching
-from rbdyn_ros.specialization.program import LEAVES, Program, operands_of
-from rbdyn_ros.specialization.symbols import CONDITIONS, Operation
+from rbdyn_ros.specialization.programs.matching import Matching
+from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_of
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS, Operation
 
 #: Operations that have vector instructions.
 VECTOR_OPERATIONS = (

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-from rbdyn_ros.specialization.numpy_ops import UNARY, SymbolArray, apply
+from rbdyn_ros.specialization.programs.numpy_ops import UNARY, SymbolArray, apply
 
 #: Conditions. With NaN they are false, except "ne", which is true.
 CONDITIONS = ("lt", "le", "eq", "ne")

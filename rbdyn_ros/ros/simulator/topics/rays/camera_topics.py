@@ -26,8 +26,8 @@ from std_msgs.msg import String
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.ros.common.graph.qos import LATCHED, reliable
 from rbdyn_ros.ros.common.parsing.convert import time_message
-from rbdyn_ros.ros.simulator.topics.range_topics import depth_cloud
-from rbdyn_ros.ros.simulator.topics.renderers import Renderers
+from rbdyn_ros.ros.simulator.topics.rays.range_topics import depth_cloud
+from rbdyn_ros.ros.simulator.topics.rays.renderers import Renderers
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Scan

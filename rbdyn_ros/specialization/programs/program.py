@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.specialization.symbols import CONDITIONS, Operation, SymbolGraph
+from rbdyn_ros.specialization.programs.symbols import CONDITIONS, Operation, SymbolGraph
 
 #: Operations without operands.
 LEAVES = ("input", "constant", "constants")
