@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C during compilation."""
+"""Ctrl-C and garbage collection during compilation."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -161,3 +162,27 @@ def test_other_threads_are_left_alone():
     thread.start()
     thread.join()
     assert failed == []
+
+
+@pytest.fixture
+def collector():
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_waits_and_is_left_as_it_was(collector, collects):
+    seen = []
+
+    def work():
+        seen.append(gc.isenabled())
+        interrupts.deferring(seen.append)(gc.isenabled())
+        seen.append(gc.isenabled())
+        raise ZeroDivisionError
+
+    if not collects:
+        gc.disable()
+    with pytest.raises(ZeroDivisionError):
+        interrupts.deferring(work)()
+    assert seen == [False, False, False]
+    assert gc.isenabled() == collects

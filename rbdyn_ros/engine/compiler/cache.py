@@ -198,6 +198,9 @@ def _names_only(library: Any) -> bytes:
 
 
 class _LinkedImplementation(_Implementation):
+    def reduce(self, cres: Any) -> Any:
+        return linking.reduced(cres)
+
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         return linking.rebuilt(target_context, payload)
 

@@ -30,7 +30,7 @@ from rbdyn_ros.engine.compiler import (
     views,  # noqa: F401  makes Model and Data known to Numba
 )
 from rbdyn_ros.engine.compiler.cache import KernelCache, warn_once
-from rbdyn_ros.engine.compiler.interrupts import deferred, deferring
+from rbdyn_ros.engine.compiler.interrupts import deferring
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.engine.compiler.source_hash import sources_hash
 
@@ -188,8 +188,7 @@ def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
     """Return a function compiled to be called by its address; its code is kept in `directory`."""
     made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
     _keep_in(directory, made, function)
-    with deferred():
-        made.compile()
+    deferring(made.compile)()
     return made
 
 

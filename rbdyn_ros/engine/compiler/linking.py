@@ -46,9 +46,6 @@ class _LinkedLibrary(JITCodeLibrary):
         self._ensure_finalized()
         return 0
 
-    def serialize_using_object_code(self) -> Any:
-        return self.serialize_using_bitcode()
-
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _TakeLibrary(LoweringPass):
@@ -76,9 +73,17 @@ class LinkedCompiler(compiler.CompilerBase):
         return [passes]
 
 
+def reduced(result: Any) -> tuple[Any, ...]:
+    """Return what the cache keeps of a compile result: not the listing with its types."""
+    described = result.fndesc
+    described.typemap = described.calltypes = None  # may not be picklable
+    code = result.library.serialize_using_bitcode()
+    return code, described, result.environment, result.signature
+
+
 def rebuilt(context: Any, payload: tuple[Any, ...]) -> Any:
     """Return the compile result of a kernel in the cache."""
-    (name, _, bitcode), fndesc, environment, signature, *_ = payload
+    (name, _, bitcode), fndesc, environment, signature = payload
     library = _LinkedLibrary(context.codegen(), name)
     library._final_module = llvm.parse_bitcode(bitcode)
     library._finalize_final_module()
