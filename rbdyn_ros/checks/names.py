@@ -84,7 +84,7 @@ def chosen(
 
 
 def strings(name: str, value: object) -> tuple[str, ...]:
-    """Return a list of strings; a single string is no list of its letters.
+    """Return a list of strings; a single string is not a list of its letters.
 
     Args:
         name: how messages call the value, such as "head".
@@ -143,7 +143,7 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """Return "file", "folder", or "" if the path is neither or cannot be looked at."""
+    """Return "file", "folder", or "" if the path is neither or cannot be read."""
     try:
         return "file" if path.is_file() else "folder" if path.is_dir() else ""
     except (OSError, ValueError):  # the name is too long, has a null character, or is private

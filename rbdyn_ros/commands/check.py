@@ -82,7 +82,7 @@ def add_check(commands: Commands) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What `rbdyn check` found in a file.
+    """The findings of `rbdyn check` in a file.
 
     Attributes:
         model: None if the file is refused.

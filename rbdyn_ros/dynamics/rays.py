@@ -27,7 +27,7 @@ PIECE = 4096
 
 
 class RayHits(NamedTuple):
-    """What rays met first.
+    """The first hit of each ray.
 
     Attributes:
         distance: (n,) from the origin of each ray [m]; infinity if it met nothing.
@@ -52,7 +52,7 @@ def cast_rays(
     exclude: Sequence[str | int] = (),
     shapes: RayShapes | None = None,
 ) -> RayHits:
-    """Return what rays meet first at qpos.
+    """Return the first hits of rays at qpos.
 
     A ray meets a surface from outside and from inside. Solids are exact to rounding, meshes are
     their convex hulls, height fields the solid below their triangles.
@@ -99,7 +99,7 @@ def meet(
     shown: NDArray[np.bool_],
     threads: int,
 ) -> RayHits:
-    """Return what rays in the world meet first; as cast_rays, whose checks it leaves out.
+    """Return the first hits of rays in the world, as cast_rays does, without its checks.
 
     Args:
         m: the Model.

@@ -30,7 +30,7 @@ UNIT = 1e-3
 
 @dataclass(slots=True)
 class BaseState:
-    """What a policy observes of the base of a robot.
+    """The observed state of the base of a robot.
 
     Attributes:
         quat: orientation in the world, w, x, y, z.

@@ -39,7 +39,7 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """What a lidar, a range sensor or a depth camera measured.
+    """A measurement of a lidar, a range sensor or a depth camera.
 
     Attributes:
         distance: (rows, columns), along each ray, or along z for a depth camera [m]; infinity:
@@ -154,7 +154,7 @@ class Scanner:
     def cast(
         self, qpos: Array, time: float, chosen: NDArray[np.bool_], threads: int
     ) -> tuple[Array, Ints]:
-        """Return what some of the rays meet up to `far`: distances and shapes, without noise.
+        """Return the hits of some rays up to `far`: distances and shapes, without noise.
 
         Args:
             qpos: (nq,) position.
@@ -168,7 +168,7 @@ class Scanner:
         return far[0] / length, geom[0]
 
     def drawn(self, picture: Drawn) -> Scan:
-        """Return what a depth camera measures without noise, from a drawn picture."""
+        """Return the measurement of a depth camera without noise, from a drawn picture."""
         distance, geom = picture[..., 0].astype(np.float64), picture[..., 1].astype(np.int64)
         return self._limited(distance, self._rays, geom)
 

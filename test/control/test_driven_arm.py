@@ -229,7 +229,7 @@ def test_an_arm_without_measured_efforts_needs_a_word():
         loop.controller.try_arm(loop.now)
 
 
-def test_currents_are_no_torques():
+def test_currents_are_not_torques():
     """A UR with use_currents_as_efforts and a preset that expects the total torque."""
     loop = DrivenArm(model(), (), "current", mode="hold")
     loop.run(0.5)

@@ -80,7 +80,7 @@ FAULTS = (
     FaultKind(
         "latency",
         "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "
-        "state; a constant offset between two clocks is no lag",
+        "state; a constant offset between two clocks is not a lag",
         "blind",
     ),
     FaultKind(
@@ -132,7 +132,7 @@ POSITION_FAULTS = (
     FaultKind("wrench", "in `admittance`, no wrench for `state_timeout`", "brake"),
 )
 CODES = frozenset(kind.code for kind in FAULTS + POSITION_FAULTS)
-#: What to do about a fault.
+#: Remedies of faults.
 REMEDIES = {
     "finite": "Check the driver that sends the states",
     "names": "Check the joints in the robot file and in the driver",

@@ -365,7 +365,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Whether joints at velocities a period later can stop before their limits."""
+        """Return whether joints at velocities a period later can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)
@@ -430,7 +430,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
 
 def reason_text(rates: JointRates, names: tuple[str, ...]) -> str:
-    """Return why a tool follows a part of a twist only; empty if it follows it."""
+    """Return the reason why a tool follows a part of a twist only; empty if it follows it."""
     joint = f" of joint '{names[rates.joint]}'" if rates.joint >= 0 else ""
     why = {
         "": "",

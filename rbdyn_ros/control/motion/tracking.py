@@ -129,7 +129,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Whether the target will be at a departure as it was foreseen; False after a stop."""
+        """Return whether the target reaches a departure as foreseen; False after a stop."""
         if departure.stops != self.stops:
             return False
         if self._motion:

@@ -199,7 +199,7 @@ class GripperRequest(IntEnum):
 
 CONNECT = np.dtype([("version", "<u2"), ("udp_port", "<u2")])
 _NOTHING = np.dtype([])
-#: What follows the header of each request.
+#: Body of each request after its header.
 PAYLOADS: dict[int, np.dtype[Any]] = {
     Request.CONNECT: CONNECT,
     Request.MOVE: np.dtype(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client sets: frames, load, stiffness, thresholds, guiding."""
+"""Settings of a client: frames, load, stiffness, thresholds, guiding."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which geometries a geometry touches.
+    """A contact filter of a geometry.
 
     Two geometries touch if a bit of the contype of one is in the conaffinity of the other:
     (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.

@@ -41,7 +41,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What a reader needs beside the URDF itself; without a contact only the named states."""
+    """The settings of a reader beside the URDF; without a contact only the named states."""
 
     contact: Contact | None
     meshes: Meshes

@@ -5,7 +5,7 @@ LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves
 code, or crashes the process. So it waits until the present kernel is compiled.
 
 rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
-Its handler is put back as the system knows it.
+Its handler of the system is put back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Waiting:
         self.interrupted = True
 
     def applies(self) -> bool:
-        """Whether this thread receives Ctrl-C as a KeyboardInterrupt."""
+        """Return whether this thread receives Ctrl-C as a KeyboardInterrupt."""
         if threading.current_thread() is not threading.main_thread():
             return False
         return self.depth > 0 or signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -137,7 +137,7 @@ def _mark_touching(d):
 
 @kernel
 def _find_held(m, d):
-    """Mark what touches something that is not in flight, directly or by others, as held.
+    """Mark bodies as held that touch a body not in flight, directly or through other bodies.
 
     What restitution throws off again is not held: the gyroscopic torque after the impact would do
     work on the change of the velocity.

@@ -44,7 +44,7 @@ class StateSource:
         return self._owner
 
     def accepts(self, sender: bytes, arrival: int) -> bool:
-        """Whether a state of the arm may be believed.
+        """Return whether a state of the arm may be believed.
 
         Args:
             sender: GID of its publisher.
@@ -64,7 +64,7 @@ class StateSource:
         return True
 
     def disputed(self, now: int) -> bool:
-        """Whether a second publisher still counts; `now` is on the steady clock [ns]."""
+        """Return whether a second publisher still counts; `now` is on the steady clock [ns]."""
         return self.rival is not None and now - self._rival_heard <= QUIET
 
 

@@ -29,7 +29,7 @@ HOME = "home"
 
 @dataclass(frozen=True, slots=True)
 class RobotSemantics:
-    """What an SRDF says of a robot.
+    """The content of the SRDF of a robot.
 
     Args:
         m: the Model.

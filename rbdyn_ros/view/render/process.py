@@ -145,7 +145,7 @@ class RenderProcess:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Take the answer to a content: why it cannot be drawn, and the warnings."""
+        """Read the answer to a content: the reason it cannot be drawn, and the warnings."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()
