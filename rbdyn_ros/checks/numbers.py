@@ -72,7 +72,7 @@ def finite(
     Strings, booleans and masked numbers are refused.
 
     Args:
-        name: how messages call the value.
+        name: name of the value in messages.
         value: a number, or whatever NumPy takes as an array of numbers.
         shape: of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.

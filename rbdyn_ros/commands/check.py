@@ -88,7 +88,7 @@ class _Outcome:
         model: None if the file is refused.
         text: the report, or the errors.
         data: the report as JSON.
-        fixed: what --fix repaired; None without --fix.
+        fixed: repairs by --fix; None without --fix.
     """
 
     file: Path

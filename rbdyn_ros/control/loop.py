@@ -49,7 +49,7 @@ class ControlLoop:
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
         rivals: fault that others command the arm, or None.
-        failed_test: why the last start-up test ended without arming, or "".
+        failed_test: reason that the last start-up test ended without arming, or "".
         untested: joints that the last start-up test left out: their friction holds them.
         ignored: why a message of another device was not used, or ""; whoever reports it clears it.
     """

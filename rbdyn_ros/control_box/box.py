@@ -92,7 +92,7 @@ class ControlBox(ABC):
         failure: the error that ended the thread.
         watch: called with every state that the box sees, in its thread.
         runs_on: whether time goes on though nothing happens.
-        served: how many times it has accepted clients and read their requests.
+        served: number of times that it accepted clients and read their requests.
     """
 
     robot: BoxedRobot

@@ -34,7 +34,7 @@ class Session(ABC):
     """A state machine behind a connection.
 
     Args:
-        hello: what the client gets first.
+        hello: first bytes for the client.
 
     Attributes:
         quits: whether the connection ends when the client has all answers.
@@ -182,7 +182,7 @@ class End(ABC):
     """A port of a box.
 
     Attributes:
-        clients: how many have connected so far.
+        clients: number of connections so far.
     """
 
     clients = 0
@@ -306,7 +306,7 @@ class Hub(Peers[S]):
     Args:
         make: a session for a new client.
         name, log, piece: see Peers.
-        address, port: where it listens.
+        address, port: the address and port at which it listens.
         most: clients at a time.
 
     Raises:

@@ -60,13 +60,13 @@ def cast_rays(
     Args:
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data.
-        origins: where the rays start, (3,) for all or (n, 3) [m].
+        origins: start points of the rays, (3,) for all or (n, 3) [m].
         directions: (3,) or (n, 3), of any length but 0.
         frame: name or number of a frame; origins and directions are in its axes. None: in the
             world's.
         cutoff: largest distance [m]; what is farther is not met.
         exclude: names or numbers of bodies that rays pass through, such as the sensor's own.
-        shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
+        shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
 
     Raises:
         ModelError: d was not made for m, the Model has no geometries, or no such frame or body.
@@ -104,12 +104,12 @@ def meet(
     Args:
         m: the Model.
         d: its Data.
-        met: what rays can meet.
-        starts: where the rays start, (n, 3) contiguous.
+        met: shapes that rays meet.
+        starts: start points of the rays, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
         reach: largest distance.
         shown: (shapes), whether rays can meet each; they pass through the others.
-        threads: how many may work at most.
+        threads: largest number of threads.
     """
     n = len(met.names)
     placed, boxes = np.zeros((n, PLACED)), np.zeros((n, 6))

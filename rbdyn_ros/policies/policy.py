@@ -47,7 +47,7 @@ class LearnedPolicy:
     """A learned policy with its history; load it with `rb.load_policy`.
 
     Args:
-        spec: what surrounds the network.
+        spec: the inputs and outputs around the network.
 
     Attributes:
         spec: the same.

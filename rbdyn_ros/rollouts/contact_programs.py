@@ -63,7 +63,7 @@ def contact_programs(
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
         law: computes the forces of every step; None: no law.
         given: the forces that are inputs, of FORCES; others are zero, or the law's.
-        places: where the robot may touch the world.
+        places: places at which the robot may touch the world.
 
     Raises:
         ModelError: the Model cannot be traced.

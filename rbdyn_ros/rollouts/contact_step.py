@@ -131,7 +131,7 @@ class ContactStep(LaneStep):
         first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
         address = int(raw.ctypes.data) + 8 * first
         engine, held = self._engine.memory()
-        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as what knows its address
+        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as the holders of its address
         header = raw[first - HEADER : first].view(np.int64)
         header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
         header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data

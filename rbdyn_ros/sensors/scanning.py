@@ -80,7 +80,7 @@ def scan(
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data, which is not changed.
         sensor: a LidarSpec, a RangeSpec or a DepthSpec.
-        shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
+        shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
         seed: of noise and dropouts, a whole number; None: neither.
         tick: number of the reading; the same tick has the same noise.
 
@@ -103,11 +103,11 @@ class Scanner:
     Args:
         m: the Model.
         sensor: the sensor.
-        shapes: what rays can meet; None: the geometries.
+        shapes: shapes that rays meet; None: the geometries.
 
     Attributes:
         sensor: the sensor.
-        shapes: what it can see.
+        shapes: the visible shapes.
 
     Raises:
         ModelError: the Model has no such link, or no geometries.
@@ -133,7 +133,7 @@ class Scanner:
             qpos: (nq,) position.
             qvel: (nv,) velocity.
             time: of this state [s].
-            threads: how many may work at most.
+            threads: largest number of threads.
         """
         sensor, rays = self.sensor, self._rays
         rows, columns = rays.shape[:2]
@@ -160,7 +160,7 @@ class Scanner:
             qpos: (nq,) position.
             time: of this state [s].
             chosen: (rows, columns) rays, at least one.
-            threads: how many may work at most.
+            threads: largest number of threads.
         """
         self._go(qpos, np.zeros(0), time, 0.0)
         length = self._length[chosen]

@@ -143,7 +143,7 @@ def test_the_corners_of_a_mesh_carry_the_place_of_its_link(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["post.xml", "posts.xml", "wall.sdf", "table.sdf"])
-def test_what_stands_still_is_not_a_ghost_without_actuators(name, tmp_path):
+def test_fixed_parts_without_actuators_are_refused(name, tmp_path):
     with pytest.raises(DescriptionError, match="among the obstacles of the scene"):
         spawned(name, tmp_path, acts=False)
 

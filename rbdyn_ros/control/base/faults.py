@@ -30,7 +30,7 @@ class Fault:
         code: one of CODES.
         text: the reason, as a message: which state, which joint, which bound.
         blind: the state is unknown, so feedback is impossible.
-        remedy: what to do; empty: the remedy of its code in REMEDIES.
+        remedy: remedy for the user; empty: the remedy of its code in REMEDIES.
     """
 
     code: str
@@ -58,7 +58,7 @@ class FaultKind:
 
     Attributes:
         code: as in Fault; a code with two reactions has two rows.
-        cause: what was found.
+        cause: the finding.
         reaction: brake, blind or silent, see Ending.
     """
 

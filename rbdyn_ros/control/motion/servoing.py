@@ -50,7 +50,7 @@ class ServoSettings:
 
     Attributes:
         frame: link of the tool.
-        timeout: how long a twist counts [s].
+        timeout: time for which a twist counts [s].
         max_linear, max_angular: largest speeds of the tool [m/s, rad/s].
         acceleration: of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an

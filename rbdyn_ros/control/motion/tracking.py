@@ -42,7 +42,7 @@ class PathTracker:
     Attributes:
         target: desired motion of all joints.
         number: number of paths started so far.
-        stops: how often the target was stopped.
+        stops: number of stops of the target.
         idle: time since the last path ended [s]; infinite if there was none.
     """
 

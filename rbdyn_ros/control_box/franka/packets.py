@@ -31,7 +31,7 @@ class StateField:
         type: of NumPy, little endian.
         shape: of its numbers.
         fidelity: whether the box computes it from the simulated arm.
-        meaning: what the box writes.
+        meaning: meaning of the written value.
     """
 
     name: str

@@ -40,7 +40,7 @@ class Settings:
         stiffness: (6,) of the Cartesian controller.
         torques, forces: thresholds (2, 2, 7) and (2, 2, 6): accelerating and nominal, lower and
             upper.
-        free, elbow_free: what guiding moves.
+        free, elbow_free: axes that guiding moves.
     """
 
     def __init__(self, arm: FrankaArm) -> None:

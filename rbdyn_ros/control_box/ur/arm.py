@@ -48,7 +48,7 @@ class UrArm(BoxedJoints):
     Attributes:
         model: the name of the arm, as UR5.
         velocity: (6,) largest speeds [rad/s].
-        tool: what hangs behind the flange in the robot file: the payload at the start.
+        tool: load behind the flange in the robot file: the payload at the start.
 
     Raises:
         RbdynError: this robot has no such arm, or its base moves.

@@ -53,7 +53,7 @@ class UrBox(ControlBox):
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
-        address: where it listens.
+        address: the address at which it listens.
         number: of the box among its peers.
 
     Raises:

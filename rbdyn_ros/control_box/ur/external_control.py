@@ -99,7 +99,7 @@ class ExternalControl(ArmProgram):
         """Return the program of a text, or None if it is none.
 
         Raises:
-            ValueError: it is of a version that the box does not know.
+            ValueError: it is of a version that the box does not support.
         """
         script = ExternalScript.read(text)
         return None if script is None else ExternalControl(script)
@@ -223,7 +223,7 @@ class ExternalControl(ArmProgram):
         return message
 
     def _check(self, r: UrRobot, message: ReverseMessage) -> None:
-        """Refuse modes that the box, or even the program, does not know."""
+        """Refuse modes that the box or the program does not support."""
         known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
         if message.mode and message.mode not in known:
             raise ValueError(f"the box does not act out MODE_{message.mode}")

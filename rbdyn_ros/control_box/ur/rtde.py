@@ -40,7 +40,7 @@ class Recipe:
     Attributes:
         names: of the variables.
         layout: of their numbers.
-        counts: how many numbers each has.
+        counts: number of values of each.
     """
 
     names: tuple[str, ...]

@@ -50,7 +50,7 @@ class OutputVariable:
     Attributes:
         name, type: as in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
-        meaning: what the box writes.
+        meaning: meaning of the written value.
         read: it from the robot.
     """
 

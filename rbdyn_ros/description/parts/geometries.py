@@ -180,7 +180,7 @@ class Geometry:
 
     Attributes:
         origin: frame of the shape in the link frame.
-        filter: which other geometries touch it.
+        filter: contact filter.
     """
 
     name: str
@@ -199,7 +199,7 @@ class Obstacle:
     Attributes:
         origin: frame of the shape in the world.
         friction: a contact has the smaller of this and the friction of the geometry.
-        filter: which geometries touch it.
+        filter: contact filter.
         velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt. The part along
             the surface moves what touches it, by friction; the shape stays where it is.
     """

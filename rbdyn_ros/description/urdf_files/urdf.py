@@ -231,7 +231,7 @@ def _link(parsed: Any, line: int) -> Link:
 
 
 def _newer_limits(joint: ET.Element) -> dict[str, float]:
-    """Take the limits that urdf_parser_py does not know out of a joint."""
+    """Take the limits that urdf_parser_py does not read out of a joint."""
     limit = joint.find("limit")
     if limit is None:
         return {}

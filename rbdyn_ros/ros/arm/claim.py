@@ -163,7 +163,7 @@ class ArmClaim:
 
     def _two_sources(self, two: tuple[bytes | None, bytes | None]) -> Fault:
         names = [sender_name(self._node, self._states, sender) for sender in two if sender]
-        # the graph may not know a node yet
+        # a node may not be in the graph yet
         self._two = two if UNKNOWN not in names else None
         one, other = map(described, names)
         text = f"states of the arm come from two publishers on {self._states}: {one} and {other}"

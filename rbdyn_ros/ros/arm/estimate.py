@@ -77,7 +77,7 @@ class _EstimateRun:
         blocks: states, which the control thread adds.
         missed: number of states that the control thread left out.
         stop: ends the run.
-        said: what it has found.
+        said: its findings.
         failed: whether it ended by an error.
         thread: estimates.
     """

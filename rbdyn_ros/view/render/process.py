@@ -68,7 +68,7 @@ class RenderProcess:
         m: the robot.
         looks: its appearance.
         cameras: a picture of each is drawn at once, so that later ones take no longer.
-        shapes: what each depth camera can see.
+        shapes: the shapes visible to each depth camera.
 
     Attributes:
         findings: warnings about meshes and textures that cannot be read.

@@ -10,7 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-#: Name of a node that the graph does not know yet.
+#: Name of a node that is not in the graph yet.
 UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 

@@ -111,7 +111,7 @@ class Outputs:
 
     Attributes:
         lock: held while a state is published, also by compiled code.
-        stream: what has been published.
+        stream: record of published states.
         spawned: joint_states of robots that were spawned.
         describes: whether it publishes robot_description.
     """
