@@ -40,9 +40,7 @@ def read_policy(
     except DescriptionError as error:
         if text == data:
             raise
-        findings = [
-            replace(each, line=None) for each in error.findings
-        ]  # the line is not in the export
+        findings = [replace(each, line=None) for each in error.findings]  # lines of our text
         raise DescriptionError(findings, str(path)) from error
     return replace(spec, network=Path(network)) if network else spec
 

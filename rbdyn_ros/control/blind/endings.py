@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
-With valid states the arm is braked until it rests, and then held. Without them the cause is
-unknown: the states may be wrong, or a joint is really blocked. So the reaction depends on no later
-state: for blind_time in total, the efforts take the momentum from the arm that it had when it
-became blind.
-Then, or if braking does not work, nothing is published any more, so that the arm's own watchdog
-takes over; the last efforts carry the arm.
+With valid states the arm is braked until it rests, and then held. Otherwise the states may be
+wrong, or a joint is blocked, so the reaction depends on no later state: for blind_time in total,
+the efforts take the momentum from the arm that it had when it became blind. Then, or if braking
+does not work, nothing is published any more, so that the arm's own watchdog takes over; the last
+efforts carry the arm.
 """
 
 from __future__ import annotations
