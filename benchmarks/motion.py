@@ -98,7 +98,7 @@ def _started(scene: Scene) -> rb.Data:
 
 
 def _push(scene: Scene, d: Any, n: int) -> None:
-    """Write the forces of step n, which stay those of the end when the motion is over."""
+    """Write the forces of step n; after the end of the motion, the last forces."""
     if scene.law is not None:
         d.qfrc_applied[:] = scene.law(d.qpos, d.qvel, min(0.001 * n, scene.seconds))
 

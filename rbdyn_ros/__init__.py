@@ -45,7 +45,7 @@ def __getattr__(name: str) -> object:
     import sys
 
     collects = gc.isenabled()
-    gc.disable()  # modules are no garbage; to search them for it takes a fifth of a start
+    gc.disable()  # modules are not garbage; to search them for it takes a fifth of a start
     try:
         value = _load(name)
         if "numba" in sys.modules:  # it enters the checks of Models, which unpickling needs too

@@ -124,7 +124,7 @@ def _prepare_process() -> None:
 
 
 def _stdout_fails() -> bool:
-    """Whether printing fails, for example because the disk is full."""
+    """Return whether printing fails, for example because the disk is full."""
     try:
         print(flush=True)
     except OSError:

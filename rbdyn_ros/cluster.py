@@ -180,7 +180,7 @@ def check_answers(address: object) -> None:
 
 
 def _speaks_http2(channel: socket.socket) -> bool:
-    """Whether a server speaks HTTP/2, as Ray does; not asked if Ray uses TLS."""
+    """Return whether a server speaks HTTP/2, as Ray does; not asked if Ray uses TLS."""
     if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
         return True
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MuJoCo and Pinocchio call the parts of this package: hints in messages, a page of docs.
+"""Names of MuJoCo and Pinocchio for the parts of this package: hints, and a page of docs.
 
 Each table maps a name of theirs to our words for it: of `rb`, of a Model `m`, or of a Data `d`.
 """

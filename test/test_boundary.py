@@ -203,7 +203,7 @@ def test_copies_are_independent(arm):
 
 
 @pytest.mark.parametrize("floating", [True, False])
-def test_no_turn_is_read_from_a_quaternion_of_no_length(floating):
+def test_no_turn_is_read_from_a_quaternion_of_length_zero(floating):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=floating)
     d, zero = rb.make_data(m), rb.make_data(m)
     zero.qpos = 0.0

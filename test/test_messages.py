@@ -35,6 +35,7 @@ def seen(monkeypatch):
         ("process 4711 ended", "process NUMBER ended"),
         (f"sha256 {'0a' * 32}", "sha256 SHA256"),
         ("two\nlines", "two\\nlines"),
+        (f"'/a/{'r' * 40}...' is too long", "'/a/rrr...' is too long"),
         ("mass -1 is below 0", "mass -1 is below 0"),
     ],
 )

@@ -118,7 +118,7 @@ def _named(title: str, where: str) -> str:
 
 
 def _allowed(kind: Kind) -> str:
-    """Return what a value may be, with its unit."""
+    """Return the allowed values, with the unit."""
     number = kind.each if isinstance(kind, NumberList) else kind
     unit = number.unit if isinstance(number, Number) else ""
     return f"{kind.allowed} [{unit}]" if unit else kind.allowed

@@ -31,7 +31,7 @@ class Servos:
 
     Args:
         m: the robot.
-        servos: their joints are those of m.
+        servos: servos of joints of m.
 
     Attributes:
         names: of the servos.

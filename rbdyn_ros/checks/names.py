@@ -32,7 +32,7 @@ def name_faults(
         names: names from outside, in whatever type they came.
         known: all names there are.
         what: kind of thing that is named, such as "joint".
-        why_not: why a known name cannot be taken, such as "has no actuator"; empty if it can.
+        why_not: reason to refuse a known name, such as "has no actuator"; empty if it can.
     """
     seen: set[object] = set()
     for name in names:
@@ -65,7 +65,7 @@ def chosen(
         names: a list of strings from outside.
         known: all names there are.
         what: kind of thing that is named, such as "joint".
-        why_not: why a known name cannot be taken; empty if it can.
+        why_not: reason to refuse a known name; empty if it can.
         error: class of the error.
         code: code of the finding.
         element: element of the finding; None: the refused name.
@@ -84,10 +84,10 @@ def chosen(
 
 
 def strings(name: str, value: object) -> tuple[str, ...]:
-    """Return a list of strings; a single string is no list of its letters.
+    """Return a list of strings; a single string is not a list of its letters.
 
     Args:
-        name: how messages call the value, such as "head".
+        name: name of the value in messages, such as "head".
         value: the value from outside.
 
     Raises:
@@ -114,7 +114,7 @@ def one_of(
     """Return a string that is one of the known ones.
 
     Args:
-        name: how messages call the value, such as "integrator".
+        name: name of the value in messages, such as "integrator".
         value: the value from outside.
         known: the allowed strings.
         error: class of the error.
@@ -143,7 +143,7 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """Return "file", "folder", or "" if the path is neither or cannot be looked at."""
+    """Return "file", "folder", or "" if the path is neither or cannot be read."""
     try:
         return "file" if path.is_file() else "folder" if path.is_dir() else ""
     except (OSError, ValueError):  # the name is too long, has a null character, or is private

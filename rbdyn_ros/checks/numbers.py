@@ -72,7 +72,7 @@ def finite(
     Strings, booleans and masked numbers are refused.
 
     Args:
-        name: how messages call the value.
+        name: name of the value in messages.
         value: a number, or whatever NumPy takes as an array of numbers.
         shape: of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
@@ -200,7 +200,7 @@ def _as_array(value: object) -> Array | None:
 
 
 def _is_masked(value: object) -> bool:
-    """Whether an array hides some of its numbers."""
+    """Return whether an array hides some of its numbers."""
     ma: Any = sys.modules.get("numpy.ma")  # without this module, which loads slowly, none does
     return ma is not None and bool(ma.is_masked(value))
 

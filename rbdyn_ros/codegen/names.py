@@ -43,7 +43,7 @@ class FileNames:
 
     @property
     def header(self) -> str:
-        """The header."""
+        """The name of the header."""
         return f"{self.library}.h"
 
     @property

@@ -55,15 +55,15 @@ class CProject:
         return self.prefix.upper()
 
     def takes(self, dim: str) -> bool:
-        """Whether an argument of a function has this dimension."""
+        """Return whether an argument of a function has this dimension."""
         return any(dim in a.dims for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has_argument(self, name: str) -> bool:
-        """Whether a function has an argument of this name."""
+        """Return whether a function has an argument of this name."""
         return any(a.name == name for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has(self, function: str) -> bool:
-        """Whether the project has this function."""
+        """Return whether the project has this function."""
         return any(f.name == function for f in self.functions)
 
     @property

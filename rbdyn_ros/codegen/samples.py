@@ -40,7 +40,7 @@ SMALL = 1e-3
 #: more than positions accelerations change, which they do beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
-#: Part of itself by which a position changes to measure that.
+#: Relative change of a position for this measurement.
 STEP = 1e-7
 
 

@@ -82,13 +82,13 @@ def add_check(commands: Commands) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What `rbdyn check` found in a file.
+    """The findings of `rbdyn check` in a file.
 
     Attributes:
         model: None if the file is refused.
         text: the report, or the errors.
         data: the report as JSON.
-        fixed: what --fix repaired; None without --fix.
+        fixed: repairs by --fix; None without --fix.
     """
 
     file: Path

@@ -45,7 +45,7 @@ Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not comple
 a parameter or the ROS 2 environment is refused."""
 
 
-#: What to do with several robots.
+#: Remedy for several robots.
 ONE_ROBOT = (
     "several robots of one world are a scene (--scene), of worlds apart "
     f"`{ROS_ARGS} -p robots:=[left, right]`"
@@ -123,7 +123,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
     """Return the options as ROS parameters; later values override earlier ones."""
-    # a robot that is looked at must not fall at once
+    # a robot in a view must not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (
         ("floating_base", options.floating_base),

@@ -42,7 +42,7 @@ class Progress:
         actual: (2, n) measured position and velocity.
         number: number of the path that was started last; paths are counted.
         done: no path is in progress.
-        failed: why no path can be followed any more; empty if nothing is wrong.
+        failed: reason that no path can be followed any more; empty if nothing is wrong.
     """
 
     time: int
@@ -64,7 +64,7 @@ class Controller(ControlLoop):
     Attributes:
         active: whether the arm can be armed.
         modes: its modes.
-        takes: what the arm takes: efforts or positions.
+        takes: commands of the arm: efforts or positions.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES

@@ -49,7 +49,7 @@ class ControlLoop:
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
         rivals: fault that others command the arm, or None.
-        failed_test: why the last start-up test ended without arming, or "".
+        failed_test: reason that the last start-up test ended without arming, or "".
         untested: joints that the last start-up test left out: their friction holds them.
         ignored: why a message of another device was not used, or ""; whoever reports it clears it.
     """
@@ -131,7 +131,7 @@ class ControlLoop:
             return None if self.mode == "idle" else self._sent(self._answer())
 
     def _use_arm(self) -> None:
-        """Prepare what the kernels take: the arm, and all memory."""
+        """Prepare the arguments of the kernels: the arm, and all memory."""
         self._at = *self._blind.at, self.gate.s.handle
         self._memory = self._at[-2:]
 
@@ -166,7 +166,7 @@ class ControlLoop:
         return self._sent(self.gate.effort if _answer_blindly.call(*self._at, now) else None)
 
     def _moves(self) -> bool:
-        """Whether efforts computed from old states would move the arm."""
+        """Return whether efforts computed from old states would move the arm."""
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:
@@ -293,7 +293,7 @@ class ControlLoop:
             return self._coast(now) if answer == COAST else None
 
     def concerns(self, names: Sequence[str]) -> bool:
-        """Whether a message with these joints is a state of the arm."""
+        """Return whether a message with these joints is a state of the arm."""
         return self.gate.measured.concerns(names)
 
     def refuse_state(self, fault: Fault) -> None:

@@ -36,11 +36,11 @@ RESTING = 0.1
 
 
 class PositionController(Controller):
-    """Controls an arm by positions; arguments as Controller.
+    """Controls an arm by positions; takes the arguments of Controller.
 
     Attributes:
         velocity: (n,) of the positions returned last [rad/s or m/s].
-        wrench: where the external wrench comes from; None: there is no mode admittance.
+        wrench: source of the external wrench; None: there is no mode admittance.
     """
 
     modes = POSITION_MODES
@@ -173,7 +173,7 @@ class PositionController(Controller):
     # the loop
 
     def _moves(self) -> bool:
-        """Whether efforts move the arm: they are not known, so nothing is compared with them."""
+        """Return False: efforts are not known, so nothing is compared with them."""
         return False
 
     def _answer(self) -> Array | None:

@@ -42,8 +42,8 @@ class BoxedJoints:
         armature, damping, friction: (n,) of the simulated joints.
         fingers, fingers_at: dofs and positions of a hand that the box drives.
         urdf: the arm alone as text.
-        hand: what hangs behind the flange and cannot be changed by a client.
-        load: what a client says hangs there.
+        hand: load behind the flange that a client cannot change.
+        load: the load that a client has set.
         gravity: (3,) in O [m/s^2].
 
     Raises:

@@ -87,12 +87,12 @@ class ControlBox(ABC):
 
     Attributes:
         robot: the state machine of the arm.
-        seen: in lock-step, the version of the newest state that the box looked at.
+        seen: in lock-step, the version of the newest state that the box has read.
         idle: whether the box lets time stand at this state, if the others do.
         failure: the error that ended the thread.
         watch: called with every state that the box sees, in its thread.
         runs_on: whether time goes on though nothing happens.
-        served: how many times it has accepted clients and read their requests.
+        served: number of times that it accepted clients and read their requests.
     """
 
     robot: BoxedRobot
@@ -150,7 +150,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _idles(self) -> bool:
-        """Whether nothing happens that a client or the arm waits for."""
+        """Return whether nothing happens that a client or the arm waits for."""
 
     @abstractmethod
     def _stand(self) -> bool:
@@ -283,7 +283,7 @@ class ControlBox(ABC):
         return self._tick - self._began < STARTING
 
     def _meet(self, version: int) -> None:
-        """In lock-step, wait until all boxes have looked at this state."""
+        """In lock-step, wait until all boxes have read this state."""
         self.idle = self._idles()
         self.seen = version
         while any(peer.seen < version for peer in self._peers) and not self._is_outdated():
@@ -292,7 +292,7 @@ class ControlBox(ABC):
             time.sleep(1e-4)
 
     def _may_stand(self) -> bool:
-        """Whether nothing from outside the protocol wants time to go on."""
+        """Return whether time may stand, as far as inputs outside the protocol go."""
         wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
         return not (wanted or self._is_outdated())
 
@@ -300,7 +300,7 @@ class ControlBox(ABC):
         return self._loop.readout.newer(self.seen, 0.0) is not None
 
     def _listens(self) -> bool:
-        """Whether requests are served now.
+        """Return whether requests are served now.
 
         In lock-step they wait for rest: so the tick of a motion does not depend on the machine.
         """

@@ -75,7 +75,7 @@ KINDS = {"franka": _franka, "ur": _ur}
 
 @dataclass(frozen=True, slots=True)
 class BoxName:
-    """Which box belongs to which arm, and where it listens.
+    """A box, its arm, and the address at which it listens.
 
     Attributes:
         prefix: of the names of the arm's joints; empty: the only arm.
@@ -372,7 +372,7 @@ class BoxedArm(BoxedLoop):
         if not as_number(patience) > 0.0:
             raise refusal(f"patience is {shown(patience)}; allowed is a number above 0 [s]")
         if boxes is not None and (isinstance(boxes, str) or not boxes):
-            raise refusal(f"boxes is {shown(boxes)}; allowed is a list of names, as ['franka']")
+            raise refusal(f"boxes is {shown(boxes)}; allowed is a list like ['franka']")
         how: dict[str, Any] = {"contact": contact}
         given = opened(source, **how)
         description, boxes = given.description, boxes or given.boxes or ("franka",)

@@ -69,7 +69,7 @@ def turn_between(R: Array, to: Array) -> Array:
     D = to @ R.T
     w = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
     sine = float(np.linalg.norm(w))
-    if D[0, 0] + D[1, 1] + D[2, 2] < -0.9:  # near half a turn the sine says nothing
+    if D[0, 0] + D[1, 1] + D[2, 2] < -0.9:  # near half a turn the sine is too small
         q = mat_to_quat(D)
         q = q if q[0] >= 0.0 else -q
         half = float(np.linalg.norm(q[1:]))

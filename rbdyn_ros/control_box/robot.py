@@ -14,7 +14,7 @@ REST, SETTLED = 1e-3, 50
 
 
 class BoxedRobot(ABC):
-    """The state machine of an arm; it knows no socket and no clock."""
+    """The state machine of an arm; without sockets and clocks."""
 
     _rested = 0  # ticks in a row without a motion
 
@@ -30,7 +30,7 @@ class BoxedRobot(ABC):
 
     @property
     def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
+        """Whether nothing changes until a client sends something."""
         return self._holds and self._rested > SETTLED
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a box measures at the simulated arm."""
+"""Measurements of a box at the simulated arm."""
 
 from __future__ import annotations
 

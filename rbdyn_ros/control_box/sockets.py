@@ -34,7 +34,7 @@ class Session(ABC):
     """A state machine behind a connection.
 
     Args:
-        hello: what the client gets first.
+        hello: first bytes for the client.
 
     Attributes:
         quits: whether the connection ends when the client has all answers.
@@ -62,7 +62,7 @@ class Session(ABC):
         self._answers += data
 
     def answers(self) -> bytes:
-        """Return what goes to the client."""
+        """Return the bytes for the client."""
         answers, self._answers = self._answers, b""
         return answers
 
@@ -71,7 +71,7 @@ class Server(Session):
     """A state machine that serves one client after the other.
 
     Attributes:
-        udp_port: where datagrams go, or 0.
+        udp_port: port for datagrams, or 0.
     """
 
     udp_port: int
@@ -182,7 +182,7 @@ class End(ABC):
     """A port of a box.
 
     Attributes:
-        clients: how many have connected so far.
+        clients: number of connections so far.
     """
 
     clients = 0
@@ -306,7 +306,7 @@ class Hub(Peers[S]):
     Args:
         make: a session for a new client.
         name, log, piece: see Peers.
-        address, port: where it listens.
+        address, port: the address and port at which it listens.
         most: clients at a time.
 
     Raises:
@@ -479,12 +479,12 @@ def check_address(address: str, anywhere: bool) -> str:
     """Return a warning about an address, or nothing.
 
     Raises:
-        RbdynError: it is no address, or not a loopback address without `anywhere`.
+        RbdynError: it is not an address, or not a loopback address without `anywhere`.
     """
     try:
         found = ipaddress.IPv4Address(address)
     except ValueError:
-        raise refusal(f"{quote(address)} is not an IPv4 address, as 127.0.0.1") from None
+        raise refusal(f"{quote(address)} is not an IPv4 address such as 127.0.0.1") from None
     if found.is_loopback:
         return ""
     if not anywhere:

@@ -91,8 +91,8 @@ def read_with_text(
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml` or mechanism `.yaml` file, the
             name of a robot, a RobotFile, or the text of a URDF, MJCF or SDF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
-        package_dirs: folders to search for packages, after those of a RobotFile.
-        xacro_args: values for the `$(arg ...)` of a xacro file; they replace those of a RobotFile.
+        package_dirs: folders to search for packages, after the folders of a RobotFile.
+        xacro_args: values for the `$(arg ...)` of a xacro file; before the values of a RobotFile.
         contact: True or a Contact: use the `<collision>` elements of links for contact.
         srdf: for contact, an SRDF; or whether one beside a URDF counts.
 

@@ -131,7 +131,7 @@ def _units(m: Model, size: float) -> Array:
 
 
 def _terms(d: Data, unit: Array) -> Array:
-    """Return what displacements of these units change in each equation (nefc,), at most."""
+    """Return the largest change of each equation (nefc,) by displacements of these units."""
     terms: Array = np.abs(d.efc_J * unit).max(axis=1, initial=0.0)
     terms = np.maximum(terms, d.row_terms * unit.min(initial=1.0))
     return np.where(terms > 0.0, terms, 1.0)

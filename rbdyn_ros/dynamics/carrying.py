@@ -33,7 +33,7 @@ UNMATCHED = (
 )
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
-#: Sizes that are another one, or 0.
+#: Sizes that equal another size, or 0.
 SAME = {
     "ntouch": "nbody", "nflying": "nbody", "niterate": "nv",
     "nclosing": "nq", "nlocking": "njnt", "nshare": "nv",

@@ -27,7 +27,7 @@ from rbdyn_ros.model.part_numbers import number_of
 
 _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 
-#: What a kernel does not write stays NaN.
+#: Entries that a kernel does not write stay NaN.
 _NOWHERE = np.full(10, np.nan)
 
 #: Geometries that overlap by less at qpos0 only touch there [m].
@@ -117,7 +117,7 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
         return ParameterError(Finding("same-geometry", text, "error", "geom2"))
     for k in (g, h):
         if m.geom_type[k] == GeomType.HFIELD:
-            text = f"distance: {m.geom_names[k]!r} is a height field, which has no distances"
+            text = f"distance: {m.geom_names[k]!r} is a height field, which is not supported"
             return ParameterError(Finding("height-field", text, "error", "geom2"))
     text = (
         "distance: two planes or triangle meshes have no distance; at most one geometry may be "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints can be commanded."""
+"""The joints that can be commanded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.model.model import Model
 
 
 def reason_passive(m: Model, j: int) -> str:
-    """Return why no effort can act on joint j, after its name; empty if one can.
+    """Return the reason why no effort can act on joint j, after its name; empty if one can.
 
     A joint with an effort limit of 0 is passive, such as a caster or the pole of a cart. A mimic
     joint acts on its leader, whose effort limit holds.

@@ -73,7 +73,7 @@ class Entry:
 
 
 def handles(m: Model, d: Data) -> tuple[Any, Any]:
-    """Return what the call of an Entry takes for m and d, as long as both exist."""
+    """Return the arguments of an Entry for m and d, as long as both exist."""
     return (m, d) if DISABLED else (d.model_address, d.address)
 
 

@@ -27,7 +27,7 @@ PIECE = 4096
 
 
 class RayHits(NamedTuple):
-    """What rays met first.
+    """The first hit of each ray.
 
     Attributes:
         distance: (n,) from the origin of each ray [m]; infinity if it met nothing.
@@ -52,7 +52,7 @@ def cast_rays(
     exclude: Sequence[str | int] = (),
     shapes: RayShapes | None = None,
 ) -> RayHits:
-    """Return what rays meet first at qpos.
+    """Return the first hits of rays at qpos.
 
     A ray meets a surface from outside and from inside. Solids are exact to rounding, meshes are
     their convex hulls, height fields the solid below their triangles.
@@ -60,13 +60,13 @@ def cast_rays(
     Args:
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data.
-        origins: where the rays start, (3,) for all or (n, 3) [m].
+        origins: start points of the rays, (3,) for all or (n, 3) [m].
         directions: (3,) or (n, 3), of any length but 0.
         frame: name or number of a frame; origins and directions are in its axes. None: in the
             world's.
         cutoff: largest distance [m]; what is farther is not met.
         exclude: names or numbers of bodies that rays pass through, such as the sensor's own.
-        shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
+        shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
 
     Raises:
         ModelError: d was not made for m, the Model has no geometries, or no such frame or body.
@@ -99,17 +99,17 @@ def meet(
     shown: NDArray[np.bool_],
     threads: int,
 ) -> RayHits:
-    """Return what rays in the world meet first; as cast_rays, whose checks it leaves out.
+    """Return the first hits of rays in the world, as cast_rays does, without its checks.
 
     Args:
         m: the Model.
         d: its Data.
-        met: what rays can meet.
-        starts: where the rays start, (n, 3) contiguous.
+        met: shapes that rays meet.
+        starts: start points of the rays, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
         reach: largest distance.
         shown: (shapes), whether rays can meet each; they pass through the others.
-        threads: how many may work at most.
+        threads: largest number of threads.
     """
     n = len(met.names)
     placed, boxes = np.zeros((n, PLACED)), np.zeros((n, 6))

@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
-    """Return what `step` has found; springs and crushed bodies once for a Data."""
+    """Return the warnings of `step`; of springs and crushed bodies once for a Data."""
     counted = {FAST: _fast, LOST: _lost}
     texts = {
         STIFF_CONTACT: lambda: _stiff_contact(m, d),
@@ -49,9 +49,9 @@ def texts_of(m: Model, d: Data, found: int) -> list[str]:
 
 
 def texts_before(m: Model) -> list[str]:
-    """Return what the timestep cannot carry in any state: springs of contacts, joints and limits.
+    """Return the springs of contacts, joints and limits that are too stiff for the timestep.
 
-    Runs that `step` does not watch, those of a Batch and of the simulator, say so at their start.
+    `step` does not watch runs of a Batch and of the simulator, which warn at their start.
     """
     h2 = m.opt.timestep**2
     texts = []
@@ -78,7 +78,7 @@ def texts_before(m: Model) -> list[str]:
 
 
 def text_if_fast(m: Model, qvel: Array) -> str | None:
-    """Return what to say if a body on a free or ball joint turns too fast.
+    """Return the warning for a body on a free or ball joint that turns too fast.
 
     Args:
         m: the Model.
@@ -161,7 +161,7 @@ def _stiff_limit(m: Model) -> str:
 
 
 def _fast(m: Model, d: Data) -> str:
-    """Return what to say of the body on a free or ball joint that turns the fastest."""
+    """Return the warning for the body on a free or ball joint that turns the fastest."""
     last = m.jnt_dofadr + m.jnt_dofnum
     turning = _turning(m)
     speeds = [float(np.linalg.norm(d.qvel[last[j] - 3 : last[j]])) for j in turning]
@@ -184,7 +184,7 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
 
 
 def _growing(m: Model, d: Data) -> str | None:
-    """Return what to say of a kinetic energy that doubled in the last timestep without a cause.
+    """Return the warning for a kinetic energy that doubled in the last step without a cause.
 
     What springs and gravity gave is the difference of the energies a timestep apart, and what
     qfrc_applied can have given follows from the velocities. The work of other forces, and what
@@ -225,7 +225,7 @@ def _may_be_driven(m: Model, d: Data) -> bool:
 
 
 def _lost(m: Model, d: Data) -> str:
-    """Return what to say of a state that is not finite."""
+    """Return the warning for a state that is not finite."""
     dof = int(np.flatnonzero(~np.isfinite(d.qvel))[0])
     forces = np.isfinite(d.qfrc_applied).all() and np.isfinite(d.xfrc_applied).all()
     remedy = (

@@ -23,7 +23,7 @@ class UserFunction:
 
     Args:
         function: the Python function.
-        name: how messages call it.
+        name: its name in messages.
         element: element of the findings.
         argument: how messages call the place.
     """

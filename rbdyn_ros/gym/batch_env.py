@@ -228,7 +228,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             self._over = self._over & ~robots
 
     def _look(self) -> None:
-        """Update the observations; a robot that diverged keeps its last one."""
+        """Update the observations; a robot that diverged keeps its last observation."""
         seen = np.asarray(self.observe(), np.float64)
         if seen.shape != self._seen.shape:
             text = f"observe returned the shape {seen.shape}; its limits say {self._seen.shape}"

@@ -20,7 +20,7 @@ from rbdyn_ros.errors import ParameterError, not_allowed
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 
-#: What a robot of a scene may be.
+#: Types of a robot of a scene.
 RobotSource = str | Path | bytes | SystemBuilder | Description | Placed
 
 

@@ -207,7 +207,7 @@ def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
     """Return a Data with the content of another one's buffer.
 
     Raises:
-        ModelError: the buffer is not that of a Data of this Model.
+        ModelError: the buffer is not from a Data of this Model.
     """
     data = Data(model)
     if np.shape(buffer) != data.buffer.shape:

@@ -387,7 +387,7 @@ def with_arrays(
     Args:
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
-        findings: warnings and notes; None: those of m.
+        findings: warnings and notes; None: the findings of m.
         weighs: which of CONSTANTS follow the inertias, unless they are changed.
     """
     kept = m.findings if findings is None else findings

@@ -40,7 +40,7 @@ _FIELDS: dict[Owner, dict[str, dict[str, Field]]] = {
     "Data": {kind: _attributes(DATA_FIELDS, kind) for kind in _DIMS},
 }
 
-#: How examples call an object of each owner.
+#: The name of an object of each owner in examples.
 _WORDS: dict[Owner, str] = {"Model": "m", "Data": "d"}
 
 

@@ -190,7 +190,7 @@ def _of_mjlab(path: Path) -> Words:
     needed = (*keys, "observation_names", "action_scale")
     if missing := [name for name in needed if name not in found]:
         message = (
-            f"the metadata of the ONNX file has no {listing(missing)}, as mjlab writes it; "
+            f"the metadata of the ONNX file has no {listing(missing)}, which mjlab writes; "
             "write a policy file that names the network"
         )
         _refuse(path, "missing-metadata", message, allowed=", ".join(needed))

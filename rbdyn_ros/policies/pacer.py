@@ -31,7 +31,7 @@ class JointsState:
 
 
 class Pacer:
-    """Answers states with position targets; it knows nothing of ROS.
+    """Answers states with position targets; without ROS.
 
     An action needs a state of the base that is as new as that of the joints. A joint state that
     comes before it waits, also in lock-step, where both carry the same stamp.

@@ -30,7 +30,7 @@ UNIT = 1e-3
 
 @dataclass(slots=True)
 class BaseState:
-    """What a policy observes of the base of a robot.
+    """The observed state of the base of a robot.
 
     Attributes:
         quat: orientation in the world, w, x, y, z.
@@ -47,7 +47,7 @@ class LearnedPolicy:
     """A learned policy with its history; load it with `rb.load_policy`.
 
     Args:
-        spec: what surrounds the network.
+        spec: the inputs and outputs around the network.
 
     Attributes:
         spec: the same.

@@ -26,7 +26,7 @@ NO_LIMIT = (-math.inf, math.inf)
 def read_policy(
     path: str | Path, *, network: str | Path = "", joints: Sequence[str] = ()
 ) -> PolicySpec:
-    """Read what surrounds the network of a policy; arguments as for policy.load_policy.
+    """Read the inputs and outputs of a policy's network; arguments as for policy.load_policy.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
@@ -40,7 +40,7 @@ def read_policy(
     except DescriptionError as error:
         if text == data:
             raise
-        findings = [replace(each, line=None) for each in error.findings]  # not of the export
+        findings = [replace(each, line=None) for each in error.findings]  # lines of our text
         raise DescriptionError(findings, str(path)) from error
     return replace(spec, network=Path(network)) if network else spec
 

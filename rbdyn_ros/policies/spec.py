@@ -43,7 +43,7 @@ class ObservationTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicySpec:
-    """What surrounds the network of a policy.
+    """The inputs and outputs around the network of a policy.
 
     An action a becomes the position targets `action_offset + action_scale a`, which joints follow
     with `stiffness` and `damping`.

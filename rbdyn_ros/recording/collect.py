@@ -97,7 +97,7 @@ class Collected:
         self.outside = False
 
     def wants(self, topic: Topic) -> bool:
-        """Whether the messages of a topic are read."""
+        """Return whether the messages of a topic are read."""
         return topic.encoding in ("cdr", "") and _use(topic) != ""
 
     def of(self, space: str) -> RobotData:

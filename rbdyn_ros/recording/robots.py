@@ -66,7 +66,7 @@ def robot_of(
 
 
 def is_floating(m: Model) -> bool:
-    """Whether the root link has a joint of type floating."""
+    """Return whether the root link has a joint of type floating."""
     return m.njnt > 0 and int(m.jnt_type[0]) == JointType.FREE
 
 

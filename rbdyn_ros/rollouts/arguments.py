@@ -125,7 +125,7 @@ def robot_numbers(given: Any, ids: object, nsim: int, ordered: Callable[[Any], A
         ordered: returns numbers in order.
 
     Raises:
-        ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
+        ParameterError: a number is out of range or occurs twice, or it is not a list of numbers.
     """
     given = given.reshape(1) if given.ndim == 0 else given
     if given.dtype == np.bool_ and given.shape == (nsim,):

@@ -44,7 +44,7 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: More robots than any memory holds.
 MAX_ROBOTS = 2**40
-#: What goes wrong is looked for in one of so many calls.
+#: Limits are checked in one of so many calls.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -102,7 +102,7 @@ class Batch:
     Raises:
         ParameterError: an argument is not allowed, the robots do not fit in the memory, or there
             is no GPU.
-        ModelError: m is not a Model, or cannot be specialised as `specialize` or a GPU wants.
+        ModelError: m is not a Model, or `specialize` or a GPU needs code that it cannot have.
     """
 
     model: Model

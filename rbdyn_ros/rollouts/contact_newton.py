@@ -45,7 +45,7 @@ MOST = 1e300
 #: direction, this direction if the contact slips, and mu times the slope of the normal force.
 FORCE, ALONG, RUBBING, ACROSS, SLIP, COUPLED, COLUMNS = 0, 1, 2, 4, 5, 7, 8
 
-#: What the law of a contact needs beside its velocity.
+#: Inputs of the law of a contact beside its velocity.
 LAW = ("push", "slope", "mass_by_h", "penalty", "mu", "memory")
 
 
@@ -185,7 +185,7 @@ def _linear_force(line: Any, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return what the law misses of a force, also with the lagged force, and what that misses."""
+    """Return a force's error by the law, also with the lagged force, and the latter's error."""
     raw, (x, y) = normal_force(point, u), _wanted(point, u)[0]
     presses = where(raw > 0.0, listed, 0.0)
     normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a robot may touch the world in lanes, and what only the engine's own code has.
+"""The contact pairs of a robot in lanes, and the pairs for the engine's own code.
 
 Code for the Model has a fixed list of contact points: the spheres of the robot on the planes of
 the world. Its other geometries are guarded: while they are far from all planes they change
@@ -82,7 +82,7 @@ def touching(m: Model) -> Touching:
 
 
 def _of_joints(m: Model) -> str:
-    """Return why the joints of a Model need the engine, or ""."""
+    """Return the reason why the joints of a Model need the engine, or ""."""
     if m.opt.integrator_id not in (EULER, IMPLICIT_DAMPING):
         allowed = f"{INTEGRATORS[EULER]} and {INTEGRATORS[IMPLICIT_DAMPING]}"
         name = INTEGRATORS[m.opt.integrator_id]
@@ -108,7 +108,7 @@ def _of_joints(m: Model) -> str:
 
 
 def _of_world(m: Model) -> str:
-    """Return why the geometries around a Model need the engine, or ""."""
+    """Return the reason why the geometries around a Model need the engine, or ""."""
     if m.npush:
         first, second = (quote(m.geom_names[g]) for g in m.push_geom[0])
         return f"the contact of {first} with {second}, both moving, runs only in the engine"
@@ -120,7 +120,7 @@ def _of_world(m: Model) -> str:
 
 
 def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
-    """Return why the surfaces of the contact points need the engine, or ""."""
+    """Return the reason why the surfaces of the contact points need the engine, or ""."""
     if not points:
         return "no sphere of it can touch a plane, and other contacts run only in the engine"
     if len(points) > MOST_POINTS:

@@ -43,7 +43,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
-#: What friction remembers of a contact: normal force, and friction along two axes of the plane.
+#: Memory of friction of a contact: normal force, and friction along two axes of the plane.
 REMEMBERED = 3
 
 _OF_CONTACT = [field for field in DATA_FIELDS if field.dims[:1] == ("ncontact",)]
@@ -63,7 +63,7 @@ def contact_programs(
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
         law: computes the forces of every step; None: no law.
         given: the forces that are inputs, of FORCES; others are zero, or the law's.
-        places: where the robot may touch the world.
+        places: places at which the robot may touch the world.
 
     Raises:
         ModelError: the Model cannot be traced.
@@ -147,7 +147,7 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
 
 
 def _point(m: Model, tracing: Tracing, d: Any, pair: Pair, memory: list[Any]) -> dict[str, Any]:
-    """Return what a step needs of a contact point, along the axes of its plane."""
+    """Return a step's inputs from a contact point, along the axes of its plane."""
     g, o, h = pair.geom, pair.plane, tracing.m.opt.timestep
     body, axes = int(m.geom_bodyid[g]), frame_of(m, o)
     centre = _in_world(m, d, g, m.vert_pos[m.geom_vertadr[g]])
@@ -211,7 +211,7 @@ def _arm(m: Model, d: Any, g: int) -> Objects:
 
 
 def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
-    """Return what the check needs of the geometries that are guarded, see contact_check.py."""
+    """Return the check's inputs from the guarded geometries, see contact_check.py."""
     rows = []
     for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.plane)

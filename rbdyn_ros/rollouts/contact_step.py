@@ -33,7 +33,7 @@ from rbdyn_ros.specialization.lanes import compile_lanes
 
 PROGRAMS = ("start", "factor", "solve", "check", "finish")
 FLAGS = ("done", "final", "stale", "refused")
-#: What a row of the engine's memory is known by in a plan.
+#: Names of the rows of the engine's memory in a plan.
 IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
@@ -131,7 +131,7 @@ class ContactStep(LaneStep):
         first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
         address = int(raw.ctypes.data) + 8 * first
         engine, held = self._engine.memory()
-        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as what knows its address
+        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as the holders of its address
         header = raw[first - HEADER : first].view(np.int64)
         header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
         header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data
@@ -166,7 +166,7 @@ class ContactMemory:
         self._address, self._lanes = step.memory()
 
     def columns(self) -> list[Columns]:
-        """Return what a call reads and writes, and then what it reads only."""
+        """Return the arrays that a call reads and writes, then the arrays that it only reads."""
         rows = self.rows.view(float).reshape(-1, 1)
         return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
 
@@ -175,7 +175,7 @@ class ContactMemory:
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:
-        """Write what lanes remember of robots to their rows."""
+        """Write the memory in lanes to the rows of the robots."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
         code = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(contact_drive.settle))

@@ -47,7 +47,7 @@ FRICTION, LOW, HIGH = range(3)
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a check of stops finds.
+    """The result of a check of stops.
 
     Attributes:
         pieces: by dof, the next piece.
@@ -127,7 +127,7 @@ class Stops:
         return {k: x for k, (x, _) in both.items()}, {k: x for k, (_, x) in both.items()}
 
     def judge(self, shelf: Shelf, graph: SymbolGraph, qacc: Objects, settled: Any) -> Judgement:
-        """Return what is wrong with the pieces at accelerations, and the states that follow.
+        """Return the errors of the pieces at accelerations, and the states that follow.
 
         `settled` is the number of times that the dofs at rest have been solved again.
         """

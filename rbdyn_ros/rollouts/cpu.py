@@ -148,7 +148,7 @@ class Cpu:
         self._robots.nbad[rows] = 0
 
     def remember(self, d: Data, k: int) -> None:
-        """Write what a robot remembers beside its state into a Data."""
+        """Write the memory of a robot beside its state into a Data."""
         self._settle(np.array([k]))
         kept = self._robots.kept[k]
         for slot, place, length, by_contact in self._step.remembered.tolist():

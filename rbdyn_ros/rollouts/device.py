@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a Batch uses the processor or the GPU that advances its robots."""
+"""The processor or GPU that advances the robots of a Batch."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Device(Protocol):
         """Forget the counts and the friction of some robots."""
 
     def remember(self, d: Data, k: int) -> None:
-        """Write what a robot remembers beside its state into a Data."""
+        """Write the memory of a robot beside its state into a Data."""
 
     def counted(self, name: str) -> Ints:
         """Return a count of each robot."""

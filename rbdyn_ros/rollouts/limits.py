@@ -44,7 +44,7 @@ def warn_of_limits(
     began = q if start is None else start[:, places]
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     beyond = np.maximum(low - q, q - high)
-    far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)  # diverged ones are reported
+    far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)  # not the diverged robots
     far &= beyond >= np.maximum(low - began, began - high)
     if not far.any():
         return False

@@ -22,7 +22,7 @@ def rclpy_is_a_wheel() -> bool:
 
 
 def why_no_ros(error: ImportError) -> str:
-    """Return why a node cannot be imported, and the remedy."""
+    """Return the reason why a node cannot be imported, and the remedy."""
     cure = 'install ROS 2 from PyPI (pip install "rbdyn_ros[sim]") or source an installed ROS 2'
     found = importlib.util.find_spec("rclpy")
     if found is None or found.origin is None:

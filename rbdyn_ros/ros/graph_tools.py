@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `rbdyn topic`, `service` and `param` do: a hidden node that looks, sends and asks.
+"""The hidden node behind `rbdyn topic`, `service` and `param`.
 
 They are for Pythons with ROS 2 from PyPI, which has no command `ros2`.
 """

@@ -64,7 +64,7 @@ class LockstepClient:
         self._commanded = 0.0  # wall time of the latest command [s]
 
     def connect(self) -> None:
-        """Wait until the simulator and this node know each other."""
+        """Wait until the simulator and this node are connected."""
         topics = self._commands.topic_name, "joint_states"
         while not (
             all(service.service_is_ready() for service in self._services.values())
@@ -159,7 +159,7 @@ class LockstepClient:
     def _spin(self) -> None:
         begun = time.monotonic()
         self._executor.spin_once(timeout_sec=0.05)
-        if time.monotonic() - begun > 0.04:  # nothing has come
+        if time.monotonic() - begun > 0.04:  # no state has come
             self._check()
 
 

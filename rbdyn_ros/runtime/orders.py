@@ -130,7 +130,7 @@ class Orders:
         return mark
 
     def _replaced(self, mark: OrderMark) -> bool:
-        """Whether a command or a trajectory came after a command, for one of its dofs."""
+        """Return whether a command or a trajectory came after a command, for one of its dofs."""
         new = self._trajectory
         if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
             return True

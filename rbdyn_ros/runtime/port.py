@@ -42,7 +42,7 @@ _FLOCK = "hhqqi4x"
 
 
 class Port:
-    """The shared memory of a loop; for one thread except where said.
+    """The shared memory of a loop; for one thread unless stated otherwise.
 
     Args:
         name: of the memory: 1 to 100 letters, digits, dots, underscores and hyphens.
@@ -180,7 +180,7 @@ class Port:
         return int(self._table[layout.T_REFUSED])
 
     def why_refused(self) -> str:
-        """Return why the last refused record was refused, as a message."""
+        """Return the reason why the last refused record was refused, as a message."""
         joint, reason = divmod(int(self._table[layout.T_WHY]), layout.REASONS)
         if reason == layout.LATE:
             return (
@@ -273,7 +273,7 @@ def _flock(kind: int, byte: int) -> bytes:
 
 
 def _is_locked(file: int, byte: int) -> bool:
-    """Whether another open file holds a lock on a byte of a file."""
+    """Return whether another open file holds a lock on a byte of a file."""
     answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _flock(fcntl.F_WRLCK, byte))
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK

@@ -19,7 +19,7 @@ from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Loop
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 
-#: Shortest time constant of a servo [ticks]; a faster one would ring.
+#: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
 #: The same of a joint with an actuator, in delays of its efforts and in limits of its gear.

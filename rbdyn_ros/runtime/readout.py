@@ -47,7 +47,7 @@ class Readout:
         wakeup: notified for every state.
 
     Attributes:
-        stream: what has been published of the states; for the thread that calls `next_state`.
+        stream: record of published states; for the thread that calls `next_state`.
     """
 
     def __init__(self, s: Shared, requests: Requests, m: Model, wakeup: Wakeup) -> None:

@@ -111,7 +111,7 @@ class StateStore:
 
 
 def _is_delayed(faults: Faults) -> bool:
-    """Whether messages may be under way."""
+    """Return whether messages may be under way."""
     names = ("delay", "jitter", "drop")
     odds = (getattr(faults, f"{way}_{name}") for way in ("command", "state") for name in names)
     return faults.link_loss or any(odds)

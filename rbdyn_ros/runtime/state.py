@@ -53,7 +53,7 @@ class LoopState:
         layout: of the row.
         row: a copy of all its numbers; see the properties.
         tick: number of ticks since time was last reset; a reset counts as a tick.
-        epoch: how often time was reset.
+        epoch: number of resets of time.
         paused: whether time is paused on request.
         fault: the joint whose state diverged, or -1; the state is then the last good one.
         saturated: a dof whose effort was clamped since the previous record, or -1.

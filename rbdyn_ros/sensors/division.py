@@ -110,7 +110,7 @@ def _floating_base(m: Model, joints: Collection[Joint]) -> str:
 
 
 def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
-    """Whether the parts have the coordinates and links of the robot."""
+    """Return whether the parts have the coordinates and links of the robot."""
     names = tuple(name for name in parts.jnt_names if name not in cuts)
     sizes = (parts.nq, parts.nv, parts.nmimic) == (m.nq, m.nv, m.nmimic)
     return bool(sizes and names == m.jnt_names and parts.frame_names == m.frame_names)

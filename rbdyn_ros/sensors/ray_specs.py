@@ -28,7 +28,7 @@ TURN, QUARTER = 6.28319, 1.5708
 #: Two ends of a fan that are this near to each other have one ray [rad].
 FULL_TURN = 1e-4
 
-#: Latencies and sweeps are shorter [s].
+#: Upper limit of latencies and sweeps [s].
 LONGEST = 60.0
 
 _ANGLES = "azimuth and elevation of each ray, at most a turn"

@@ -39,7 +39,7 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """What a lidar, a range sensor or a depth camera measured.
+    """A measurement of a lidar, a range sensor or a depth camera.
 
     Attributes:
         distance: (rows, columns), along each ray, or along z for a depth camera [m]; infinity:
@@ -80,7 +80,7 @@ def scan(
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data, which is not changed.
         sensor: a LidarSpec, a RangeSpec or a DepthSpec.
-        shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
+        shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
         seed: of noise and dropouts, a whole number; None: neither.
         tick: number of the reading; the same tick has the same noise.
 
@@ -103,11 +103,11 @@ class Scanner:
     Args:
         m: the Model.
         sensor: the sensor.
-        shapes: what rays can meet; None: the geometries.
+        shapes: shapes that rays meet; None: the geometries.
 
     Attributes:
         sensor: the sensor.
-        shapes: what it can see.
+        shapes: the visible shapes.
 
     Raises:
         ModelError: the Model has no such link, or no geometries.
@@ -133,7 +133,7 @@ class Scanner:
             qpos: (nq,) position.
             qvel: (nv,) velocity.
             time: of this state [s].
-            threads: how many may work at most.
+            threads: largest number of threads.
         """
         sensor, rays = self.sensor, self._rays
         rows, columns = rays.shape[:2]
@@ -154,13 +154,13 @@ class Scanner:
     def cast(
         self, qpos: Array, time: float, chosen: NDArray[np.bool_], threads: int
     ) -> tuple[Array, Ints]:
-        """Return what some of the rays meet up to `far`: distances and shapes, without noise.
+        """Return the hits of some rays up to `far`: distances and shapes, without noise.
 
         Args:
             qpos: (nq,) position.
             time: of this state [s].
             chosen: (rows, columns) rays, at least one.
-            threads: how many may work at most.
+            threads: largest number of threads.
         """
         self._go(qpos, np.zeros(0), time, 0.0)
         length = self._length[chosen]
@@ -168,7 +168,7 @@ class Scanner:
         return far[0] / length, geom[0]
 
     def drawn(self, picture: Drawn) -> Scan:
-        """Return what a depth camera measures without noise, from a drawn picture."""
+        """Return the measurement of a depth camera without noise, from a drawn picture."""
         distance, geom = picture[..., 0].astype(np.float64), picture[..., 1].astype(np.int64)
         return self._limited(distance, self._rays, geom)
 

@@ -31,7 +31,7 @@ class Sight:
         name: of the sensor.
         link: whose frame it has.
         picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; in the picture of a
-            depth camera the nearest point is white, and black is no reading.
+            depth camera the nearest point is white, and black is not a reading.
         points: (n, 3) in the frame of the link [m], of a lidar or a range sensor.
     """
 

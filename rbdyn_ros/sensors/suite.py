@@ -224,7 +224,7 @@ class Suite:
         Args:
             k: number of the sensor.
             state: the state.
-            threads: how many may work at most; None: one for each core.
+            threads: largest number of threads; None: one for each core.
         """
         m = self._m
         qpos, qvel = state.qpos[: m.nq], state.qvel[: m.nv]

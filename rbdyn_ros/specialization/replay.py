@@ -100,7 +100,7 @@ def _subtract_product(graph: SymbolGraph, a: Any, b: Any, c: Any) -> Any:
 
 
 def _exact_product(a: Any, b: Any) -> bool:
-    """Whether a product is not rounded."""
+    """Return whether a product is not rounded."""
     return any(_is(x, value) for x in (a, b) for value in _SIMPLE)
 
 

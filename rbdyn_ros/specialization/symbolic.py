@@ -52,7 +52,7 @@ class SymbolicOptions:
     def __init__(self, m: Model, graph: SymbolGraph, symbolic: Collection[str]) -> None:
         self.integrator_id = m.opt.integrator_id
         self.passive = int(m.opt.passive)
-        self.exact_stops = 0  # a solver is no straight-line code
+        self.exact_stops = 0  # a solver is not a straight-line code
         self.timestep: Any = m.opt.timestep
         self.gravity = m.opt.gravity.astype(object)
         self._robot = m.name

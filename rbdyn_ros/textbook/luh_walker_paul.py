@@ -103,7 +103,7 @@ def luh_walker_paul(
 
 
 def _turns(s: System, i: int) -> bool:
-    """Whether the joint that carries body i is revolute, not prismatic."""
+    """Return whether the joint that carries body i is revolute, not prismatic."""
     kind = s.jtype[i].kind
     if kind not in (JointType.HINGE, JointType.SLIDE):
         text = f"body {i}: table 5.2 supports only revolute and prismatic joints, got {kind.name}"

@@ -73,7 +73,7 @@ class UserProgram:
 
     @property
     def noun(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return "program" if self.box else "node"
 
     @property
@@ -133,7 +133,7 @@ class TrialRobot:
 
     @functools.cached_property
     def description(self) -> Description:
-        """What the file describes.
+        """The content of a trial file.
 
         Raises:
             RbdynError: it cannot be read.
@@ -211,7 +211,7 @@ class MeasureLimit:
     high: float = np.inf
 
     def holds(self, value: float | None) -> bool:
-        """Whether a measure is inside; None, a measure without a finite value, never is."""
+        """Return whether a measure is inside; None, a measure without a finite value, never is."""
         return value is not None and self.low <= value <= self.high
 
     def __str__(self) -> str:
@@ -221,7 +221,7 @@ class MeasureLimit:
 
 @dataclass(frozen=True)
 class Rule:
-    """How the runs decide about the trial.
+    """The rule of the verdict.
 
     Attributes:
         pass_rate: share of runs that must pass, with confidence; None: all runs must pass.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows of a Model, a Data, a film and a view, as HTML."""
+"""HTML of a Model, a Data, a film and a view for a notebook."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return what is written, with the contact shapes of its links."""
+    """Return the content to write, with the contact shapes of its links."""
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a format cannot say: collected while a robot is written, one finding each."""
+"""Facts that a format cannot hold, collected while a robot is written, one finding each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.geometries import Exclusion, Filter, Geometry, 
 from rbdyn_ros.description.parts.types import Description, Joint, Limit
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Why a visible shape is left out.
+#: The reason that a visible shape is left out.
 NO_MESH = "its mesh is missing or cannot be used"
 #: Properties of a joint that a format may lack; `rest` goes with the stiffness.
 PROPERTIES = (
@@ -56,7 +56,7 @@ class LeftOut:
         self.findings.append(Finding("written-otherwise", f"{element}: {text}", "note", element))
 
     def joint(self, joint: Joint, said: Collection[str]) -> None:
-        """Record the properties and limits of a joint that are not among the names said."""
+        """Record the properties and limits of a joint that are not among the written names."""
         owner = f"joint {quote(joint.name)}"
         plain = Joint("", "", "", "")
         for name in PROPERTIES:
@@ -68,7 +68,7 @@ class LeftOut:
                 self.add(owner, f"its limit of {name}")
 
     def surface(self, owner: str, surface: Surface, said: Collection[str]) -> None:
-        """Record the properties of a surface that differ from the default and are not said."""
+        """Record the properties of a surface that differ from the default and are not written."""
         for each in fields(Surface):
             name = each.name
             if name not in said and getattr(surface, name) != getattr(Surface(), name):

@@ -117,7 +117,7 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
 
 
 def is_possible(moments: Array) -> bool:
-    """Whether MuJoCo takes an inertia: positive moments, each at most the sum of the others."""
+    """Return whether MuJoCo takes an inertia: moments above 0, each at most the others' sum."""
     own = np.linalg.eigvalsh(moments)
     return bool(own[0] > LEAST_MOMENT and own[0] + own[1] >= own[2] - LEAST_MOMENT)
 

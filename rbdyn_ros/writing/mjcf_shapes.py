@@ -34,7 +34,7 @@ from rbdyn_ros.writing.xml import words
 VISUAL, CONTACT = "2", "3"
 #: Files that MuJoCo reads.
 MESHES = (".obj", ".stl")
-#: Why a hull is left out.
+#: The reason that a hull is left out.
 TOO_FEW = "MuJoCo takes no hull without a volume"
 #: Solid below the lowest height of a field [m].
 BELOW = 1.0
@@ -209,7 +209,7 @@ def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> 
 
 
 def has_volume(shape: Points) -> bool:
-    """Whether the corners are not in a plane."""
+    """Return whether the corners are not in a plane."""
     try:
         return hull_moments(np.array(shape.points))[0] > 0.0
     except NoHullError:

@@ -42,7 +42,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRobot:
-    """What is written.
+    """The content of a file to write.
 
     Attributes:
         branches: all links, each behind its parent, in depth-first order.

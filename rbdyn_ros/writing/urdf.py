@@ -21,7 +21,7 @@ FORM = "URDF"
 #: The version with capsules, optional limits, and limits of acceleration and jerk.
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
-#: What <gazebo> says of a surface.
+#: Surface properties in <gazebo>.
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -77,7 +77,7 @@ def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
 
 
 def _needs_newer(root: ET.Element) -> bool:
-    """Whether the document uses what version 1.0 lacks."""
+    """Return whether the document uses what version 1.0 lacks."""
     if next(root.iter("capsule"), None) is not None:
         return True
     older = {"lower", "upper", "effort", "velocity"}

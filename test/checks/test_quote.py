@@ -34,5 +34,5 @@ def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
         ("robot", ["parameters"], ""),
     ],
 )
-def test_the_same_word_is_no_suggestion(name, known, hint):
+def test_the_same_word_is_not_a_suggestion(name, known, hint):
     assert did_you_mean(name, known) == hint

@@ -377,7 +377,7 @@ def started(code, mode="gravity", simulated=False, **settings):
     return native
 
 
-def test_numbers_that_are_no_measurements_end_in_silence(code):
+def test_numbers_that_are_not_measurements_end_in_silence(code):
     """The arm is braked blindly for blind_time, then nothing is sent."""
     still = np.zeros(7)
     for wrong in (np.nan, np.inf, 1e9):
@@ -624,7 +624,7 @@ def test_a_fault_is_read_beside_updates_without_a_data_race(code, tmp_path):
     assert (done.returncode, done.stdout) == (0, "0 of 2000\n"), done.stderr[-2000:]
 
 
-def test_parameters_are_those_of_arm_controller(m):
+def test_parameters_match_arm_controller(m):
     (tree,) = yaml.safe_load(package_of(m).files()["src/parameters.yaml"]).values()
     known, own = {p.name: p for p in PARAMETERS}, {"mode", "reference_timeout"}
     found = dict(rows(tree))

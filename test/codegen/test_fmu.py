@@ -157,7 +157,7 @@ def test_fmpy_finds_no_fault_and_simulates_the_file_of_the_command(tmp_path, cap
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_step_that_is_no_whole_number_of_timesteps_is_refused(slaves, version):
+def test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused(slaves, version):
     slave = slaves(robot("arm"), version)
     m = robot("arm")
     slave.begin(m.qpos0, np.zeros(m.nv))

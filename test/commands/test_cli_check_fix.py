@@ -125,7 +125,7 @@ def test_a_wheel_without_its_option_names_it(tmp_path):
     assert "--fix --continuous makes wheels of joints with the limits 0 and 0" in done.stdout
 
 
-def test_ambiguous_commas_and_wheels_that_nobody_names_stay(tmp_path):
+def test_ambiguous_commas_and_unnamed_wheels_stay(tmp_path):
     file = tmp_path / "r.urdf"
     for inner, status in ((LIMIT + '<axis xyz="0,0,1"/>', 1), (LIMIT.replace("-1", "2"), 0)):
         file.write_text(robot(joint(inner)))

@@ -82,7 +82,7 @@ def test_arguments_of_xacro_are_for_xacro_files(folder):
     assert done.returncode == 0, done.stdout
 
 
-def test_pipes_are_no_robot_files(folder):
+def test_pipes_are_not_robot_files(folder):
     at = folder({"a.urdf": SOUND})
     for name in ("pipe.xml", "pipe.yaml", "pipe.urdf"):
         os.mkfifo(at / name)

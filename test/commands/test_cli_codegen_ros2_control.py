@@ -101,7 +101,7 @@ def test_options_of_the_other_code_are_refused(more, tmp_path):
     ],
     ids=["fixed", "floating", "no limit"],
 )
-def test_robots_that_are_no_arms_are_refused(joint, why, tmp_path):
+def test_robots_that_are_not_arms_are_refused(joint, why, tmp_path):
     (tmp_path / "r.urdf").write_text(robot(joint))
     done = run("codegen", tmp_path / "r.urdf", "--ros2-control", tmp_path / "my_arm")
     assert done.returncode == 1

@@ -213,7 +213,7 @@ def test_an_armed_arm_takes_only_a_payload_that_its_efforts_confirm_and_at_rest(
     assert not loop.controller.arm.payloads
 
 
-def test_a_tracking_fault_carries_the_payload_that_nobody_told_of():
+def test_after_a_tracking_fault_an_unknown_payload_is_held():
     """The brake holds what the feedback held, not the model alone, which would drop the arm."""
     loop = loaded("hold")
     before = loop.d.qpos.copy()

@@ -78,7 +78,7 @@ def test_the_robot_knows_no_payload_of_ours():
     np.testing.assert_allclose(command + bare, effort, rtol=0, atol=1e-12)
 
 
-def test_efforts_under_a_command_are_those_it_was_made_of():
+def test_efforts_under_a_command_match_its_parts():
     m, found = model(), np.empty(6)
     arm = Arm(m, friction=Friction.of(6, 2.0, 0.5), robot_compensates_gravity=True, **MOVED)
     effort = np.array([10.0, -20.0, 5.0, 1.0, -2.0, 0.5])
@@ -229,7 +229,7 @@ def test_an_arm_without_measured_efforts_needs_a_word():
         loop.controller.try_arm(loop.now)
 
 
-def test_currents_are_no_torques():
+def test_currents_are_not_torques():
     """A UR with use_currents_as_efforts and a preset that expects the total torque."""
     loop = DrivenArm(model(), (), "current", mode="hold")
     loop.run(0.5)

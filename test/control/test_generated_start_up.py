@@ -99,7 +99,7 @@ def test_generated_code_needs_room_to_move_each_joint():
     assert "needs 0.017 of room" in loop.controller._own.sentence  # as Python says
 
 
-def test_the_sentences_of_the_start_up_test_are_those_of_python():
+def test_the_sentences_of_the_start_up_test_match_python():
     text = package_of(model(UR5)).files()["src/tables.hpp"]
     for sentence in TEXTS.values():
         assert sentence.replace("'", "").replace("%", "\\045") in text.replace("'", "")

@@ -219,7 +219,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
-def test_late_and_slow_measured_efforts_are_no_freeze(late, slow):
+def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
     """Of a joint that a wall holds, with a delay [s] and a filter of the effort [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
@@ -269,7 +269,7 @@ def test_a_hand_may_stop_a_floating_arm():
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_friction_that_nobody_told_of_is_no_freeze(mode):
+def test_unmodelled_friction_is_not_a_freeze(mode):
     m = model()
     loop = ClosedLoop(m, plant=rubbed(m), tracking_tolerance=0.5).arm()
     loop.run(0.3)
@@ -284,7 +284,7 @@ def test_friction_that_nobody_told_of_is_no_freeze(mode):
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_friction_that_the_model_knows_in_part_is_no_freeze(mode):
+def test_friction_that_the_model_knows_in_part_is_not_a_freeze(mode):
     """Its joints stand exactly still, but others move, and the measured efforts follow."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 
@@ -388,7 +388,7 @@ def rough(deviation):
     [rough(0.05), rough(0.1), coarse(2e-4), coarse(1e-3)],
     ids=["5", "10", "fine", "coarse"],
 )
-def test_noise_and_goals_that_replace_goals_are_no_fault(honest, mode):
+def test_noise_and_goals_that_replace_goals_are_not_a_fault(honest, mode):
     """Encoders of 1 mrad, and goals of 0.1 rad each before the one before was reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)

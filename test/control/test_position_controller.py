@@ -64,7 +64,7 @@ def test_admittance_rests_at_force_by_stiffness_and_comes_back(source):
     np.testing.assert_allclose(arm.pose()[0], place, atol=1e-5)
 
 
-def test_the_way_of_a_pushed_arm_is_that_of_a_mass_with_a_damper():
+def test_a_pushed_arm_moves_as_a_mass_with_a_damper():
     arm = PositionedArm("admittance", **FREE).armed()
     arm.run(0.1)
     place, _ = arm.pose()

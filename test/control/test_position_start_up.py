@@ -187,7 +187,7 @@ def test_a_right_position_arm_is_armed_and_hardly_moves(lag, delay, period):
     assert np.abs(arm.d.qpos - there).max() < (1e-4 if lag < 0.1 else 3e-3)
 
 
-def test_noise_of_a_position_arm_is_no_error():
+def test_noise_of_a_position_arm_is_not_an_error():
     random = np.random.default_rng(5)
 
     def noisy(loop):

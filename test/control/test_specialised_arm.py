@@ -46,7 +46,7 @@ def agree(law, other, nv, file):
 
 
 @each_arm
-def test_efforts_are_those_of_the_engine(file):
+def test_efforts_match_the_engine(file):
     m = model(file)
     plain = Arm(m, mounting=TURNED)
     special = plain.specialized()

@@ -203,7 +203,7 @@ def test_every_mode_begins_where_the_test_ended(mode):
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.33, 0.0])
 @pytest.mark.parametrize("file", [UR5, SEVEN])
-def test_friction_is_no_error(file, share):
+def test_friction_is_not_an_error(file, share):
     """The controller knows a share of it."""
     plant = rubbed(model(file))
     arm = {"friction": Friction.of_model(plant).scaled(share)}
@@ -212,7 +212,7 @@ def test_friction_is_no_error(file, share):
     assert loop.far < MOVED
 
 
-def test_friction_of_two_joints_with_one_axis_is_no_error():
+def test_friction_of_two_joints_with_one_axis_is_not_an_error():
     """The arm stands straight up, so its first and third joints turn about one line."""
     plant = model(SEVEN)
     plant.opt.passive = True
@@ -224,7 +224,7 @@ def test_friction_of_two_joints_with_one_axis_is_no_error():
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.2])
-def test_friction_under_the_slow_pulses_of_a_first_arming_is_no_error(scale):
+def test_friction_under_the_slow_pulses_of_a_first_arming_is_not_an_error(scale):
     """As in the guide of a real arm: velocity_scale makes pulses so weak that friction matters."""
     plant = rubbed(model(SEVEN))
     slow = plant.replaced(jnt_velocity=scale * plant.jnt_velocity)
@@ -256,7 +256,7 @@ def test_a_joint_that_its_described_friction_holds_is_left_out():
     ("place", "speed", "effort", "coarse"),
     [(1e-4, 0.02, 0.01, 0.0), (1e-5, 0.2, 0.03, 0.0), (0.0, 0.0, 0.0, 2e-4)],
 )
-def test_noise_and_coarse_encoders_are_no_error(place, speed, effort, coarse):
+def test_noise_and_coarse_encoders_are_not_errors(place, speed, effort, coarse):
     random = np.random.default_rng(3)
 
     def noisy(loop, _time):

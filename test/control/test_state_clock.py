@@ -43,12 +43,12 @@ class Judging:
 
 
 @pytest.mark.parametrize("offset", [-3.6e6, -40.0, 40.0, 1e9])
-def test_a_constant_offset_between_two_clocks_is_no_lag(offset):
+def test_a_constant_offset_between_two_clocks_is_not_a_lag(offset):
     assert set(Judging(stamp=lambda t: t + offset).codes(500)) == {""}
 
 
 @pytest.mark.parametrize("lag", [5.0, 15.0, 19.9])
-def test_a_short_lag_is_no_fault(lag):
+def test_a_short_lag_is_not_a_fault(lag):
     assert set(Judging(late=lambda t: lag if t > 100 else 0.0).codes(600)) == {""}
 
 

@@ -324,7 +324,7 @@ def test_settings_are_taken_or_refused(rig, request_, good, bad):
     assert rig.ask(request_, bad.tobytes()) == b"\x02"
 
 
-def test_a_declared_load_is_no_external_torque(rig):
+def test_a_declared_load_is_not_an_external_torque(rig):
     rig.m = rb.with_payload(rig.m, "panda_hand", 1.0, (0.0, 0.0, 0.1))
     rig.d = rb.make_data(rig.m)
     rig.d.qpos[rig.arm.qposadr] = READY

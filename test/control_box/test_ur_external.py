@@ -359,7 +359,7 @@ def test_an_arc_has_its_speed_at_the_place_of_its_version(old, places):
     assert (found.kind, found.velocity, found.acceleration) == ("MOVEC", 0.2, 0.9)
 
 
-def test_points_on_a_line_are_no_arc(bench):
+def test_points_on_a_line_are_not_an_arc(bench):
     start = pose_of(bench.robot.arm.tool_pose(HOME, np.eye(4)))
     via, goal = start.copy(), start.copy()
     via[0], goal[0] = start[0] + 0.05, start[0] + 0.1

@@ -207,8 +207,8 @@ def test_a_client_that_is_not_there_is_named(said, monkeypatch):
         port = server.getsockname()[1]
         server.close()
         upload(program(address(), (port, port, port)))
-        until(lambda: any("nobody serves" in text for text in said))
-        assert f"nobody serves the trajectory interface at {address()} port {port}" in said[-1]
+        until(lambda: any("there is no" in text for text in said))
+        assert f"there is no trajectory interface at {address()} port {port}" in said[-1]
         until(lambda: box.robot.program is None)
 
 
@@ -291,7 +291,7 @@ def test_a_program_without_a_server_is_reported(said, monkeypatch):
         monkeypatch.setattr(reverse, "SENDER", closed.getsockname())
     with boxed(said) as box:
         box.do(lambda: setattr(box.robot, "plays", True)).result(PATIENT)
-        until(lambda: any("nobody serves a program at" in text for text in said))
+        until(lambda: any("there is no program at" in text for text in said))
         assert box.robot.program is None
 
 

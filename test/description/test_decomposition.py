@@ -133,7 +133,7 @@ def test_not_a_number_is_refused(robot):
         parts(robot(fork().replace("v 0 0 0", "v nan 0 0", 1)))
 
 
-def test_a_failure_of_coacd_is_no_silent_hull(robot, monkeypatch):
+def test_a_failure_of_coacd_is_not_a_silent_hull(robot, monkeypatch):
     coacd = pytest.importorskip("coacd")
 
     def fail(*_, **__):

@@ -768,7 +768,7 @@ def test_an_option_that_is_used_is_not_named(write, options):
 
 @pytest.mark.parametrize("worst", ["nan", "inf", "-1e308 1e308"])
 @pytest.mark.filterwarnings("error")
-def test_a_height_field_of_no_finite_heights_is_refused(write, tmp_path, worst):
+def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst):
     numbers = [*map(float, worst.split()), *[0.0] * 12][:12]
     asset = f'elevation="{" ".join(map(str, numbers))}" nrow="3" ncol="4"'
     if "308" not in worst:

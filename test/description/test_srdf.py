@@ -135,7 +135,7 @@ def test_a_broken_file_beside_the_robot_is_a_warning(tmp_path):
     assert listed(m) == ALL
 
 
-def test_the_name_of_a_robot_leads_to_no_other_folder(tmp_path):
+def test_the_name_of_a_robot_cannot_lead_to_another_folder(tmp_path):
     folder = tmp_path / "urdf"
     folder.mkdir()
     (tmp_path / "secret.srdf").write_text(srdf(pair("arm", "hand")))
@@ -184,7 +184,7 @@ def test_a_state_with_a_broken_position_is_ignored_with_a_warning(value):
 
 
 @pytest.mark.parametrize("contact", [True, False])
-def test_states_that_are_no_keyframes_are_reported_also_without_contact(contact, tmp_path):
+def test_states_that_are_not_keyframes_are_reported_also_without_contact(contact, tmp_path):
     nameless = state(*FOLDED).replace('name="folded"', "")
     foreign = state(("j9", "1")).replace("folded", "foreign")
     text = srdf(state(("j2", "fast")), nameless, foreign)

@@ -359,7 +359,7 @@ def test_a_hundred_kinds_are_not_all_listed():
     assert {code for code, _, _ in found} == {"not-used"}
 
 
-def test_the_joints_of_ros2_control_are_no_joints_of_the_robot():
+def test_the_joints_of_ros2_control_are_not_joints_of_the_robot():
     assert [joint.name for joint in read_text(robot(robot=control(0.5))).joints] == ["j"]
 
 

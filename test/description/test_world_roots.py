@@ -143,7 +143,7 @@ def test_the_corners_of_a_mesh_carry_the_place_of_its_link(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["post.xml", "posts.xml", "wall.sdf", "table.sdf"])
-def test_what_stands_still_is_no_ghost_without_actuators(name, tmp_path):
+def test_fixed_parts_without_actuators_are_refused(name, tmp_path):
     with pytest.raises(DescriptionError, match="among the obstacles of the scene"):
         spawned(name, tmp_path, acts=False)
 
@@ -181,7 +181,7 @@ def test_an_object_of_a_scene_is_a_file_of_any_format(name, tmp_path):
     assert m.nv == FILES[name][2]
 
 
-def test_a_world_is_no_object(tmp_path):
+def test_a_world_is_not_an_object(tmp_path):
     path = tmp_path / "yard.sdf"
     path.write_text("<sdf version='1.11'><world name='yard'/></sdf>")
     with pytest.raises(DescriptionError, match=r"`rbdyn sim WORLD\.sdf` simulates it"):

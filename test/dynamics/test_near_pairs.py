@@ -48,7 +48,7 @@ def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):
     assert arm.geom_frameid[4] == -1
 
 
-def test_parent_and_child_do_not_count_but_a_floor_is_no_parent(arm):
+def test_parent_and_child_do_not_count_but_a_floor_is_not_a_parent(arm):
     assert listed(arm) == {
         ("l1", "l3"), ("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor"),
         ("l3", "floor"),

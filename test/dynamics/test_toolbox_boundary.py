@@ -390,7 +390,7 @@ def test_without_any_freedom(name):
 
 
 @each_call
-def test_state_that_is_no_number(pair, name):
+def test_state_that_is_not_a_number(pair, name):
     """NaN in, NaN out."""
     m, d = pair
     d = d.copy()

@@ -108,7 +108,7 @@ def test_balls_that_meet_at_a_slant_do_not_turn_each_other(restitution, mass, sp
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
-def test_a_ball_that_spins_is_touched_where_it_is(restitution):
+def test_a_spinning_ball_is_touched_at_its_place(restitution):
     """Its skin moves by 20 mm in the step, which does nothing without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
@@ -646,7 +646,7 @@ def test_implicit_integrators_take_this_step(integrator):
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-9, abs=1e-12)
 
 
-def test_rk4_takes_this_step():
+def test_rk4_takes_a_step_of_euler_in_contact():
     m, d = arms()
     m.opt.integrator = "rk4"
     clap(m, d)

@@ -137,7 +137,7 @@ def test_a_sheet_lets_through_what_comes_from_behind(shape, speed):
     np.testing.assert_allclose(d.qvel, before, atol=1e-12)
 
 
-def test_a_ball_lies_in_a_ring_that_is_no_hull():
+def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
     """The same mesh as a hull would have no hole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [

@@ -81,7 +81,7 @@ def test_a_step_in_flight_is_of_second_order():
     assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.05)
 
 
-def test_its_centre_of_mass_falls_straight_down():
+def test_the_centre_of_mass_falls_straight_down():
     """Euler's step of a uniform acceleration, whatever the frame of the body."""
     m = body()
     d = rb.make_data(m)

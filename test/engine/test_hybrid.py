@@ -185,7 +185,7 @@ def test_without_a_target_a_joint_keeps_its_motion():
 
 
 @each_integrator
-def test_a_followed_trajectory_is_the_rheonomic_joint(integrator):
+def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
     """joint2 in position mode, and the same joint driven over time: eq 3.30.
 
     Both see the same motion but for the error of the step, which is of the first order: half the

@@ -202,7 +202,7 @@ def test_reversed_is_the_inverse_motion(name):
 
 
 @each_type
-def test_neutral_position_is_no_displacement(name):
+def test_neutral_position_is_not_a_displacement(name):
     for polarity in ("forward", "reversed"):
         m = one_joint(name, polarity)
         joint = rb.jcalc(m, "joint", m.qpos0)

@@ -129,7 +129,7 @@ def test_other_joints_move_on():
     assert d.qpos[m.jnt_qposadr[m.jnt_id("swing")]] == pytest.approx(e.qpos[0], rel=1e-9)
 
 
-def test_a_long_timestep_is_no_lock():
+def test_a_long_timestep_is_not_a_lock():
     """A Grashof crank turns round and round, however far a loop opens in one step."""
     m = rb.build(mechanisms.grashof())
     m.opt.timestep = 0.02

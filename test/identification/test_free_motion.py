@@ -52,7 +52,7 @@ def test_the_recorded_robot_moves_as_recorded(run):
     assert free_motion(rod(), still).rms.max() < 1e-2
 
 
-def test_the_error_of_a_short_window_is_that_of_the_acceleration(run):
+def test_the_error_of_a_short_window_matches_the_acceleration(run):
     # with a wrong torque of gravity and inertia the angle is off by (a' - a) t^2 / 2
     found = free_motion(rod(mass=1.5), run, windows=(0.1,))
     h, errors = run.m.opt.timestep, []

@@ -114,7 +114,7 @@ def online_of(m, friction):
     return OnlinePayload(m, np.arange(m.nv), m.frame_id(m.frame_names[-1]), friction)
 
 
-def test_efforts_of_zero_are_refused_and_those_of_brakes_do_not_fit():
+def test_efforts_of_zero_are_refused_and_efforts_of_brakes_do_not_fit():
     m, friction = arm()
     times, rows = states(LOAD, 1.0, 3.0, 0, 0.0, noise=0.0)
     rows[:, 2] = 0.0

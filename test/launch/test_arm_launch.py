@@ -144,7 +144,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
     assert controller["urdf"] == PENDULUM
 
 
-def test_the_scene_of_the_arm_is_that_of_the_simulator(launch_file):
+def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
     """Its robot is the arm; the scene says how it is mounted."""
     scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
     given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")

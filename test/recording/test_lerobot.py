@@ -149,7 +149,7 @@ TIMES = np.concatenate([np.arange(21) / FPS, 0.1 + np.arange(9) / FPS])[:30]
 EPISODES = [0] * 21 + [1] * 9
 
 
-def test_states_and_actions_are_those_of_the_frame(dataset):
+def test_states_and_actions_match_the_frame(dataset):
     found = rows(dataset)
     state, action = np.array(found["observation.state"]), np.array(found["action"])
     expected = np.array([position(t) for t in TIMES])
@@ -200,7 +200,7 @@ def test_the_info_describes_the_features(dataset):
     assert features["observation.images.wrist"]["shape"] == [HEIGHT, WIDTH, 3]
 
 
-def test_statistics_are_those_of_numpy(dataset):
+def test_statistics_match_numpy(dataset):
     stats = json.loads((dataset / "meta/stats.json").read_text())
     state = np.array(rows(dataset)["observation.state"])
     for name in ("min", "max", "mean", "std"):
@@ -284,7 +284,7 @@ def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
     np.testing.assert_allclose(levels, [x.mean() for _, x in decoded(dataset, 0)], atol=LEVELS)
 
 
-def test_pictures_before_a_reset_are_no_part_of_the_episode(tmp_path):
+def test_pictures_before_a_reset_are_not_part_of_the_episode(tmp_path):
     """The stamps of the pictures only rise: the states say where time was reset."""
     bag = begun(tmp_path / "reset.mcap")
     put_run(bag, 0.7)

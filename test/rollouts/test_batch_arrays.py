@@ -184,7 +184,7 @@ def test_get_data_of_a_robot_that_does_not_exist(m):
             b.get_data(sim)
 
 
-def test_what_is_no_model_is_refused():
+def test_other_types_than_a_model_are_refused():
     with refused(rb.ModelError, "not-a-model"):
         rb.Batch("arm", 3)
 

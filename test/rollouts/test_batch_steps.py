@@ -334,7 +334,7 @@ def test_options_of_the_model_hold_at_every_call():
 @pytest.mark.parametrize("specialize", [True, False])
 @pytest.mark.parametrize("array", ["qpos", "qvel", "qfrc_applied", "time"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-def test_numbers_that_are_not_finite_are_a_flag(specialize, array, value):
+def test_numbers_that_are_not_finite_set_a_flag(specialize, array, value):
     m = arm(True)
     b, well = filled(m, 10, specialize=specialize), filled(m, 10, specialize=specialize)
     getattr(b, array)[3] = value

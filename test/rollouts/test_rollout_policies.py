@@ -143,7 +143,7 @@ def test_friction_is_not_compensated(specialize):
 
 @needs_robots
 @BOTH
-def test_a_users_function(specialize):
+def test_a_function_of_the_user_is_a_policy(specialize):
     m = robot("coupled fingers")
     reference = np.random.default_rng(9).normal(size=(NBATCH, NSTEP, 3))
 

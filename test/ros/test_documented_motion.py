@@ -57,7 +57,7 @@ WATCHED = {
     ),
     "python examples/push_joint.py": (
         "ros/simulator/test_push_joint.py",
-        "test_it_pushes_the_joint_and_shows_how_it_moves",
+        "test_the_example_pushes_a_joint_and_prints_its_motion",
     ),
     "python examples/lockstep_controller.py": (
         "ros/simulator/test_lockstep_controller.py",

@@ -84,7 +84,7 @@ def test_depth_agrees_with_rays(lens):
 
 
 @pytest.mark.parametrize("lens", LENSES)
-def test_the_lens_is_that_of_opencv(lens):
+def test_the_lens_matches_opencv(lens):
     cv2 = pytest.importorskip("cv2", reason="opencv-python is not installed")
     rng = np.random.default_rng(0)
     plane = rng.uniform(-0.5, 0.5, (500, 2))

@@ -80,7 +80,7 @@ def test_sensors_of_mjcf_read_what_mujoco_reads(tmp_path):
 
 
 @pytest.mark.parametrize("in_world", [False, True])
-def test_sensors_of_sdf_are_those_of_a_sensors_file(tmp_path, in_world):
+def test_sensors_of_sdf_match_a_sensors_file(tmp_path, in_world):
     body = LINK.format("base", SENSORS) + LINK.format("arm", "") + JOINT
     model = f"<model name='cart'>{body}</model>"
     text = f"<world name='w'>{model}</world>" if in_world else model

@@ -242,7 +242,7 @@ def test_a_range_sensor_with_such_values_is_refused(given):
 
 
 @pytest.mark.parametrize("given", [{"seed": 1.5}, {"seed": 1, "tick": -1}])
-def test_a_scan_refuses_a_seed_or_tick_that_is_no_whole_number(given):
+def test_a_scan_refuses_a_seed_or_tick_that_is_not_a_whole_number(given):
     m = cart()
     with refused(rb.ParameterError, "bad-argument"):
         rb.scan(m, rb.make_data(m), lidar(), **given)

@@ -124,7 +124,7 @@ def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
         of_node(tmp_path, faults=faults)
 
 
-def test_files_that_are_not_those_of_the_trial_are_refused_before_the_first_run(tmp_path):
+def test_files_of_another_trial_are_refused_before_the_first_run(tmp_path):
     """Another machine of a cluster may have others."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(bundled_robot("pendulum").read_text())

@@ -27,7 +27,7 @@ def control(t, qpos, qvel, reference):
 """
 
 
-def test_the_rows_are_those_of_one_process_though_a_node_dies(tmp_path, cluster, monkeypatch):
+def test_the_rows_match_one_process_though_a_node_dies(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     found = trial(tmp_path, runs=60)
     whole = trials.run(found, workers=1)
@@ -68,7 +68,7 @@ def test_a_node_has_the_rows_of_this_machine_there(tmp_path, cluster):
     assert there.runs == trials.run(found, workers=1).runs
 
 
-def test_errors_of_a_task_are_those_of_the_trial(tmp_path, cluster, monkeypatch):
+def test_errors_of_a_task_match_the_trial(tmp_path, cluster, monkeypatch):
     broken = trial(tmp_path, "x = 1 / 0\n", controller="{traced: 'policy.py:control'}")
     with refused(ParameterError, "broken-code"):
         trials.run(broken, ray=cluster.address)

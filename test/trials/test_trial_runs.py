@@ -93,7 +93,7 @@ def test_a_run_is_the_simulation_that_its_faults_describe(tmp_path, kind, rate):
     assert run.status == "finished"
 
 
-def test_the_measures_are_those_of_the_states(tmp_path):
+def test_the_measures_match_the_states(tmp_path):
     found = trial(tmp_path, measures="{settling_band: 0.01}")
     run, states = history(found)
     error = states.qpos - states.reference[:, :1]
@@ -118,7 +118,7 @@ def test_the_measures_are_those_of_the_states(tmp_path):
         assert run.measures[name] == pytest.approx(value, rel=1e-12, abs=1e-15), name
 
 
-def test_payloads_and_parameters_are_those_of_the_robot(tmp_path):
+def test_payloads_and_parameters_match_the_robot(tmp_path):
     found = trial(
         tmp_path, faults=None, start=None, controller="{law: pd, stiffness: 0, damping: 0}",
         payload="{link: rod, mass: {uniform: {low: 0, high: 2}}, x: 0.2, z: -0.9}",

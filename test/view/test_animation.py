@@ -224,7 +224,7 @@ def test_a_film_without_a_renderer_is_refused_at_once(m, path, monkeypatch):
     assert not path.exists()
 
 
-def test_robots_of_no_joint_and_of_no_mass(path):
+def test_robots_without_joints_and_without_mass(path):
     stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     animate(stone, np.zeros((2, 0)), path, size=SIZE)
     assert len(frames(path)[1]) >= 1

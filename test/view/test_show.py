@@ -194,7 +194,7 @@ def test_a_page_of_the_internet_gets_no_websocket(server):
     assert server.get_clients() == {}
 
 
-def test_not_even_the_page_is_given_to_another_name(server):
+def test_another_host_name_gets_no_page(server):
     request = urllib.request.Request(address_of(server), headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request, timeout=30)
@@ -334,7 +334,7 @@ def test_frames_are_seen_through_the_robot(server):
     assert display.opacity.value == 0.7
 
 
-def test_opacity_is_that_of_the_robot_times_the_wish(server):
+def test_the_opacity_of_the_robot_is_scaled_by_the_slider(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     (node,) = show.nodes._layers[VISUALS]
     assert node.opacity == 0.5

@@ -28,7 +28,7 @@ class KernelBody:
 
     Args:
         node: the function.
-        names: the global names that it sees.
+        names: the global names in its scope.
         kinds: types of its arguments by their names.
         result: type of its result.
         signature_of: returns the signature of a kernel that it calls, or None for other functions.
@@ -264,7 +264,7 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _uses(value: ast.expr, target: ast.expr) -> bool:
-    """Whether a value may read what is assigned to a target: the variable, array or field."""
+    """Return whether a value may read the variable, array or field that a target sets."""
     while isinstance(target, ast.Subscript):
         target = target.value
     if isinstance(target, ast.Attribute):

@@ -63,7 +63,7 @@ def number(value: float) -> Text:
 
 
 def is_constant(name: str, value: object) -> bool:
-    """Whether a global name of a module stands for a number that C++ gets, too."""
+    """Return whether a global name of a module stands for a number that C++ gets, too."""
     return name.isupper() and type(value) in (int, float)
 
 
@@ -75,7 +75,7 @@ def kind_of(field: Field) -> str:
 
 
 class TranslationError(Exception):
-    """Python that the translation does not know.
+    """Python that the translation does not support.
 
     Args:
         node: the Python.
@@ -123,7 +123,7 @@ class Signature:
 
 
 class Names(Protocol):
-    """What the names in an expression stand for; the body of a kernel knows them."""
+    """The meaning of the names in an expression; the body of a kernel knows them."""
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 #: Modes.
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
-#: What became of an update: new efforts, the last ones go on, or no more efforts.
+#: Outcome of an update: new efforts, the last ones go on, or no more efforts.
 EFFORTS, KEEP, SILENT = range(3)
 #: Reasons for which the arm does not start or refuses a request; 0: none.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
@@ -141,7 +141,7 @@ class ArmState(Record):
     )
 
 
-#: A longer period of updates is no number [s].
+#: A longer period of updates is not a number [s].
 LONGEST_PERIOD = 1e6
 
 
@@ -152,7 +152,7 @@ def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) ->
 
 @kernel
 def take(s: ArmLoopState, c: ArmState) -> bool:
-    """Store the state of an update; return False if something in it is no measurement."""
+    """Store the state of an update; return False if something in it is not a measurement."""
     return store(s, c.given, c.all_dofs, c.all_dofs)
 
 
@@ -378,7 +378,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
     """Advance the clocks by an update; the arm has rested until the first one.
 
-    A period [s] that is no number counts as a clock that went back, and as the longest one.
+    A period [s] that is not a number counts as a clock that went back, and as the longest one.
     """
     is_valid = 0.0 <= period < LONGEST_PERIOD
     step = int((period if is_valid else -1.0) * NANOSECONDS)
@@ -549,7 +549,7 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def is_possible(s: ArmLoopState, c: ArmState) -> bool:
-    """Whether a reference is finite, within the limits, and begins near the target."""
+    """Return whether a reference is finite, within the limits, and begins near the target."""
     fine = True
     for i in range(len(s.dofs)):
         q, v, acceleration = c.reference[0, i], c.reference[1, i], c.reference[2, i]

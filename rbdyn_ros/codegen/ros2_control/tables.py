@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what the generated controller shares with arm_controller: faults, constants, the robot."""
+"""Write the shared parts of generated controller and arm_controller: faults, constants, robot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
-#: What shows a fault, in C++.
+#: Conditions of a fault in C++.
 NUMBERS = dict.fromkeys(
     ("age", "target", "latency", "clock"), "{value} s, allowed are {bound} s"
 ) | {
@@ -62,7 +62,7 @@ def defaults() -> dict[str, float]:
 
 @cache
 def first_values() -> dict[str, str]:
-    """Return what fields of records are at first, in C++: the robot, and the usual settings."""
+    """Return the initial fields of records in C++: the robot, and the usual settings."""
     usual = {name: number(value) for name, value in defaults().items()}
     return usual | {
         "dofs": "PLACE",

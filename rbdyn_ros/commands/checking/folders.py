@@ -31,7 +31,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
-    """What became of a file.
+    """The outcome of a file.
 
     Attributes:
         file: its path.
@@ -97,7 +97,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
-    """Return what becomes of a file, first strictly, then repaired; None: it has macros only."""
+    """Return a file's outcome, first strictly, then repaired; None: it has macros only."""
     from rbdyn_ros.errors import Finding, RbdynError
 
     own = argparse.Namespace(**vars(options))

@@ -226,7 +226,7 @@ def opened_robot(
     Args:
         options: of the command.
         path: of the file.
-        contact: instead of `--contact`; None: as the option says.
+        contact: instead of `--contact`; None: the value of the option.
         more: for opened.
     """
     from rbdyn_ros.description.scene_files.scene import no_floating_scene

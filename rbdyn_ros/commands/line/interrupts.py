@@ -15,7 +15,7 @@ from rbdyn_ros.engine.compiler.interrupts import while_compiling
 
 
 def is_ignored() -> bool:
-    """Whether Ctrl-C is ignored, as in a background process of a shell."""
+    """Return whether Ctrl-C is ignored, as in a background process of a shell."""
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 

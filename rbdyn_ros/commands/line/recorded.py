@@ -116,7 +116,7 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
 
 
 def is_table(options: argparse.Namespace) -> bool:
-    """Whether a recording is a table of numbers, not a bag."""
+    """Return whether a recording is a table of numbers, not a bag."""
     from rbdyn_ros.recording.bags import BAG_SUFFIXES
 
     path = options.recording

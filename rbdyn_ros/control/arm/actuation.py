@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies between the efforts of the rigid body dynamics and the commands of an arm.
+"""The steps from the efforts of the rigid body dynamics to the commands of an arm.
 
 A command contains friction, and does not contain what the robot compensates itself. In these
 kernels m and d are the robot without payloads, for which it compensates, unless there is `bare`.
@@ -53,7 +53,7 @@ def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> Non
 def add_own_gravity(
     m: Model, d: Data, a: Actuation, qpos: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add what the robot at rest compensates itself to efforts, or subtract it."""
+    """Add the robot's own compensation at rest to efforts, or subtract it."""
     if a.own_gravity > 0:
         for k in range(m.nv):
             d.qpos[k] = qpos[k]
@@ -66,7 +66,7 @@ def add_own_gravity(
 def add_own(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add what the robot compensates itself at a velocity to efforts, or subtract it."""
+    """Add the robot's own compensation at a velocity to efforts, or subtract it."""
     add_own_gravity(m, d, a, qpos, sign, effort)
     if a.own_coriolis > 0:
         for k in range(m.nv):

@@ -214,7 +214,7 @@ class Arm:
         return effort
 
     def without_own(self, effort: Array, qpos: Array, qvel: Array | None = None) -> Array:
-        """Subtract what the robot compensates itself from efforts (nv,), in place.
+        """Subtract the robot's own compensation from efforts (nv,), in place.
 
         Args:
             effort: (nv,), contiguous.

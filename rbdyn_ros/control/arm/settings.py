@@ -60,7 +60,7 @@ class ControlSettings:
             [N m/rad, N/m].
         admittance_deadband: (6,) torques and forces that move nothing [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
-        sensor_frame: link whose axes and origin the wrench of a sensor has; empty: as it says.
+        sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
         tool_mass: of what hangs behind the force-torque sensor [kg].
         tool_com: (3,) its centre of mass in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: there are none.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm must show before it is armed."""
+"""Tests of an arm before it is armed."""

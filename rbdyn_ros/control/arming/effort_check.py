@@ -135,7 +135,7 @@ def moving(speed: float) -> str:
 
 
 def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:
-    """Whether efforts within the limits can hold the arm at qpos (nv,)."""
+    """Return whether efforts within the limits can hold the arm at qpos (nv,)."""
     try:
         check_holdable(arm, limits, qpos)
     except RbdynError:

@@ -31,7 +31,7 @@ GOING, SPEED = 0.15, 0.3
 ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
 #: Farthest that a joint may be from where it rested while others are moved [rad or m].
 AWAY = 0.008
-#: The ratio is that of the mean position in this time before the joint is sent back [s].
+#: The ratio uses the mean position in this time before the joint is sent back [s].
 SETTLED = 0.05
 #: Delay within which the arm must answer a position [s].
 SLOWEST = 0.1

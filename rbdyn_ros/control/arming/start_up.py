@@ -20,7 +20,7 @@ from rbdyn_ros.dynamics.entry import Entry, handles
 from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.model.declared.joints import JointType
 
-#: What is found, and what to check. The generated controller has this table, too.
+#: Findings and their remedies. The generated controller has this table, too.
 TEXTS = {
     kernels.APART: "states were {value} ms apart. Start again",
     kernels.LEFT: "joint '{joint}' is {value} from where it rested, under a pulse that moves it "

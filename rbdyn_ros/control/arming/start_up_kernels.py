@@ -78,7 +78,7 @@ GENTLE = 0.1
 UNLIKE = 0.3
 #: Peaks of the pulse sin^4 with the way 1 and the duration 1: speed, acceleration.
 PEAK_SPEED, PEAK_ACCELERATION = 1.299 * math.pi, 4.0 * math.pi**2
-#: What is found; 0: nothing. Texts are in start_up.py.
+#: Findings; 0: none. Texts are in start_up.py.
 APART, LEFT, DRIFTS, OTHER, HELD, SIGN, MISMATCH, SHARE, SLOW, SPEED, EFFORT = range(1, 12)
 
 
@@ -218,7 +218,7 @@ def advance(
 
 @kernel
 def refuse(s: StartUp, found: int, joint: int, value: float, bound: float) -> int:
-    """Remember what was found in which joint; return it."""
+    """Store the finding and its joint; return the finding."""
     s.joint, s.value, s.bound = joint, value, bound
     return found
 
@@ -304,13 +304,13 @@ def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
 
 @kernel
 def has_moved(s: StartUp) -> bool:
-    """Whether the driven joint has moved."""
+    """Return whether the driven joint has moved."""
     return bool(s.most[s.k] >= MOVED * abs(s.way))
 
 
 @kernel
 def is_coupled(s: StartUp) -> bool:
-    """Whether the driven joint and another one turn about nearly the same axis.
+    """Return whether the driven joint and another one turn about nearly the same axis.
 
     The efforts of both nearly cancel, so friction decides how far each of them moves.
     """
@@ -326,7 +326,7 @@ def peak_effort(s: StartUp) -> float:
 
 @kernel
 def is_held(s: StartUp, a: Actuation, share: float) -> bool:
-    """Whether known friction withstands this share of the pulse's largest effort."""
+    """Return whether known friction withstands this share of the pulse's largest effort."""
     k = s.dofs[s.k]
     known = a.coulomb[k] + a.stribeck[k]
     return bool(share * peak_effort(s) <= max(known, s.dry[k]) - SURE * known)
@@ -405,7 +405,7 @@ def start_next(s: StartUp, r: Reply, qpos: Vector) -> None:
 
 @kernel
 def rests(s: StartUp, r: Reply) -> bool:
-    """Whether the driven joint has moved little during half of AFTER."""
+    """Return whether the driven joint has moved little during half of AFTER."""
     low, high, most = np.inf, -np.inf, 0.0
     for i in range(r.count):
         most = max(most, abs(r.place[i]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a joint reports after a known effort, compared with the model: the start-up test's judge.
+"""The reply of a joint to a known effort, compared with the model in the start-up test.
 
 While the joint moves one way, with the velocity v by its reported positions x and the velocity w
 that the efforts sent would cause without friction:
@@ -129,7 +129,7 @@ def dot(r: Reply, one: Vector, other: Vector) -> float:
 
 @kernel
 def take_terms_out(r: Reply, signal: Vector) -> None:
-    """Subtract from a signal what the terms explain."""
+    """Subtract the fitted terms from a signal."""
     for _ in range(2):  # rounding leaves some of it at first
         for j in range(r.terms):
             share = dot(r, r.basis[j], signal)
@@ -235,6 +235,6 @@ def fit(r: Reply, kind: int) -> None:
 
 @kernel
 def within(r: Reply, low: float, high: float) -> bool:
-    """Whether the share may be within bounds, by its standard deviation."""
+    """Return whether the share may be within bounds, by its standard deviation."""
     margin = min(SIGMAS * r.sigma, NOISE)
     return bool(low - margin <= r.share and r.share <= high + margin)

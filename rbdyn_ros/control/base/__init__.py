@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all of control stands on: limits, faults, friction, targets, and compiled kernels."""
+"""The base of control: limits, faults, friction, targets, and compiled kernels."""

@@ -30,7 +30,7 @@ class Fault:
         code: one of CODES.
         text: the reason, as a message: which state, which joint, which bound.
         blind: the state is unknown, so feedback is impossible.
-        remedy: what to do; empty: the remedy of its code in REMEDIES.
+        remedy: remedy for the user; empty: the remedy of its code in REMEDIES.
     """
 
     code: str
@@ -58,7 +58,7 @@ class FaultKind:
 
     Attributes:
         code: as in Fault; a code with two reactions has two rows.
-        cause: what was found.
+        cause: the finding.
         reaction: brake, blind or silent, see Ending.
     """
 
@@ -80,7 +80,7 @@ FAULTS = (
     FaultKind(
         "latency",
         "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "
-        "state; a constant offset between two clocks is no lag",
+        "state; a constant offset between two clocks is not a lag",
         "blind",
     ),
     FaultKind(
@@ -132,7 +132,7 @@ POSITION_FAULTS = (
     FaultKind("wrench", "in `admittance`, no wrench for `state_timeout`", "brake"),
 )
 CODES = frozenset(kind.code for kind in FAULTS + POSITION_FAULTS)
-#: What to do about a fault.
+#: Remedies of faults.
 REMEDIES = {
     "finite": "Check the driver that sends the states",
     "names": "Check the joints in the robot file and in the driver",

@@ -68,7 +68,7 @@ class Limits:
 
     @property
     def rows(self) -> Array:
-        """The limits as state_kernels takes them (6, n)."""
+        """The limits as rows (6, n) for state_kernels."""
         rows = self.lower, self.upper, self.velocity, self.effort, self.power, self.gain
         return np.array(rows, np.float64)
 
@@ -219,7 +219,7 @@ def left_out(m: Model) -> list[str]:
 
 
 def _why_not(m: Model, j: int) -> str:
-    """Return why a joint is not controlled; empty if it can be."""
+    """Return the reason why a joint is not controlled; empty if it can be."""
     if m.jnt_mimic[j] >= 0:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:

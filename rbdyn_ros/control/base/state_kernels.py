@@ -107,7 +107,7 @@ def report(kind: int, i: int, value: float, allowed: float, found: Vector) -> No
 
 @kernel
 def jumped(moved: float, travelled: float, speed: float, fastest: float, step: float) -> bool:
-    """Whether a joint moved farther than its limit allows, and not by its measured velocity."""
+    """Return whether a joint moved farther than its limit and its measured velocity allow."""
     if abs(moved) <= fastest * step + MARGIN:
         return False
     explained = abs(moved - travelled) <= MARGIN + 0.1 * abs(travelled)

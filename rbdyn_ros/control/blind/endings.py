@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
-With valid states the arm is braked until it rests, and then held. Without, nobody knows why: the
-states may be wrong, or a joint is really blocked. So the reaction depends on no later state: for
-blind_time in total, the efforts take the momentum from the arm that it had when it became blind.
-Then, or if braking does not work, nothing is published any more, so that the arm's own watchdog
-takes over; the last efforts carry the arm.
+With valid states the arm is braked until it rests, and then held. Otherwise the states may be
+wrong, or a joint is blocked, so the reaction depends on no later state: for blind_time in total,
+the efforts take the momentum from the arm that it had when it became blind. Then, or if braking
+does not work, nothing is published any more, so that the arm's own watchdog takes over; the last
+efforts carry the arm.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CARRIED = 0.25
 #: States that were too old for blind_time and this long before anybody asked end in silence [s].
 PAUSE = 0.1
 
-#: Why braking was given up.
+#: Reasons for giving up braking.
 NO_REASON, MOVES, TOO_FAST, GAINS_ENERGY, HELD_TOO_FAST, MOVED_AWAY, PAUSED = range(7)
 REASONS = (
     "",
@@ -214,7 +214,7 @@ def doubt(s: BlindState, dropped: bool) -> None:
 
 @kernel
 def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
-    """Whether a state after a wrong one is rejected.
+    """Return whether a state after a wrong one is rejected.
 
     The gate alone would believe exchanged joints again, as soon as enough time has passed for the
     joints to have moved there.

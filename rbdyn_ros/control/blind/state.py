@@ -55,7 +55,7 @@ class BlindState(Record):
         Field("still_gain", (STANDSTILLS, "nv"), "velocity that the joint should have gained"),
         Field("still_way", (STANDSTILLS, "nv"), "distance that the joint should have moved"),
         Field("still_drift", (STANDSTILLS, "nv"), "distance by its repeated velocity"),
-        Field("still_moving", (STANDSTILLS, "nv"), "1: it moved before as its velocity says"),
+        Field("still_moving", (STANDSTILLS, "nv"), "1: it moved before at its velocity"),
         Field("still_time", (STANDSTILLS, "nv"), "duration [s]"),
         Field("still_command", (STANDSTILLS, "nv"), "command at its beginning"),
         Field("still_measured", (STANDSTILLS, "nv"), "measured effort at its beginning"),

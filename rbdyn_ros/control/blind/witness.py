@@ -118,7 +118,7 @@ def look(
 
 @kernel
 def hears_nothing(s: BlindState) -> bool:
-    """Whether a measured effort does not follow the commands: then the states are old."""
+    """Return whether a measured effort does not follow the commands: then the states are old."""
     for k in range(len(s.unheard)):  # noqa: SIM110  kernels know no generators
         if s.unheard[k] > UNHEARD:
             return True
@@ -242,7 +242,7 @@ def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
 
 @kernel
 def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
-    """Whether a measured effort has followed the command since the numbers repeat exactly."""
+    """Return whether a measured effort followed the command since the numbers repeat exactly."""
     if s.still_time[EXACTLY, k] == 0.0:
         s.still_command[EXACTLY, k], s.still_measured[EXACTLY, k] = command, measured
     change = abs(command - s.still_command[EXACTLY, k])

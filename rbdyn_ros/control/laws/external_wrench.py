@@ -33,7 +33,7 @@ class SensedWrench:
         mass: of what hangs behind the sensor [kg].
         com: (3,) its centre of mass in the axes of the sensor [m].
         timeout: largest age [s].
-        sensor: link whose axes and origin a wrench has; empty: each says it itself.
+        sensor: link whose axes and origin a wrench has; empty: the link in each message.
 
     Raises:
         ModelError: there is no such link.
@@ -108,7 +108,7 @@ class EstimatedWrench:
     Args:
         seen: the newest state.
         frame: link on which the wrench acts.
-        dofs: (n,) the joints that feel it.
+        dofs: (n,) the joints that carry it.
         includes_gravity: efforts contain the gravity compensation of the robot itself.
     """
 
@@ -122,7 +122,7 @@ class EstimatedWrench:
         raise refusal(text, "wrench")
 
     def missing(self, _now: int) -> str:
-        """Return why there is no valid wrench, or nothing."""
+        """Return the reason why there is no valid wrench, or nothing."""
         if np.isfinite(self._seen.effort[self._dofs]).all():
             return ""
         return "a joint measures no effort, from which the wrench is estimated"

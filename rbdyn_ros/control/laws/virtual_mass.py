@@ -42,7 +42,7 @@ class VirtualMass:
 
     @property
     def displacement(self) -> Array:
-        """(6,) x [rad; m]."""
+        """The displacement x (6,) [rad; m]."""
         return np.concatenate([rotation_vector(self.turn), self.way])
 
     @property

@@ -47,7 +47,7 @@ class WheelFit:
 
 @dataclass(frozen=True, slots=True)
 class TwistLimits:
-    """Limits of a base, for (vx, vy, wz): infinite is no limit.
+    """Limits of a base, for (vx, vy, wz): infinite is not a limit.
 
     Attributes:
         speed: (3,) [m/s, rad/s].

@@ -105,7 +105,7 @@ def check_frame(m: Model, frame: str, joints: Sequence[str]) -> None:
         if m.jnt_names[body - 1] in joints:
             return
         body = int(m.body_parentid[body])
-    raise bad_argument("frame", f"link {quote(frame)} is moved by none of the controlled joints")
+    raise bad_argument("frame", f"no controlled joint moves link {quote(frame)}")
 
 
 def _free(m: Model) -> list[str]:
@@ -170,7 +170,7 @@ def check_rates(
     allowed = np.minimum(fastest * np.diff(path.times)[:, None], JUMP)
     over = np.argwhere(steps > allowed * ROUNDING)
     speeds, accelerations = path.peaks()
-    limited = np.where(gain > 0.0, gain, np.inf)  # 0 is no limit, as in many files
+    limited = np.where(gain > 0.0, gain, np.inf)  # 0 is not a limit, as in many files
     if len(over):
         at, k = over[0].tolist()
         speed = steps[at, k] / (path.times[at + 1] - path.times[at])

@@ -43,7 +43,7 @@ class Departure:
         ahead: time until then [s].
         at: time on the clock of the motion [s].
         motion: pieces of the motion that leads there; none: the target rests.
-        stops: how often the target had been stopped.
+        stops: number of stops of the target.
     """
 
     rows: Array
@@ -58,7 +58,7 @@ class WayIn:
     """The way of a target into a path.
 
     Attributes:
-        departure: where it begins.
+        departure: start of the way.
         since: time of the path at the departure [s].
         approach: the way to the first point; to a path that begins at time 0 the target jumps.
     """
@@ -102,7 +102,7 @@ def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> 
 
     Args:
         path: path of n joints.
-        departure: where the way begins.
+        departure: start of the way.
         since: time of the path at the departure [s].
         fastest: (n,) velocity limits.
     """

@@ -50,7 +50,7 @@ class ServoSettings:
 
     Attributes:
         frame: link of the tool.
-        timeout: how long a twist counts [s].
+        timeout: time for which a twist counts [s].
         max_linear, max_angular: largest speeds of the tool [m/s, rad/s].
         acceleration: of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an
@@ -365,7 +365,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Whether joints at velocities a period later can stop before their limits."""
+        """Return whether joints at velocities a period later can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)
@@ -430,7 +430,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
 
 def reason_text(rates: JointRates, names: tuple[str, ...]) -> str:
-    """Return why a tool follows a part of a twist only; empty if it follows it."""
+    """Return the reason why a tool follows a part of a twist only; empty if it follows it."""
     joint = f" of joint '{names[rates.joint]}'" if rates.joint >= 0 else ""
     why = {
         "": "",

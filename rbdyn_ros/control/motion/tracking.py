@@ -42,7 +42,7 @@ class PathTracker:
     Attributes:
         target: desired motion of all joints.
         number: number of paths started so far.
-        stops: how often the target was stopped.
+        stops: number of stops of the target.
         idle: time since the last path ended [s]; infinite if there was none.
     """
 
@@ -129,7 +129,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Whether the target will be at a departure as it was foreseen; False after a stop."""
+        """Return whether the target reaches a departure as foreseen; False after a stop."""
         if departure.stops != self.stops:
             return False
         if self._motion:

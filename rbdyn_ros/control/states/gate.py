@@ -74,7 +74,7 @@ class SafetyGate:
         fault: the latched fault, or None.
         effort: (n,) the efforts that passed last [N m or N].
         saturated: (n,) whether the law exceeded the effort limit.
-        unfit: joint whose last desired effort was no number, or -1.
+        unfit: joint whose last desired effort was not a number, or -1.
     """
 
     def __init__(self, m: Model, limits: Limits, settings: GateSettings | None = None) -> None:

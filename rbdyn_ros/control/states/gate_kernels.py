@@ -138,7 +138,7 @@ def count_held(s: ArmLoopState, time: float) -> None:
 
 @kernel
 def is_slow(s: ArmLoopState) -> bool:
-    """Whether efforts act for so long that feedback may shake the arm; it is a fault."""
+    """Return whether efforts act for so long that feedback may shake the arm; it is a fault."""
     if s.held <= LONGEST:
         return False
     pause = s.state_timeout
@@ -151,7 +151,7 @@ def is_slow(s: ArmLoopState) -> bool:
 
 @kernel
 def is_old(s: ArmLoopState, now: int) -> bool:
-    """Whether the newest state is too old; it is a fault. `now` is on the steady clock [ns]."""
+    """Return whether the newest state is too old, a fault. `now` is on the steady clock [ns]."""
     if age(s, now) <= s.state_timeout:
         return False
     report(s, OLD, 0, True, age(s, now), s.state_timeout)
@@ -160,7 +160,7 @@ def is_old(s: ArmLoopState, now: int) -> bool:
 
 @kernel
 def is_late(s: ArmLoopState, now: int) -> bool:
-    """Whether the newest state is too old to be answered; `now` is on the steady clock [ns]."""
+    """Return whether the newest state is too old to answer; `now`: steady clock [ns]."""
     most = max(min(s.latency, s.state_timeout), MISSED * s.period)
     return bool(s.times[LATE_SINCE] > 0 or age(s, now) > most)
 
@@ -199,7 +199,7 @@ def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: b
         last: without a limit of the rate, for last efforts: the driver may repeat them.
 
     Returns:
-        The first joint whose law is no number, or -1; it is a fault.
+        The first joint whose law is not a number, or -1; it is a fault.
     """
     starts, found, qpos = s.since_start == 0.0, -1, s.state[0]
     rate = s.effort_rate * (HASTE if s.faulty > 0 else 1.0)

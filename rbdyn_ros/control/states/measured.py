@@ -76,7 +76,7 @@ class Measured:
         self._make_room(0)
 
     def is_from(self, time: int) -> bool:
-        """Whether the state has this stamp [ns]."""
+        """Return whether the state has this stamp [ns]."""
         return bool(self._time.item() == time and self._known.item())
 
     @property
@@ -94,7 +94,7 @@ class Measured:
         return (now - self.s.arrival) / NANOSECONDS if self.s.known else math.inf
 
     def concerns(self, names: Sequence[str]) -> bool:
-        """Whether a message names a required joint; otherwise it belongs to another device."""
+        """Return whether a message names a required joint, so it is not from another device."""
         return names == self._last_names or not set(self._required).isdisjoint(names)
 
     def take_others(self, names: Sequence[str], position: Array) -> str:

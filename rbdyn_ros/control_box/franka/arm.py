@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm as the box knows it: seven joints of the simulated robot, and what hangs behind them."""
+"""The arm of the box: seven joints of the simulated robot, and what hangs behind them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FrankaArm(BoxedJoints):
         self.mimics = any(j.mimic is not None for j in slides)
 
     def _add_limits(self, joint: ET.Element, k: int) -> None:
-        """Add the element that libfranka wants."""
+        """Add the element that libfranka needs."""
         offsets = {
             "velocity_offset": repr(float(self.limits.velocity_offset[k])),
             "deceleration_limit": repr(float(self.limits.deceleration[k])),

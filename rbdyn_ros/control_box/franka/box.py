@@ -37,7 +37,7 @@ class FrankaBox(ControlBox):
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
-        address: where it listens.
+        address: the address at which it listens.
         number: of the box among its peers.
 
     Attributes:
@@ -151,7 +151,7 @@ class FrankaBox(ControlBox):
         return stood
 
     def _stands(self) -> bool:
-        """Whether time stands: before the first command of a motion, or while all boxes idle."""
+        """Return whether time stands: before a motion's first command, or while all boxes idle."""
         together = self._idles() and all(peer.idle for peer in self._peers)
         return self.robot.waits_to_begin or together
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of Franka's hand: bytes and widths come in, bytes and forces go out.
 
-As the server of the arm it knows no socket and no clock; see robot.py.
+As the server of the arm it uses no socket and no clock; see robot.py.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class GripperServer(FrankaServer):
 
     @property
     def rests(self) -> bool:
-        """Whether nothing changes until a client wants something."""
+        """Whether nothing changes until a client sends something."""
         return self._running is None
 
     @property

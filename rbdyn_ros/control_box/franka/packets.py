@@ -31,7 +31,7 @@ class StateField:
         type: of NumPy, little endian.
         shape: of its numbers.
         fidelity: whether the box computes it from the simulated arm.
-        meaning: what the box writes.
+        meaning: meaning of the written value.
     """
 
     name: str
@@ -199,7 +199,7 @@ class GripperRequest(IntEnum):
 
 CONNECT = np.dtype([("version", "<u2"), ("udp_port", "<u2")])
 _NOTHING = np.dtype([])
-#: What follows the header of each request.
+#: Body of each request after its header.
 PAYLOADS: dict[int, np.dtype[Any]] = {
     Request.CONNECT: CONNECT,
     Request.MOVE: np.dtype(

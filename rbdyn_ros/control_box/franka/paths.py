@@ -61,7 +61,7 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
 
 
 def is_rigid(T: Array) -> bool:
-    """Whether a matrix (4, 4) is a rigid motion, to the rounding of floats."""
+    """Return whether a matrix (4, 4) is a rigid motion, to the rounding of floats."""
     R = T[:3, :3]
     return bool(
         np.isfinite(T).all()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of the arm: bytes and measured states come in, bytes and torques go out.
 
-It knows no socket and no clock. In each cycle its caller calls `observe`, which returns the
+It uses no socket and no clock. In each cycle its caller calls `observe`, which returns the
 packet of the state, gives it what arrived with `request` and `command`, and calls `act` for the
 torques until the next cycle.
 """
@@ -273,7 +273,7 @@ class RobotServer(BoxedRobot, FrankaServer):
             self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
-        """Return the message_id that a datagram answers; 0: it is no command for now."""
+        """Return the message_id that a datagram answers; 0: it is not a command for now."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
@@ -297,7 +297,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _pass(self) -> None:
-        """Move what is desired by a cycle."""
+        """Move the desired pose by a cycle."""
         assert self._joints is not None
         motion = self._motion
         if motion is not None and motion.begun:

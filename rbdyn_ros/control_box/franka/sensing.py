@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the box measures and estimates: torques of the links, contacts, the surroundings."""
+"""Measurements and estimates of the box: joint torques, contacts, external forces."""
 
 from __future__ import annotations
 

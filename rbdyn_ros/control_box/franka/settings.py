@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client sets: frames, load, stiffness, thresholds, guiding."""
+"""Settings of a client: frames, load, stiffness, thresholds, guiding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Settings:
         stiffness: (6,) of the Cartesian controller.
         torques, forces: thresholds (2, 2, 7) and (2, 2, 6): accelerating and nominal, lower and
             upper.
-        free, elbow_free: what guiding moves.
+        free, elbow_free: axes that guiding moves.
     """
 
     def __init__(self, arm: FrankaArm) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm as the box knows it: six joints of the simulated robot, their kinematics, the tool."""
+"""The arm of the box: six joints of the simulated robot, their kinematics, the tool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class UrArm(BoxedJoints):
     Attributes:
         model: the name of the arm, as UR5.
         velocity: (6,) largest speeds [rad/s].
-        tool: what hangs behind the flange in the robot file: the payload at the start.
+        tool: load behind the flange in the robot file: the payload at the start.
 
     Raises:
         RbdynError: this robot has no such arm, or its base moves.
@@ -177,7 +177,7 @@ def pose_from(p: Array) -> Array:
 
 
 def payload(mass: float, com: Array, inertia: Array | None = None) -> Load:
-    """Return what a client says hangs at the flange.
+    """Return the load at the flange that a client has set.
 
     Args:
         mass: [kg].

@@ -34,7 +34,7 @@ from rbdyn_ros.runtime.state import LoopState
 #: The primary, the secondary and the real-time interface; all of them take programs.
 SCRIPT_PORTS = (30001, 30002, 30003)
 STATE_PORTS = SCRIPT_PORTS[:2]
-#: What a TCP connection loses comes again after this time [s].
+#: A TCP connection sends lost bytes again after this time [s].
 RETRANSMIT = 0.2
 #: In lock-step a box that is later than this [s] beside a client's clock does not catch up.
 LATE = 5e-3
@@ -53,7 +53,7 @@ class UrBox(ControlBox):
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
-        address: where it listens.
+        address: the address at which it listens.
         number: of the box among its peers.
 
     Raises:
@@ -230,7 +230,7 @@ class UrBox(ControlBox):
         return bool(came) or int(self.robot.signals.written.sum()) != before
 
     def _call_back(self) -> None:
-        """Open the connections that the program wants; ask a client for the one to play."""
+        """Open the connections of the program; ask a client for the program to play."""
         self._reverse.follow(self.robot.program)
         if self.robot.plays:
             self.robot.plays = False

@@ -45,7 +45,7 @@ class ControlScript(CommandQueue):
         """Return the program of a text, or None if it is none.
 
         Raises:
-            ValueError: its path has calls that the box does not know, or its registers another
+            ValueError: its path has calls that the box does not support, or its registers another
                 offset than 0 or 24.
         """
         _, lines = body_of(program)

@@ -82,7 +82,7 @@ class DashboardSession(Session):
         """Take bytes of the client.
 
         Raises:
-            ValueError: they are no lines.
+            ValueError: they are not lines.
         """
         self._pending += data
         *lines, self._pending = self._pending.split(b"\n")

@@ -86,7 +86,7 @@ class ExternalControl(ArmProgram):
         self._main: Flow | None = None
         self._trajectory = TrajectoryThread(script, self._points, self.name)
         self._until = math.inf  # when it waits no longer for a message
-        self._listens = False  # whether it waits for one
+        self._listens = False  # whether it waits for a contact
         self._streams = False  # whether the client commands each step
         self._goal = np.zeros(6)  # of servoj
         self._age = 0  # ticks since its last command
@@ -99,7 +99,7 @@ class ExternalControl(ArmProgram):
         """Return the program of a text, or None if it is none.
 
         Raises:
-            ValueError: it is of a version that the box does not know.
+            ValueError: it is of a version that the box does not support.
         """
         script = ExternalScript.read(text)
         return None if script is None else ExternalControl(script)
@@ -114,7 +114,7 @@ class ExternalControl(ArmProgram):
         return (self._listens and came) or self._trajectory.has_work(r)
 
     def awaits(self, r: UrRobot) -> bool:
-        """Whether the client has to send a command or a point now."""
+        """Return whether the client has to send a command or a point now."""
         if not self._reverse.open or self._reverse.rows:
             return False
         return self._trajectory.awaits(r) or (self._streams and r.told)
@@ -147,7 +147,7 @@ class ExternalControl(ArmProgram):
             r.motion.target = self._goal
 
     def _say(self, r: UrRobot, text: str) -> None:
-        """Say what is wrong with a stream of commands, not too often."""
+        """Log the fault of a stream of commands, not too often."""
         if r.clock >= self._complained + SELDOM:
             self._complained = r.clock
             r.say(text)
@@ -223,7 +223,7 @@ class ExternalControl(ArmProgram):
         return message
 
     def _check(self, r: UrRobot, message: ReverseMessage) -> None:
-        """Refuse modes that the box, or even the program, does not know."""
+        """Refuse modes that the box or the program does not support."""
         known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
         if message.mode and message.mode not in known:
             raise ValueError(f"the box does not act out MODE_{message.mode}")

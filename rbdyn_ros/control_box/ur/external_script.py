@@ -70,7 +70,7 @@ class ExternalScript:
         """Read the text of a program; return None if it is another one.
 
         Raises:
-            ValueError: it is of a version that the box does not know.
+            ValueError: it is of a version that the box does not support.
         """
         marks = (*SOCKETS, "socket_read_binary_integer", "MODE_SERVOJ", "script_commands()")
         if not all(mark in text for mark in marks):

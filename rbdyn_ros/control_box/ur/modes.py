@@ -65,7 +65,7 @@ class Signals:
         slider: of the speed, 0 to 1.
         tool_voltage: 0, 12 or 24 [V].
         wrench: external_force_torque of a client (6,).
-        written: how often a client wrote each in_int.
+        written: number of writes of each in_int by a client.
     """
 
     def __init__(self) -> None:

@@ -151,7 +151,7 @@ class ReverseLinks:
         if self.lines and self.lines[-1].failure:
             name, port, _ = called.lines[len(self.lines) - 1]
             called.unreachable = (
-                f"nobody serves the {name} at {called.host} port {port}: {self.lines[-1].failure}"
+                f"there is no {name} at {called.host} port {port}: {self.lines[-1].failure}"
             )
         elif len(self.lines) < len(called.lines) and all(line.clients for line in self.lines):
             self._open(called, *called.lines[len(self.lines)])
@@ -162,7 +162,7 @@ class ReverseLinks:
             return
         if sender.failure:
             host, port = SENDER
-            self._log(f"nobody serves a program at {host} port {port}: {sender.failure}")
+            self._log(f"there is no program at {host} port {port}: {sender.failure}")
         sender.close()
         self._sender = None
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state machine of the arm: power, safety, programs and motions.
 
-It knows no socket and no clock. In each tick its caller calls `observe` with the measured state,
+It uses no socket and no clock. In each tick its caller calls `observe` with the measured state,
 lets clients write registers and upload programs, and calls `act` for the torques until the next.
 """
 
@@ -86,15 +86,15 @@ class ArmProgram(ABC):
         """Go on for a tick; return whether the program is over."""
 
     def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Whether it does something before a client asks."""
+        """Return whether it does something before a client asks."""
         return True
 
     def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Whether a client commands something that it has not begun."""
+        """Return whether a client commands something that it has not begun."""
         return False
 
     def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Whether the client has to send something now, beside the end of a stream's command."""
+        """Return whether the client must send a command now, apart from streams."""
         return False
 
 
@@ -287,7 +287,7 @@ class UrRobot(BoxedRobot):
     # a cycle
 
     def is_taken(self, names: Collection[str]) -> bool:
-        """Whether the last command must be acted out before these inputs may change."""
+        """Return whether the last command must be acted out before these inputs may change."""
         program = self.program
         if program is None or program.command not in names:
             return False
@@ -352,7 +352,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def _gives(self) -> Giving | None:
-        """The motion that computes torques itself; None in a pause, when the arm is held."""
+        """Return the motion that computes torques; None in a pause, when the arm is held."""
         motion = None if self._stands else self.motion
         return motion if isinstance(motion, Freedrive | ClientTorque) else None
 

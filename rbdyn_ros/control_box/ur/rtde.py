@@ -40,7 +40,7 @@ class Recipe:
     Attributes:
         names: of the variables.
         layout: of their numbers.
-        counts: how many numbers each has.
+        counts: number of values of each.
     """
 
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ class Recipe:
 
 
 class Owners:
-    """Who writes which input: each has one client."""
+    """The client that writes each input."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, object] = {}
@@ -98,7 +98,7 @@ class Owners:
         self._by_name |= dict.fromkeys(names, client)
 
     def has(self, name: str) -> bool:
-        """Whether a client writes an input."""
+        """Return whether a client writes an input."""
         return name in self._by_name
 
     def leave(self, client: object) -> None:

@@ -200,7 +200,7 @@ class ScriptSession(Session):
 
     Args:
         start: takes a program.
-        hello: what the client gets first.
+        hello: first bytes for the client.
     """
 
     def __init__(self, start: Callable[[str], None], hello: bytes = b"") -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the box measures and estimates: the tool, its speed, and the forces and contacts on it."""
+"""Measurements and estimates of the box: the tool, its speed, its forces and contacts."""
 
 from __future__ import annotations
 

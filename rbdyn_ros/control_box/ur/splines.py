@@ -21,7 +21,7 @@ def _monomial(i: int, derivative: int, s: float) -> float:
 
 
 def _inverse(order: int) -> Array:
-    """Return what turns conditions at 0 and 1, each with derivatives below order, into powers."""
+    """Return the matrix from conditions at 0 and 1, with derivatives below order, to powers."""
     rows = [
         [_monomial(i, k, s) for i in range(2 * order)] for s in (0.0, 1.0) for k in range(order)
     ]

@@ -35,7 +35,7 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) 
     """Return movej to joints (6,), with speed and acceleration or in a time [s].
 
     Raises:
-        ValueError: speed or acceleration makes no sense, or a joint is beyond its limit.
+        ValueError: speed or acceleration is out of range, or a joint is beyond its limit.
     """
     if not t > 0.0:
         _check_speed(v, a)
@@ -51,7 +51,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
     """Return movel to a pose (4, 4), with speed and acceleration or in a time [s].
 
     Raises:
-        ValueError: speed or acceleration makes no sense, or no joints have this pose.
+        ValueError: speed or acceleration is out of range, or no joints have this pose.
     """
     if not t > 0.0:
         _check_speed(v, a)
@@ -107,7 +107,7 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
     """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,).
 
     Raises:
-        ValueError: it is no rigid body.
+        ValueError: it is not a rigid body.
     """
     if not (0.0 <= mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST):
         raise ValueError(
@@ -125,7 +125,7 @@ def stop(a: float, of_tool: bool) -> Move:
     """Return stopj or stopl.
 
     Raises:
-        ValueError: the deceleration makes no sense.
+        ValueError: the deceleration is out of range.
     """
     _check_speed(1.0, a)
     return StopMove(a, of_tool)

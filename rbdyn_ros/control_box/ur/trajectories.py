@@ -68,13 +68,13 @@ class TrajectoryThread:
             next(self._thread)
 
     def has_work(self, r: UrRobot) -> bool:
-        """Whether it does something before the client sends a point."""
+        """Return whether it does something before the client sends a point."""
         if self.waits:
             return bool(self._session.rows) or r.clock >= self._until
         return self._thread is not None
 
     def awaits(self, r: UrRobot) -> bool:
-        """Whether the arm moves on, and the client has to send a point now."""
+        """Return whether the arm moves on, and the client has to send a point now."""
         coasts = self.waits and isinstance(r.motion, SpeedJoints)
         return coasts and self._session.open and not self._session.rows
 

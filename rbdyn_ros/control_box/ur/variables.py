@@ -50,7 +50,7 @@ class OutputVariable:
     Attributes:
         name, type: as in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
-        meaning: what the box writes.
+        meaning: meaning of the written value.
         read: it from the robot.
     """
 
@@ -235,7 +235,7 @@ def _registers() -> list[OutputVariable]:
     ]
 
 
-#: What the docs list one by one.
+#: Variables that the docs list one by one.
 LISTED = (*_ARM, *_STATES)
 OUTPUTS = {variable.name: variable for variable in (*LISTED, *_registers())}
 
@@ -297,7 +297,7 @@ def _in(
     return InputVariable(name, kind, meaning, write)
 
 
-#: What the docs list one by one.
+#: Variables that the docs list one by one.
 LISTED_INPUTS = (
     _in("speed_slider_mask", "UINT32", "1: speed_slider_fraction counts"),
     _in("speed_slider_fraction", _D, "0 to 1"),

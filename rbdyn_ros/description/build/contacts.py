@@ -139,7 +139,7 @@ def _audit_named(
     surfaces: Mapping[str, Surface], geometries: tuple[Geometry, ...], audit: Audit
 ) -> None:
     known = {name: None for geometry in geometries for name in (geometry.name, geometry.link)}
-    _audit_known(surfaces, "no geometry, and no link with one, is called", known, audit)
+    _audit_known(surfaces, "no geometry or link with a geometry is called", known, audit)
 
 
 def _audit_filtered(
@@ -150,7 +150,7 @@ def _audit_filtered(
 ) -> None:
     known = {name: None for geometry in geometries for name in (geometry.name, geometry.link)}
     known |= dict.fromkeys(obstacle.name for obstacle in obstacles)
-    _audit_known(filters, "no geometry, link with one, or obstacle is called", known, audit)
+    _audit_known(filters, "no geometry, obstacle or link with a geometry is called", known, audit)
 
 
 def _audit_known(named: Collection[str], what: str, known: Collection[str], audit: Audit) -> None:

@@ -53,7 +53,7 @@ class GeometryBuilder:
             shape: a Sphere, Box, Cylinder, Capsule or Points.
             origin: frame of the shape in the body frame.
             surface: its contact properties; None: a default Surface.
-            filter: which other geometries touch it; None: all.
+            filter: contact filter; None: all.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -101,7 +101,7 @@ class GeometryBuilder:
             shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: a contact has the smaller of this and the friction of the geometry.
-            filter: which geometries touch it; None: all.
+            filter: contact filter; None: all.
             velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt.
 
         Raises:

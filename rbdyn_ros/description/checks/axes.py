@@ -21,7 +21,7 @@ def unit_vector(what: str, axis: Vec3, needing: str, at: Subject) -> Vec3 | None
     """Return a unit vector; None if the axis has no direction, which is an error.
 
     Args:
-        what: how findings call the axis.
+        what: name of the axis in findings.
         axis: three finite numbers.
         needing: the thing that needs a direction, for messages.
         at: the element of the findings.

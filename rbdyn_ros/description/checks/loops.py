@@ -25,7 +25,7 @@ from rbdyn_ros.description.parts.spanning import rigid_groups, span
 from rbdyn_ros.description.parts.types import Description, Gear, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import listing, quote
 
-#: What a joint would lose with its coordinate: nothing, its start or actuator, or a property.
+#: Loss of a joint without its coordinate: none, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
 #: Below this part of the largest moment, an inertia has no moment about some axis.

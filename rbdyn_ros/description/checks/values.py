@@ -39,7 +39,7 @@ def audit_finite(what: str, values: object, count: int, quantity: str, at: Subje
     """Return whether these are `count` finite numbers in range; if not, add an error.
 
     Args:
-        what: how messages call the numbers.
+        what: name of the numbers in messages.
         values: a tuple, or anything else.
         count: of the numbers.
         quantity: a key of bounds.BOUNDS.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn of a link, as the reader of a format finds it: its meshes are not opened yet."""
+"""The appearance of a link, as a file describes it: its meshes are not opened yet."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MOST_WORK = 100_000_000
 def triangulated(data: bytes) -> bytes:
     """Return an OBJ whose faces of four and more corners are triangles.
 
-    Relative numbers of vertices count the vertices above the face. A document that is no sound
+    Relative numbers of vertices count the vertices above the face. A document that is not a sound
     OBJ is returned unchanged, for its reader to refuse.
     """
     if _POLYGON.search(data) is None:

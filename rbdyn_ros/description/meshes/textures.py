@@ -41,7 +41,7 @@ LARGEST_EDGE = 1024
 
 
 class Materials:
-    """Resolves the files that a mesh names, for trimesh: material files, and no image.
+    """Resolves the files that a mesh names for trimesh: material files, but no images.
 
     Args:
         mesh: path of the mesh.

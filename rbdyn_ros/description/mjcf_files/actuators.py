@@ -78,7 +78,7 @@ class _ServoReader:
             self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
-        """Return why an actuator that moves no joints is not read."""
+        """Return the reason why an actuator that moves no joints is not read."""
         for name in ELSEWHERE:
             if item.element.get(name):
                 return f"it acts on a {name}; read are actuators of joints and fixed tendons"

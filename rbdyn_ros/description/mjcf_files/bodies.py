@@ -18,7 +18,7 @@ from rbdyn_ros.description.parts.types import WORLD, Joint, Link
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import quote
 
-#: Children of a body that are read elsewhere, or only looked at.
+#: Children of a body that are read elsewhere, or only checked.
 _LOOKS = ("camera",)
 _REFUSED = ("composite", "flexcomp", "replicate", "attach", "plugin")
 
@@ -105,7 +105,7 @@ class _TreeReader:
         self.tree = BodyTree()
 
     def inside(self, element: Element, body: MjcfBody, around: str) -> None:
-        """Read what is in a body that has been placed: geoms, sites and bodies."""
+        """Read the geoms, sites and bodies in a body that has been placed."""
         below = []
         for child, frame, name in self._flat(element, around, IN_PLACE):
             if child.tag == "geom":

@@ -19,13 +19,13 @@ from rbdyn_ros.errors import quote
 _LEFT_OUT = "it is left out"
 #: Joints that tendons and couplings may name.
 _FLAT = ("revolute", "continuous", "prismatic")
-#: What a fixed tendon does by itself, beside being a lever of actuators.
+#: Effects of a fixed tendon beside being a lever of actuators.
 _FORCES = ("stiffness", "damping", "frictionloss", "armature", "actuatorfrcrange")
 
 
 @dataclass(slots=True)
 class Couplings:
-    """What connects bodies and joints beside the tree.
+    """The constraints between bodies and joints beside the tree.
 
     Attributes:
         loops: joints that close loops.

@@ -140,7 +140,7 @@ class _Includes:
 
     def __init__(self, document: MjcfDocument) -> None:
         self._document, self._files = document, 1
-        self._open = list[Path]()  # the files around the present one
+        self._open = list[Path]()  # the files that include the present file
         self._elements = sum(1 for _ in document.root.iter())
         if document.folder is not None:
             self._open.append(Path(document.source).resolve())

@@ -16,7 +16,7 @@ from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.xml_files.sdf_sensors import USUAL_RATE, SensorEntries
 from rbdyn_ros.errors import quote
 
-#: What each belongs to.
+#: The owner of each sensor.
 _KINDS = {
     "accelerometer": "imu",
     "gyro": "imu",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of MJCF is not read, and why. What only changes how a model looks is passed in silence."""
+"""The parts of MJCF that are not read, and why. Those for looks alone get no note."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SILENT: dict[str, frozenset[str]] = {
         )
     ),
     "mesh ": frozenset(("smoothnormal", "texcoord", "normal", "content_type", "maxhullvert")),
-    # friction is read of a geom that touches; mass of one that gives an inertia
+    # friction is read of a geom that touches, mass of a geom that gives an inertia
     "geom ": frozenset(
         (
             *("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto"),
@@ -47,7 +47,7 @@ _OF_FRAMES = (
     *("e_potential", "e_kinetic"),
 )
 _SOLVER = "contacts, limits and couplings are rigid here"
-#: Why a word is not used.
+#: The reason that a word is not used.
 REASONS = {
     **dict.fromkeys(("solref", "solimp", "solmix", "solreflimit", "solimplimit"), _SOLVER),
     **dict.fromkeys(("solreffriction", "solimpfriction", "margin", "gap", "priority"), _SOLVER),

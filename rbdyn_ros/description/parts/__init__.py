@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot or a scene consists of: links, joints, shapes, poses, and the ranges of numbers."""
+"""The parts of a robot or a scene: links, joints, shapes, poses, and the ranges of numbers."""

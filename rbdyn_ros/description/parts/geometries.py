@@ -160,7 +160,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which geometries a geometry touches.
+    """A contact filter of a geometry.
 
     Two geometries touch if a bit of the contype of one is in the conaffinity of the other:
     (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.
@@ -180,7 +180,7 @@ class Geometry:
 
     Attributes:
         origin: frame of the shape in the link frame.
-        filter: which other geometries touch it.
+        filter: contact filter.
     """
 
     name: str
@@ -199,7 +199,7 @@ class Obstacle:
     Attributes:
         origin: frame of the shape in the world.
         friction: a contact has the smaller of this and the friction of the geometry.
-        filter: which geometries touch it.
+        filter: contact filter.
         velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt. The part along
             the surface moves what touches it, by friction; the shape stays where it is.
     """

@@ -30,9 +30,9 @@ class Object:
         mass: [kg], of all shapes together, which are of one density.
         density: [kg/m^3], instead of the mass. A robot file has masses of its own.
         pose: where it starts, in the world.
-        surface: contact properties; None: those of the file, or a default Surface.
+        surface: contact properties; None: the surface of the file, or a default Surface.
         scale: of a mesh along its axes.
-        filter: which geometries touch it; None: as its file says, or all.
+        filter: contact filter; None: the filter of its file, or all.
         decompose: whether a mesh that is not convex, also of a robot file, becomes several convex
             geometries (needs the package coacd) instead of its convex hull.
     """

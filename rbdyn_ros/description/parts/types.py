@@ -50,7 +50,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Limits of a joint; an infinite value is no limit.
+    """Limits of a joint; an infinite value is not a limit.
 
     Attributes:
         lower, upper: position [rad or m].
@@ -309,10 +309,10 @@ class Description:
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
             robot alone has no entry. Furniture that is fixed to a robot's base has one, so that
-            it is no part of that robot.
+            it is not a part of that robot.
         servos: drives that follow control signals, from an MJCF.
         sensors: of the robot file.
-        gravity: of the world of the file [m/s^2]; None: that of a Model.
+        gravity: of the world of the file [m/s^2]; None: the default of a Model.
     """
 
     name: str

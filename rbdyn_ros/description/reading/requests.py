@@ -27,7 +27,7 @@ def for_others() -> Iterator[list[Path]]:
 
 
 def is_for_others() -> bool:
-    """Whether files are read for another process."""
+    """Return whether files are read for another process."""
     return _OPENED.get() is not None
 
 

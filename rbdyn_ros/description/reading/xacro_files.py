@@ -35,7 +35,7 @@ PATIENCE = 300.0
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _USES = re.compile(rb"<xacro:|\$[{(]")
 
-#: Why a service reads no xacro file.
+#: The reason that a service reads no xacro file.
 NOT_FOR_OTHERS = (
     "a xacro file can run Python and read files, so no service expands one; expand it by the "
     "command xacro and name the URDF"
@@ -93,7 +93,7 @@ def texts_of(xacro_args: Mapping[str, object] | None) -> dict[str, str]:
     xacro and launch files write booleans as true and false; True becomes "true", 0.5 "0.5".
 
     Raises:
-        ParameterError: it is not a mapping, or a value is no text, path, bool or finite number.
+        ParameterError: it is not a mapping, or a value is not a text, path, bool or finite number.
     """
     given = {} if xacro_args is None else xacro_args
     if not isinstance(given, Mapping):

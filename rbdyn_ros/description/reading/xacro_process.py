@@ -24,7 +24,7 @@ from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
 SHOWN = 20
 
 _XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
-#: How xacro calls an argument without a default that is not given.
+#: Message of xacro for a missing argument without a default.
 _UNDEFINED = "Undefined substitution argument"
 _NEEDED = "; pass it in xacro_args (NAME:=VALUE of the commands)"
 _OF_LAUNCH_FILES = "$(find-pkg-share "

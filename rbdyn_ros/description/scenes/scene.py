@@ -37,8 +37,8 @@ class SceneParts:
         exclude: pairs of links, objects, geometries or obstacles that do not push each other.
         about: a description for people.
         tags: words by which scenes are chosen.
-        states: keyframes; their joints are those of the scene.
-        gravity: of the world [m/s^2]; None: that of a Model.
+        states: keyframes of the joints of the scene.
+        gravity: of the world [m/s^2]; None: the default of a Model.
     """
 
     name: str

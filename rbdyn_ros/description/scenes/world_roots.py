@@ -134,7 +134,7 @@ def is_still(found: Description) -> bool:
 
 
 def with_shapes_of_links(found: Description) -> Description:
-    """Return what stands still with its convex obstacles as shapes of its link `world`."""
+    """Return the fixed parts, with their convex obstacles as shapes of the link `world`."""
     if not is_still(found):
         return found
     convex = [one for one in found.obstacles if not isinstance(one.shape, _TERRAIN)]

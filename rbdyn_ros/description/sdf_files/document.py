@@ -57,7 +57,7 @@ def opened(source: Path | str | bytes, audit: Audit, at: int | None = None) -> S
 
 
 def name_of(source: Path | str | bytes) -> str:
-    """Return what messages call a file or a text."""
+    """Return the name of a file or a text in messages."""
     return str(source) if isinstance(source, Path) else "<text>"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide what an SDF describes into groups of links that joints connect: its bodies and robots."""
+"""Divide an SDF into groups of links that joints connect: its bodies and robots."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
-#: What messages call the shapes that never move.
+#: Name of the shapes that never move in messages.
 _STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
 
 
@@ -41,10 +41,10 @@ class SdfGroup:
 
     Attributes:
         name: of the model, or of the root link if the model has several groups.
-        description: its names begin without that of the model.
+        description: its names begin without the name of the model.
         model: the name of the model.
         root: the name of the root link in the description.
-        at: where its root link is in the world.
+        at: pose of its root link in the world.
         is_static: whether no link moves.
         floats: whether no joint connects it to the world.
         members: its links, by their names in the description.

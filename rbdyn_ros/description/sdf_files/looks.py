@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what is drawn of an SDF: its <visual> elements, its collisions as shapes, its lights."""
+"""Read the appearance of an SDF: its <visual> elements, its collisions, its lights."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from rbdyn_ros.description.sdf_files.document import IS_WORLD, name_of
 from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
 from rbdyn_ros.description.sdf_files.models import read_tree
 
-#: What other readers read; a note mentions all other elements that nothing reads.
+#: Elements of other readers; a note mentions all other unread elements.
 LOOKS = frozenset({"visual", "light"})
 
 
@@ -89,7 +89,7 @@ def _alone(group: SdfGroup, audit: Audit) -> Description:
 
 
 def _in_model(group: SdfGroup) -> Description:
-    """Return what floats below a link without mass at the origin of the model."""
+    """Return the floating part below a massless link at the origin of the model."""
     own = group.description
     if not group.floats or group.at == IN_PLACE:
         return own

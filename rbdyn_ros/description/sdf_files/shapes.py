@@ -91,7 +91,7 @@ def _capsule(part: SdfElement) -> Placed:
 
 
 def _plane(part: SdfElement) -> Placed:
-    """Return a plane, which is infinite: its size is for the eye."""
+    """Return a plane, which is infinite: its size is only drawn."""
     part.child("size")
     normal = part.vector("normal", default=(0.0, 0.0, 1.0))
     if math.hypot(*normal) == 0.0:

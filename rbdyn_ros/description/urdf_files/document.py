@@ -65,7 +65,7 @@ def _by_name(root: Element, tag: str) -> dict[str, Element]:
 
 
 def is_element(element: Element, tag: str) -> bool:
-    """Whether it is an element of URDF, not a comment and without a namespace prefix."""
+    """Return whether it is an element of URDF, not a comment and without a namespace prefix."""
     name = element.tag  # a function for comments; with "{namespace}" if the root declares one
     return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
 

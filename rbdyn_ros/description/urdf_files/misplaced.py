@@ -17,7 +17,7 @@ from rbdyn_ros.errors import Severity
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a misplaced word belongs.
+    """The right place of a misplaced word.
 
     Attributes:
         advice: in words: `it belongs in <axis xyz>`.

@@ -18,7 +18,7 @@ URDFDOM = "urdfdom 6.0 (robot_state_publisher, MoveIt, Pinocchio)"
 REFUSES = f"{URDFDOM} refuses the robot"
 #: Types of joints whose `<axis>` it does not read.
 AXIS_FREE = ("fixed", "floating")
-#: What it drops after an error in a link, by the broken element.
+#: Parts that it drops after an error in a link, by the broken element.
 _DROPPED = {
     "collision": "this and all further collisions of the link",
     "visual": "this and all further visuals of the link, and all its collisions",
@@ -32,7 +32,7 @@ _UNUSED = {
 
 
 def drops(broken: str) -> str:
-    """Return what urdfdom drops because of a broken child of a link."""
+    """Return the parts that urdfdom drops because of a broken child of a link."""
     return f"{URDFDOM} drops {_DROPPED.get(broken, _INERTIAL)}"
 
 

@@ -57,7 +57,7 @@ _COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 _BREAK = re.compile(r"[\t\r\n]")
 _XACRO = re.compile(r"\$[({]")
-#: How findings call the elements that have names.
+#: Names of the elements in findings.
 _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(LOOPS, "joint")}
 _TYPES: dict[str, tuple[str, ...]] = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
 _TYPES["constraint"] = (*LOOP_TYPES, "universal")
@@ -77,7 +77,7 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
         robot: root of the tree, as ``guard.parse`` returns it.
         audit: receives errors.
         source: name of the document for messages.
-        unused: gets the elements and attributes that nothing reads.
+        unused: gets the unread elements and attributes.
 
     Raises:
         DescriptionError: the document is xacro source that was not expanded.

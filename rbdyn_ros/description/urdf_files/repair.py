@@ -138,12 +138,12 @@ def _make_continuous(document: Document) -> Version:
 
 
 def _leave_out(_document: Document) -> Version:
-    """A limit that is missing is no limit in files of a version that makes it optional."""
+    """A limit that is missing is not a limit in files of a version that makes it optional."""
     return WITH_JERK
 
 
 def _remove_limits(document: Document) -> Version:
-    """A limit that is too large is no limit."""
+    """A limit that is too large is not a limit."""
     newer = version_in(document.root.get("version")) >= WITH_JERK
     for joint in document.joints.values():
         limit = first_child(joint, "limit")

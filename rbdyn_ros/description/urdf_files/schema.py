@@ -29,7 +29,7 @@ class Tag:
         since: the version that adds an attribute, if it is not the first.
         one: children allowed once; many: any number; needed: exactly one.
         ignored: known children and attributes that others read, or that have no meaning.
-        unused: known children and attributes that nothing reads; a note mentions them.
+        unused: known children and attributes that are not read; a note mentions them.
         kinds: number of numbers of every attribute; 0 for a name.
         children: all allowed child tags.
         needs: all required attributes.
@@ -130,7 +130,7 @@ SCHEMA = {
     **{end: Tag(names=("link",), **_PLACED) for end in LOOPS["loop_joint"]},
     **{end: Tag(names=("link",), one=("origin",)) for end in LOOPS["loop"]},
 }
-#: What vendors add, see vendors.py.
+#: Elements of vendors, see vendors.py.
 VENDORS = ("ros2_control", "transmission", "gazebo")
 WANTED: dict[str, Collection[str]] = {
     **{tag: spec.children for tag, spec in SCHEMA.items()},

@@ -37,7 +37,7 @@ _WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """Which links may overlap.
+    """The pairs of links that may overlap.
 
     Attributes:
         exclusions: pairs that the SRDF disables.
@@ -52,7 +52,7 @@ class Semantics:
 
 @dataclass(frozen=True, slots=True)
 class SrdfSource:
-    """Where to look for the SRDF of a robot.
+    """The source of the SRDF of a robot.
 
     Attributes:
         given: path of the file, the text, True for a file beside the robot, or False for none.

@@ -41,7 +41,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What a reader needs beside the URDF itself; without a contact only the named states."""
+    """The settings of a reader beside the URDF; without a contact only the named states."""
 
     contact: Contact | None
     meshes: Meshes
@@ -231,7 +231,7 @@ def _link(parsed: Any, line: int) -> Link:
 
 
 def _newer_limits(joint: ET.Element) -> dict[str, float]:
-    """Take the limits that urdf_parser_py does not know out of a joint."""
+    """Take the limits that urdf_parser_py does not read out of a joint."""
     limit = joint.find("limit")
     if limit is None:
         return {}

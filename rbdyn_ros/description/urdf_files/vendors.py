@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what vendors write beside a robot: <ros2_control>, <transmission> and <gazebo>.
+"""Read the vendors' elements of a robot: <ros2_control>, <transmission> and <gazebo>.
 
 The functions below read what has a meaning here. A note names each kind of all other elements and
 attributes once, with its reason in words.WHY: what no function asks for, and
@@ -50,7 +50,7 @@ _Rule = Callable[[Joint, str], Joint | str | None]
 
 
 def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
-    """Remove what vendors add from a tree, and return it."""
+    """Remove the elements of vendors from a tree, and return them."""
     root = Element("robot", {})
     root.line = robot.line
     for part in [part for part in robot if part.tag in VENDORS]:
@@ -62,7 +62,7 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
 
 
 class VendorParts:
-    """What vendors add to a robot."""
+    """The extensions of vendors to a robot."""
 
     def __init__(self, file: SdfFile) -> None:
         self._file = file
@@ -77,7 +77,7 @@ class VendorParts:
 
         Args:
             robot: not checked yet.
-            found: gets the kinds of elements and attributes that nothing reads.
+            found: gets the kinds of unread elements and attributes.
         """
         first = {joint.name: joint for joint in robot.joints}
         self._joints, self._name = {**first}, robot.name
@@ -383,7 +383,7 @@ def _with_rotor(joint: Joint, inertia: float) -> Joint | str:
 
 
 def _within(joint: Joint, text: str) -> Joint | None:
-    """Commands of positions end at the stops; a range around them says nothing new."""
+    """Commands of positions end at the stops; a range around them adds nothing."""
     value, limit = _number(text), joint.limit
     inside = limit is None or limit.lower < value < limit.upper
     return None if inside or math.isnan(value) else joint
@@ -400,7 +400,7 @@ def _rested(joint: Joint, text: str) -> Joint | str:
     return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
 
 
-#: What a note says of joints whose fields are changed.
+#: Text of the note on joints whose fields are changed.
 _CHANGES = {
     "<command_interface> narrows the limits": ("limit",),
     "<ros2_control> sets the leader": ("mimic",),
@@ -409,7 +409,7 @@ _CHANGES = {
 }
 _ENDS, _FIELDS = ("min", "max"), ("velocity", "effort")
 _MIMIC = (("multiplier", 1.0), ("offset", 0.0))
-#: What changes a joint.
+#: Elements that change a joint.
 _RULES: dict[str, _Rule] = {
     "state_interface position initial_value": _started,
     "command_interface position min": _within,

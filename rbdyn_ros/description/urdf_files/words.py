@@ -58,5 +58,5 @@ _WARNED = (*sdf_words.WARNED, "dampingFactor")
 
 
 def counter() -> Unused:
-    """Return a counter of the words of a URDF that nothing reads."""
+    """Return a counter of the unread words of a URDF."""
     return Unused(WHY, _OTHER, _WARNED)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readers of XML share: elements of SDF, and notes on what nothing reads."""
+"""Shared parts of the readers of XML: elements of SDF, and notes on unread elements."""

@@ -17,7 +17,7 @@ from rbdyn_ros.errors import quote
 
 Version = tuple[int, int]
 _Default = TypeVar("_Default", Vec3, None)
-#: A larger number is no limit; files write 1e16 for infinity.
+#: A larger number is not a limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor", "light")

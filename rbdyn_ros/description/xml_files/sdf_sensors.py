@@ -32,12 +32,12 @@ _MEASURED = ("child_to_parent", "parent_to_child")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a type of SDF is read.
+    """The reader of a type of sensor of SDF.
 
     Attributes:
         type: of a sensors file.
         values: returns the values of its keys.
-        is_optical: whether its frame is that of a camera.
+        is_optical: whether its frame is a camera frame.
     """
 
     type: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Note the elements and attributes of an SDF that nothing reads, and why."""
+"""Note the unread elements and attributes of an SDF, and the reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENGINE = "it is for another physics engine"
 _STOPS = "limits of joints are rigid stops"
 _WORLD = "the simulator has no such surroundings"
 _FRAME_IDS = ("gz_frame_id", "ignition_frame_id", "frame_id", "optical_frame_id", "frameName")
-#: Why a tag is not used, and what is instead.
+#: The reason that a tag is not used, and its replacement.
 WHY = {
     "plugin": "it is a program for Gazebo",
     "sensor": "the simulator has no sensor of this type",

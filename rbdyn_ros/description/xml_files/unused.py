@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Note each kind of element and attribute of a robot file that nothing reads, once, and why."""
+"""Note each kind of unread element and attribute of a robot file once, and the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_KIND = 100
 
 
 class Unused:
-    """Counts what nothing reads, by kind.
+    """Counts the unread words, by kind.
 
     Args:
         reasons: by the name of an element or attribute.

@@ -34,7 +34,7 @@ UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: By how much a step may miss a bound [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: Why there is no step.
+#: The reason that there is no step.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -143,7 +143,7 @@ def differential_ik(
 
 
 class _VelocityProblem(NamedTuple):
-    """What does not depend on the configuration.
+    """The parts that do not depend on the configuration.
 
     Attributes:
         dofs: (n,) the dofs that may move.

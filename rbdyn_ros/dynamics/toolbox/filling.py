@@ -19,7 +19,7 @@ from rbdyn_ros.model.model import Model
 #: Reference point and axes of the motion of a frame, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: What the first path raises: d is not a Data, or a shape, a name or the code is not known.
+#: Errors of the first path: d is not a Data, or a shape, a name or the code is not known.
 MISSING = (AttributeError, KeyError, TypeError)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]

@@ -38,7 +38,7 @@ PIECE = 16
 
 
 class IkResult(NamedTuple):
-    """What rb.ik found. With many targets every field has one row per target.
+    """The result of rb.ik. With many targets every field has one row per target.
 
     Attributes:
         qpos: (nq,) or (n, nq): the configuration; where success is False, the nearest one found.

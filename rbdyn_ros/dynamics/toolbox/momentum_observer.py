@@ -104,7 +104,7 @@ class MomentumObserver:
 
         Returns:
             (6,) torque about the link's origin and force on the link, in world axes or, with
-            "local", those of the link [N m; N].
+            "local", axes of the link [N m; N].
 
         Raises:
             ModelError: the frame is unknown.

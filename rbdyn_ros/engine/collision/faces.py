@@ -14,7 +14,7 @@ from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.collision.support import support
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Points of an end of a cylinder, on its rim; the first is the one that faces the direction.
+#: Points of an end of a cylinder, on its rim; the first faces the direction.
 END_POINTS = 8
 
 #: A cylinder tilted by less [rad] has points of its own: which one faces the other would change

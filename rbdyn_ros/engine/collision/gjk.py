@@ -82,7 +82,7 @@ def gjk(m, a, b, R, t, reach, S, names):
 
 @inline
 def _solution(count, normal, height, reach):
-    """Return what `gjk` does for a solution of Newton's method."""
+    """Return the results of `gjk` for a solution of Newton's method."""
     if -height > reach:
         count = 0
     return count, normal if height > 0.0 else scaled3(normal, height), max(height, 0.0)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled, kept on disk, and called by address."""
+"""Compile kernels, keep them on disk, and call them by address."""

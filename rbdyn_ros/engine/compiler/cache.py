@@ -210,7 +210,7 @@ class KernelCache(FunctionCache):
 
     Args:
         function: the Python function.
-        folder: where its files are.
+        folder: folder of its files.
         linked: whether other kernels call it, see linking.py.
     """
 

@@ -5,7 +5,7 @@ LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves
 code, or crashes the process. So it waits until the present kernel is compiled.
 
 rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
-Its handler is put back as the system knows it.
+The system's handler is put back.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of an empty cache's first start.
@@ -45,7 +45,7 @@ class _Waiting:
         self.interrupted = True
 
     def applies(self) -> bool:
-        """Whether this thread receives Ctrl-C as a KeyboardInterrupt."""
+        """Return whether this thread receives Ctrl-C as a KeyboardInterrupt."""
         if threading.current_thread() is not threading.main_thread():
             return False
         return self.depth > 0 or signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled and cached.
+"""Compile and cache kernels.
 
 With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.
 """
@@ -156,7 +156,7 @@ class Kernel:
         return _dispatcher(self.py_func, self._options, self._directory, True)
 
 
-#: What Numba or this module has compiled.
+#: Functions that Numba or this module has compiled.
 COMPILED = (Dispatcher, Kernel)
 
 

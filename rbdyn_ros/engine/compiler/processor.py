@@ -14,7 +14,7 @@ from numba.core.registry import cpu_target
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """A processor as LLVM knows it.
+    """A processor in LLVM's terms.
 
     Attributes:
         name: such as "znver4".

@@ -189,7 +189,7 @@ def _spoke(m, d, i, body, normal, spin, turn):
     normal_dot = cross3(turn, normal)
     if dot3(own, own) == 0.0:  # a sphere
         return scaled3(normal, -r), scaled3(normal_dot, -r)
-    # the contact point of a disk is its lowest one: opposite to the normal's part in its plane
+    # the contact point of a disk is its lowest point: opposite to the normal's part in its plane
     axis = mat_vec(load9(d.xmat, body), own)
     axis_dot = cross3(spin, axis)
     lean = dot3(normal, axis)

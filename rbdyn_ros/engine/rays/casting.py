@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Columns of a shape: position and rotation in its body, size (geom_size), corners of its bounding
-#: box in its own frame. The first two are those of a placed shape as well, in the world.
+#: box in its own frame. A placed shape has the first two as well, in the world.
 POS, MAT, SIZE, BOUNDS, SHAPE = 0, 3, 12, 15, 21
 PLACED = 12
 
@@ -112,7 +112,7 @@ def cast(
     mesh_node: Matrix, triangle: Matrix, origins: Matrix, directions: Matrix, cutoff: float,
     hit: Ints, found: Matrix,
 ) -> None:  # fmt: skip
-    """Find what rays meet first. It only reads shapes, so several threads can cast at once.
+    """Find the first hits of rays. It only reads shapes, so several threads can cast at once.
 
     Args:
         kind: (n), the GeomType of each shape.

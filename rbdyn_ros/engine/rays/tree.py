@@ -175,7 +175,7 @@ def enters(node, n, start, inverse):
     Args:
         node: the tree; its boxes are wider than what they hold by more than rounding.
         n: number of the node.
-        start: where the ray starts.
+        start: start point of the ray.
         inverse: 1 / direction by component; infinity for 0.
     """
     near, far = -np.inf, np.inf

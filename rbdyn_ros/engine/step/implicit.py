@@ -124,7 +124,7 @@ def _by_pairs(m, d, times):
 
 @inline
 def _terms(m, d, body, c):
-    """Return what all derivatives with coordinate c of a body share, see derivatives.py."""
+    """Return the common part of a body's derivatives by coordinate c, see derivatives.py."""
     I, B, S = load10(d.crb, body), load12(d.crb_rate, body), load6(d.cdof_all, c)
     U, W = inertia_times(I, S), scaled3(rate_times_left(B, S), 2.0)
     Z = inertia_times(I, _rate(d, c))

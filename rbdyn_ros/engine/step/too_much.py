@@ -99,7 +99,7 @@ def _is_slow(m, d):
 
 @kernel
 def _look_closer(m, d):
-    """Do what too_fast does, body by body."""
+    """Do the same as too_fast, body by body."""
     finite, fastest = True, 0.0
     for k in range(m.nv):
         finite = finite and abs(d.qvel[k]) < np.inf

@@ -41,7 +41,7 @@ from rbdyn_ros.model.declared.options import FORCE
 #: Pieces of the law of friction beside 0, in which it holds.
 ALONG, AGAINST = 1, 2
 
-#: What the lower and the upper limit add to them.
+#: Parts of the lower and the upper limit in them.
 LOW, HIGH = 3, 6
 
 #: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
@@ -126,7 +126,7 @@ def _write_limit(m, d, j, k, q, lower, upper):
     spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above
     d.stop_place[k] = max(low, high)
-    if is_soft(m, j):  # it remembers no force
+    if is_soft(m, j):  # a soft limit has no memory
         spring[REMEMBERED] = _friction_of(m, d, k, below - above)
 
 

@@ -36,7 +36,7 @@ from rbdyn_ros.model.declared.options import FORCE
 #: Part of itself, or of dry friction, that a force may miss.
 FORCE_TOLERANCE = 1e-6
 
-#: A force is nothing below this part of the largest.
+#: A force below this part of the largest counts as zero.
 NOTHING = 1e-9
 
 #: Part of itself by which the force of a still dof may change without one more pass, and part of

@@ -137,7 +137,7 @@ def _mark_touching(d):
 
 @kernel
 def _find_held(m, d):
-    """Mark what touches something that is not in flight, directly or by others, as held.
+    """Mark bodies as held that touch a body not in flight, directly or through other bodies.
 
     What restitution throws off again is not held: the gyroscopic torque after the impact would do
     work on the change of the velocity.
@@ -329,8 +329,8 @@ def _is_slight(d, k, after, h):
 def _pressed_turn(m, d, i, after, h):
     """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
 
-    The contacts are solved with that of the start, so the impulse is right where they hold the
-    body against it. The work of the impulse is then all that changes the energy.
+    The contacts are solved with the torque of the start, so the impulse is right where they
+    hold the body against it. The work of the impulse is then all that changes the energy.
     """
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)

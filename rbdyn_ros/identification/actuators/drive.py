@@ -22,7 +22,7 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
     """Identify torque constant, rotor and friction.
 
     Args:
-        findings: where the result goes; its gear is known by now.
+        findings: gets the result; its gear is known by now.
         drive: the recording.
         current: whether the efforts are currents.
     """

@@ -138,7 +138,7 @@ def _unlikely_load(ratios: Array) -> list[str]:
 
 
 def _check_currents(m: Model, currents: Motion) -> None:
-    """Raise RbdynError if this is no motion of the robot, or a drive reports no current."""
+    """Raise RbdynError if this is not a motion of the robot, or a drive reports no current."""
     dofs_of(m, currents)
     largest = np.abs(currents.effort).max(axis=0)
     for name, value in zip(currents.names, largest.tolist(), strict=True):

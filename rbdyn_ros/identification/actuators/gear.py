@@ -102,7 +102,7 @@ def identify_gear(
     """Identify the ratio of a gear, and return its stiffness and backlash.
 
     Args:
-        findings: where the ratio and sentences go.
+        findings: gets the ratio and the sentences.
         angle: (p,) of the motor [rad]; None: not recorded.
         position: (p,) of the joint [rad or m].
         load: (p,) transmitted torque at the joint [N m or N].

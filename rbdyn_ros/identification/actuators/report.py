@@ -68,7 +68,7 @@ def actuators_report_dict(found: Sequence[ActuatorEstimate]) -> dict[str, Any]:
 
 
 def gains_text(found: DriveGains) -> str:
-    """Return a table of drive gains, what they do not say, and the line for a columns file."""
+    """Return a table of drive gains, its warnings, and the line for a columns file."""
     rows: list[Row] = [("joint", "gain [N m/A or N/A]", "deviation", "of its ratio to others")]
     for name, gain, std, ratio in zip(
         found.names, found.gains, found.std, found.ratio_std, strict=True

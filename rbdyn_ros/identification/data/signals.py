@@ -239,7 +239,7 @@ def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
 
 
 def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
-    """Whether the last value is a saturation, from the counts of all values."""
+    """Return whether the last value is a saturation, from the counts of all values."""
     here, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
     return here >= max(FLAT[0], FLAT[1] * samples) and here > FLATNESS * beside
 

@@ -247,7 +247,7 @@ class _Fit:
         return validate(plain, coulomb, u.motion, rest=u.rest)
 
     def _heard(self, base: BaseParameters, after: Residuals) -> Array:
-        """Return what the prior spread of each base parameter does to the efforts, (b,).
+        """Return the effect of each base parameter's prior spread on the efforts, (b,).
 
         It is the largest ratio of the RMS effort at a joint to the noise of that joint.
         """

@@ -39,7 +39,7 @@ SURE = 3.0
 FAR, SPREAD = 0.05, 0.01
 #: Number of names that a warning lists.
 MOST_NAMED = 8
-#: What a patched URDF lacks.
+#: Terms that a patched URDF lacks.
 NOT_HELD = "without rotors, offsets and Stribeck friction, which a URDF cannot hold"
 
 

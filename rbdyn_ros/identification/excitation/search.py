@@ -152,7 +152,7 @@ class Search:
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 
     def _known(self, after: Motion) -> Array:
-        """Return what an earlier motion says about the base parameters, as much as a new one."""
+        """Return an earlier motion's information on the base parameters, weighted as a new one."""
         m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
         rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
         qpos = of_dofs(m, dofs, after.qpos[rows], centre)

@@ -126,7 +126,7 @@ def _in_body(m: Model, f: int, inertial: Inertial) -> Array:
 
 
 def _possible(x: Array) -> bool:
-    """Whether a rigid body can have these inertial parameters."""
+    """Return whether a rigid body can have these inertial parameters."""
     return bool(np.linalg.eigvalsh(pseudo_inertia(x[None])[0])[0] > 0.0)
 
 

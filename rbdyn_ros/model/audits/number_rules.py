@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers the arrays of a Model may hold, wherever they come from."""
+"""The allowed numbers of the arrays of a Model, wherever they come from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = BOUNDS["stored"]
 
 
 def wrong_numbers(name: str, array: NDArray[Any]) -> str:
-    """Return why a field cannot hold these numbers, or an empty string.
+    """Return the reason why a field cannot hold these numbers, or an empty string.
 
     Args:
         name: of the field.
@@ -40,7 +40,7 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
 
 
 def endless_friction(fields: NamedArrays) -> str:
-    """Return why the friction of a link cannot be infinite, or an empty string.
+    """Return the reason why the friction of a link cannot be infinite, or an empty string.
 
     Only the world leaves friction to the other geometry.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Model and a Data hold: each array, joint type and option is declared here once."""
+"""The arrays, joint types and options of a Model and a Data, each declared once."""

@@ -44,7 +44,7 @@ def no_actuators(fields: Any) -> dict[str, Any]:
 
 
 def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
-    """Return what is wrong with the arrays of actuators: names of arrays, and why."""
+    """Return the faults of the arrays of actuators: names of arrays, and reasons."""
     wrong = []
     delay, gear, curve = (arrays[f"actuator_{name}"] for name in ("delay", "gear", "curve"))
     if ((delay < 0) | (delay > MAX_DELAY)).any():

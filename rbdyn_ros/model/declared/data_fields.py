@@ -24,7 +24,7 @@ STICK_NUMBERS = 8
 DATA_FIELDS = (
     # state and input
     Field("time", (), "simulated time [s]", stage="integrate"),
-    # driven joints and mimic joints have no freedom: their coordinates follow those of the free
+    # driven joints and mimic joints have no freedom: their coordinates follow after the free
     # joints, first the driven ones, then the mimic ones
     Field("qpos_all", ("nqall",), "qpos, then driven, then mimic coordinates", stage="expand"),
     Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an array of Model or Data is declared: once, with its dims and meaning."""
+"""The declaration of an array of Model or Data: its dims and meaning."""
 
 from __future__ import annotations
 

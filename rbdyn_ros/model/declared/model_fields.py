@@ -494,7 +494,7 @@ CALLBACK_FIELDS = (
     Field("jnt_motion", ("njnt",), "address of the function that drives the joint, or 0", "int"),
 )
 
-#: The lists of names: the size each is as long as, and its meaning.
+#: The lists of names: the size that gives the length of each, and its meaning.
 _NAMES = (
     ("body_names", "nbody", "of the bodies"),
     ("jnt_names", "njnt", "of the joints"),

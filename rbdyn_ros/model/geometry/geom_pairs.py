@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from all geometries: their bounds, and the pairs that may touch."""
+"""Bounds of all geometries, and the pairs that may touch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_PAIRED = 1400
 #: Most pairs of which each Data keeps a direction that separates them.
 MOST_AXES = 1 << 14
 
-#: Most pairs that are listed as near at once; beyond it all pairs are looked at.
+#: Most pairs that are listed as near at once; beyond it all pairs are tested.
 MOST_FOUND = 1 << 14
 
 #: Kinds of obstacles that everything touches as one link touches another.

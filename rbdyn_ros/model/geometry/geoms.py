@@ -49,7 +49,7 @@ MANY_CORNERS = 40
 #: geom_frameid of an obstacle.
 NO_LINK = -1
 
-#: geom_robotid of obstacles, of free objects, and of a robot that is no part of a scene.
+#: geom_robotid of obstacles, of free objects, and of a robot that is not a part of a scene.
 NO_ROBOT = -1
 
 _ENDS = (-1.0, 1.0)

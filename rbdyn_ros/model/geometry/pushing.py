@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which geometries of two bodies push each other, and the faces of their meshes."""
+"""The pairs of geometries of two bodies that push each other, and the faces of their meshes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITH_EDGES = {
     GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
 }
 
-#: Most corners of a face; of a rounder one some are left out.
+#: Most corners of a face; a rounder face loses some corners.
 FACE_CORNERS = 16
 
 
@@ -78,7 +78,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 
     A free tree is a robot of its own, and so is each robot of a scene; everything else that is
     joined to the world is one. Trees that loop joints connect are one, except by welds: an object
-    that a hand carries is no part of the robot, and one that is welded to the world is still in
+    that a hand carries is not a part of the robot, and one that is welded to the world is still in
     its way. An obstacle is of no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid"][pairs]]

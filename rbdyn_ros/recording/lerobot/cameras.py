@@ -209,7 +209,7 @@ class VideoFile:
 
 
 def video_info(camera: Camera, fps: int) -> dict[str, Any]:
-    """Return what LeRobot keeps of a video."""
+    """Return LeRobot's record of a video."""
     return {
         "video.height": camera.height,
         "video.width": camera.width,

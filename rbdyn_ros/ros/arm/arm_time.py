@@ -34,7 +34,7 @@ class ArmTime:
 
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
-        self._clock = self._stamp = 0  # newest time heard, and of the newest state [ns]
+        self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
         self._lead = 0  # of the arm's time, which goes on if a reset sets the clock back [ns]
         self._helper: Node | None = None
         self._heard: Any = None

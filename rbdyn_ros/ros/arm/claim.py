@@ -44,7 +44,7 @@ class StateSource:
         return self._owner
 
     def accepts(self, sender: bytes, arrival: int) -> bool:
-        """Whether a state of the arm may be believed.
+        """Return whether a state of the arm may be believed.
 
         Args:
             sender: GID of its publisher.
@@ -64,7 +64,7 @@ class StateSource:
         return True
 
     def disputed(self, now: int) -> bool:
-        """Whether a second publisher still counts; `now` is on the steady clock [ns]."""
+        """Return whether a second publisher still counts; `now` is on the steady clock [ns]."""
         return self.rival is not None and now - self._rival_heard <= QUIET
 
 
@@ -163,7 +163,7 @@ class ArmClaim:
 
     def _two_sources(self, two: tuple[bytes | None, bytes | None]) -> Fault:
         names = [sender_name(self._node, self._states, sender) for sender in two if sender]
-        # the graph may not know a node yet
+        # a node may not be in the graph yet
         self._two = two if UNKNOWN not in names else None
         one, other = map(described, names)
         text = f"states of the arm come from two publishers on {self._states}: {one} and {other}"

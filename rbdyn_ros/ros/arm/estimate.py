@@ -77,7 +77,7 @@ class _EstimateRun:
         blocks: states, which the control thread adds.
         missed: number of states that the control thread left out.
         stop: ends the run.
-        said: what it has found.
+        said: its findings.
         failed: whether it ended by an error.
         thread: estimates.
     """
@@ -119,7 +119,7 @@ class ArmEstimate:
         serve(node, SetBool, "~/estimate_payload", self._answer)
 
     def take(self) -> None:
-        """Store the newest state while it is asked to; in the control thread."""
+        """Store the newest state while the estimate runs; in the control thread."""
         run, seen = self._run, self._controller.gate.measured
         if run is None or run.stop.is_set() or seen.time == self._time:
             return

@@ -52,7 +52,7 @@ class ArmGripper:
                 self._seen = message, self._time()
 
     def _reason_not(self, arrival: int) -> str:
-        """Return why the gripper does not follow goals; empty if it does."""
+        """Return the reason why the gripper does not follow goals; empty if it does."""
         if self._controller.settings.dry_run:
             return "dry_run is true: nothing is sent to the gripper"
         if not self._controller.armed:
@@ -89,7 +89,7 @@ class ArmGripper:
                 self._send(own.staying(now.position), now)
 
     def state(self) -> GripperState:
-        """Return what was measured last. Raises RbdynError before the first state."""
+        """Return the newest measurement. Raises RbdynError before the first state."""
         number, seen, name = self._number, self._seen, self.gripper.joint
         if seen is None:
             text = f"no message of joint_states has had a finite position of joint {quote(name)}"

@@ -365,7 +365,7 @@ class ArmController(process.ManagedNode):
             self._servo.moves(rates)
 
     def _log_devices(self, arm: TrajectoryController) -> None:
-        """Log what is wrong with joints that are not controlled."""
+        """Log the faults of joints that are not controlled."""
         ignored, arm.ignored = arm.ignored, ""
         if ignored:
             text = f"a message of another device was not used: {ignored}"

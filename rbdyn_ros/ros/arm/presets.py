@@ -35,7 +35,7 @@ class Fact:
     """One statement about a driver.
 
     Attributes:
-        value: what counts.
+        value: the value.
         source: address of the document that says so.
         note: in what sense.
     """
@@ -103,7 +103,7 @@ class ArmPreset:
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
         topics: name of the driver's topic by that of this controller.
         parameters: parameters of the controller.
-        traps: what is easily done wrong.
+        traps: usual mistakes.
     """
 
     name: str

@@ -177,7 +177,7 @@ class ArmTopics:
         return self._controller.gate.settings.state_timeout * NANOSECONDS
 
     def _late(self, steady: int) -> bool:
-        """Whether an answer is too late: to a state before a pause, or without one since then."""
+        """Return whether an answer is too late: no state has come since a pause."""
         if self.time.simulated:
             return False
         old = self._controller.gate.measured.time < self._fresh

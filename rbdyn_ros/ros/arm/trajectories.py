@@ -162,7 +162,7 @@ class TrajectoryController(Controller):
         raise refusal(text)
 
     def follow_poses(self, message: Any) -> None:
-        """Move a frame along the poses of a geometry_msgs/PoseArray; none stop the present path.
+        """Move a frame along a geometry_msgs/PoseArray; an empty array stops the present path.
 
         Raises:
             RbdynError: the path is refused.

@@ -21,7 +21,7 @@ SETTINGS = {
     "boolean_strings_to_number": "true",
     "remove_suffix_from_strings": "true",
 }
-#: What is plotted of a joint, and of a moving base.
+#: Plots of a joint, and of a moving base.
 QUANTITIES = ("position", "velocity", "effort")
 MOTION = {"position": "pose/pose/position", "speed": "twist/twist/linear"}
 #: Colours of the series of a plot, in turn.

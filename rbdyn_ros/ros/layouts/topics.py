@@ -45,7 +45,7 @@ class ShownTopic:
     Attributes:
         name: full name.
         type: of its messages.
-        title: what it shows.
+        title: title of the plot.
     """
 
     name: str

@@ -23,7 +23,7 @@ Rises = Mapping[str, tuple[Joint, str]]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What MoveIt plans for.
+    """The groups that MoveIt plans for.
 
     Attributes:
         root: link of the robot that is fixed in the world.

@@ -29,12 +29,12 @@ HOME = "home"
 
 @dataclass(frozen=True, slots=True)
 class RobotSemantics:
-    """What an SRDF says of a robot.
+    """The content of the SRDF of a robot.
 
     Args:
         m: the Model.
         groups: its groups.
-        collisions: how often its links overlap; None: it has no collision geometries.
+        collisions: frequency of overlaps of links; None: it has no collision geometries.
         allowed, enabled: further pairs of links that may overlap, and pairs that may not, by an
             SRDF of the robot.
         given: states of the robot's SRDF.

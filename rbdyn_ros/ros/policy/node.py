@@ -163,7 +163,7 @@ class PolicyNode(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Say what is missing while nothing is answered, once until it is something else."""
+        """Log the missing input while no state is answered, once for each missing input."""
         seen, self._seen = self._seen, Counter()
         if seen["answers"] or not self._active:
             self._reported = ""
@@ -172,7 +172,7 @@ class PolicyNode(process.ManagedNode):
             self.get_logger().warning(f"nothing is commanded: {reason}")
 
     def _reason(self, seen: Counter[str]) -> str:
-        """Return why nothing was answered in the last interval."""
+        """Return the reason why nothing was answered in the last interval."""
         for topic in self._state_topics:
             if not seen[topic]:
                 return f"no message on {topic} was accepted"

@@ -49,7 +49,7 @@ def embedded(setup: Setup) -> Iterator[Simulator]:
 
 
 def has_commander(node: Node) -> bool:
-    """Whether another node receives the states and sends commands."""
+    """Return whether another node receives the states and sends commands."""
     listening = node.count_subscribers("joint_states") > 0
     return listening and any(node.count_publishers(topic) > 0 for topic in COMMANDS)
 

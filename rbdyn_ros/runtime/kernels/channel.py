@@ -51,7 +51,7 @@ def pass_commands(s: Shared) -> None:
 
 @kernel
 def _is_faultless(s, delay, jitter, drop):
-    """Whether messages in one direction all arrive at once."""
+    """Return whether messages in one direction all arrive at once."""
     return delay + jitter + s.link_loss == 0 and drop == 0.0
 
 
@@ -184,7 +184,7 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def _effort_of(m, s, a):
-    """Return what the drive of an actuator reports: its current, or the torque it assumes."""
+    """Return the reported value of an actuator's drive: its current, or the assumed torque."""
     current = s.row_act[m.actuator_actadr[a] + CURRENT]
     if s.report_current == 1:
         return current

@@ -266,7 +266,7 @@ def _exceeds_a_limit(s):
 
 @kernel
 def _is_too_fast(s, k):
-    """Return whether a servo needs too much effort, and not for its load, which stays."""
+    """Return whether a servo needs too much effort for its motion, apart from its load."""
     limit = effort_limit(s, k)
     serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
     return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load of each joint with a servo: contact, pushes, and masses that the Model does not know.
+"""The load of each joint with a servo: contact, pushes, and masses that the Model lacks.
 
 After each tick, inverse dynamics give the effort that the motion of the tick needed:
   load = M q'' + bias + friction - effort
@@ -40,7 +40,7 @@ GAIN = 4.0
 #: The same for a joint with an actuator, which delays efforts and may twist a gear.
 GAIN_WITH_DRIVE = 0.2
 
-#: Ratios of the inertia that a joint seems to have and its own.
+#: Limits of the apparent inertia of a joint over its own inertia.
 LEAST_RATIO, MOST_RATIO = 0.25, 1e4
 
 #: Changes of effort that are rounding errors [N m or N].

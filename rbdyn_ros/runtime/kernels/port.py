@@ -103,7 +103,7 @@ def write_port(s: Shared) -> None:
 
 @kernel
 def is_heard(s: Shared) -> bool:
-    """Whether another process uses the port."""
+    """Return whether another process uses the port."""
     return s.port != 0 and load_word_at(word_at(s.port, T_CLIENT)) != 0
 
 
@@ -128,7 +128,7 @@ def read_port(s: Shared) -> None:
     copy_memory(record, word_at(t, T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
     fence()
     if load_word_at(word_at(t, T_COMMAND_VERSION)) - latest >= depth - 1:
-        s.missed += 1  # overwritten while it was copied; a newer one is there
+        s.missed += 1  # overwritten while it was copied; a newer command is there
         return
     set_word_at(t, T_SEEN, latest)
     if _is_late(s, t, record):
@@ -141,7 +141,7 @@ def read_port(s: Shared) -> None:
 
 @kernel
 def _is_late(s, t, record):
-    """Whether a command answers a state that is much older than the newest one."""
+    """Return whether a command answers a state that is much older than the newest one."""
     most, tick = word_at(t, T_ANSWER), word_at(record, COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False
@@ -162,7 +162,7 @@ def _refuse(t, joint, reason):
 
 @kernel
 def _is_good(t, record):
-    """Whether every joint has a mode and finite numbers; else note the first that has not."""
+    """Return whether every joint has a mode and finite numbers; note the first bad joint."""
     n = word_at(t, T_JOINTS)
     for j in range(n):
         mode = word_at(record, COMMAND_WORDS + j)

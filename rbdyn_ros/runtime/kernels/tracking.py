@@ -22,7 +22,7 @@ def begin_trajectory(s: Shared) -> None:
     The joints of the present trajectory hold their references. Commands that were sent before the
     trajectory do not end it.
     """
-    track_trajectory(s)  # the new one starts with the motion of the present one
+    track_trajectory(s)  # the new trajectory starts with the motion of the present trajectory
     for k in range(len(s.traj_column)):
         if s.traj_column[k] >= 0:
             s.aim[k] = s.traj_now[0, k]

@@ -65,7 +65,7 @@ def _sleep_to_deadline(s):
 
 @kernel
 def may_tick(s: Shared) -> bool:
-    """Whether a tick may be made now."""
+    """Return whether a tick may be made now."""
     if s.halted == 1:
         return False
     if s.locked == 1:
@@ -108,7 +108,7 @@ def _is_requested(s):
 
 @kernel
 def _is_complete(s):
-    """Whether every joint that lock-step waits for has a command for this tick, or grips."""
+    """Return whether each joint that lock-step waits for has a command for this tick or grips."""
     for k in range(len(s.dof_required)):
         grips = s.mode[k] == GRIP and s.held[k] == 1
         if s.dof_required[k] == 1 and s.due[k] != s.tick and not grips:
@@ -163,7 +163,7 @@ def _open_letter(s):
 
 @kernel
 def ages_by_wall_clock(s: Shared) -> bool:
-    """Whether commands age with wall time; otherwise they age with simulated time."""
+    """Return whether commands age with wall time; otherwise they age with simulated time."""
     return s.time_mode != FAST and s.locked == 0 and s.paused == 0
 
 
@@ -189,5 +189,5 @@ def schedule(s: Shared, ticked: bool) -> None:
 
 @kernel
 def steps_left(s: Shared) -> bool:
-    """Whether requested single steps remain."""
+    """Return whether requested single steps remain."""
     return load_acquire(s.asked, STEPS) > s.done[STEPS]

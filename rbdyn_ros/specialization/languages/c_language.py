@@ -74,7 +74,7 @@ class Real:
         return rounded if isinstance(value, np.ndarray) else float(rounded)
 
     def vanishes(self, value: float) -> bool:
-        """Whether a constant is below the smallest normal number of this type."""
+        """Return whether a constant is below the smallest normal number of this type."""
         return abs(value) < float(self.info.smallest_normal)
 
     def constant(self, value: float) -> str:

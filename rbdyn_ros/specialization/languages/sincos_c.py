@@ -27,7 +27,7 @@ _TEXTS = {
     "exceeds": ("bool", "{0} > {1}"),
 }
 
-# DEVICE and APART are macros of the file: a function that is inlined, and one that is not.
+# DEVICE and APART are macros of the file: an inlined function, and a function that is not inlined.
 _DOUBLE = """\
 #if defined(__CUDACC__)
 DEVICE unsigned long long bits_of(double x)

@@ -94,7 +94,7 @@ class Matching:
         return [others[1], others[0], *others[2:]]
 
     def _match(self, n: int, x: int, lane: int | None, depth: int = DEPTH) -> bool:
-        """Whether x, on the limb of a lane (None: the first), matches n on the first limb."""
+        """Return whether x, on a lane's limb (None: the first), matches n on the first limb."""
         if self.operations[n][0] != self.operations[x][0]:
             return False
         kind, *own = self.operations[n]
@@ -110,7 +110,7 @@ class Matching:
         return all(self._same(n, x, lane, depth) for n, x in zip(own, others, strict=True))
 
     def _same(self, n: int, x: int, lane: int | None, depth: int) -> bool:
-        """Whether two operands match."""
+        """Return whether two operands match."""
         if n in self.partners:
             return x == n if lane is None else x == self.partners[n][lane]
         if n == x:

@@ -102,7 +102,7 @@ def _reduced(
 
 
 def _is_truth(x: Any) -> bool:
-    """Whether a value is a condition, True or False."""
+    """Return whether a value is a condition, True or False."""
     return hasattr(x, "as_number") or isinstance(x, bool | np.bool_)
 
 

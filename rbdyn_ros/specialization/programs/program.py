@@ -195,7 +195,7 @@ def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[in
 
 
 def _takes(operation: Operation | None, product: int) -> bool:
-    """Whether an operation is a sum that uses a product exactly once."""
+    """Return whether an operation is a sum that uses a product exactly once."""
     return operation is not None and operation[0] in SUMS and operation.count(product) == 1
 
 

@@ -45,7 +45,7 @@ class Vectorizer:
         return Program(tuple(self.operations), written)
 
     def _has_vector_condition(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
-        """Whether an operation is not a select, or its condition is packed too."""
+        """Return whether an operation is not a select, or its condition is packed too."""
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:

@@ -218,7 +218,7 @@ def _simulation(
         except PortTakenError as error:
             port = error.port
     raise refusal(
-        f"another program listens at port {port} of all addresses, as of 0.0.0.0: end it; each "
+        f"another program listens at port {port} of all addresses (0.0.0.0): end it; each "
         "run has an address of its own, but needs its port there",
         "port-taken",
     )

@@ -81,7 +81,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            end_children(before)  # of a session of its own, as a daemon
+            end_children(before)  # also daemons, in a session of their own
     if answer is None:
         reason = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, reason)

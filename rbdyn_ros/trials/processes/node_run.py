@@ -105,7 +105,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
 
 def _waits(trial: Trial, time: float, unanswered: Sequence[str]) -> str:
-    """Return what the run waited for when its time was over, such as commands for joints."""
+    """Return the missing input when the run's time was over, such as commands for joints."""
     after = f"after {trial.allowance.time:g} s the node has not"
     if time < 0.0:
         return (

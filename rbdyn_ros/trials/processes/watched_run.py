@@ -106,7 +106,7 @@ class WatchedRun:
 
 
 def warm_score(trial: Trial) -> None:
-    """Compile what judges the states of a run."""
+    """Compile the kernel that judges the states of a run."""
     m, score = trial.m, Score(trial, trial.m.qpos0[None])
     score.add(0, m.qpos0[:, None], np.zeros((m.nv, 1)), np.zeros((m.nv, 1)))
 

@@ -95,7 +95,7 @@ def _links(m: Model) -> tuple[str, ...]:
 def usual_push(m: Model, link: str) -> float:
     """Return a force that moves a link [N], with two digits.
 
-    It is half the weight of what hangs together with the link, or twice the weight if that is
+    It is half the weight of the bodies joined to the link, or twice the weight if that is
     free, because it may lie on a floor with friction.
     """
     body = int(m.frame_bodyid[m.frame_id(link)])

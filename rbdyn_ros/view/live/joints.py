@@ -156,7 +156,7 @@ class JointSliders:
         self._m = m
 
     def put(self, instant: Instant) -> None:
-        """Say what holds the robot; let the sliders of positions follow the robot."""
+        """Show the holder of the robot; let the sliders of positions follow the robot."""
         held = instant.held
         for note, shown in (self._held_note, held), (self._idle_note, self._idle and not held):
             if note.visible != shown:
@@ -180,7 +180,7 @@ class JointSliders:
         self._forget(released=True)
 
     def _forget(self, released: bool) -> None:
-        """Forget what users set, and return the torques to zero."""
+        """Clear the settings of users, and return the torques to zero."""
         with self._lock, self._server.atomic():
             self._efforts.clear()
             self._goals.clear()

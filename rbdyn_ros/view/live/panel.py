@@ -110,7 +110,7 @@ class Live:
             robot.folder.visible = robot.name == self._chosen.value
 
     def _let_go(self) -> None:
-        """End what the sliders hold, which would move the robots away from their start."""
+        """Release the joints that sliders hold, so that the robots stay at their start."""
         for robot in self.robots:
             if robot.joints.held:
                 robot.joints.let_go()

@@ -24,12 +24,12 @@ RATE, MOST_RATE = 22.0, 0.2
 #: swings.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
-#: robot that stands [m], [rad], but it is never stiffer for it than MOST_STIFFER times.
+#: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
-#: one, over the weight of what hangs together with the link.
+#: load, over the weight of the bodies joined to the link.
 LEARNING, MOST_LOAD = 6.0, 1.5
-#: Largest force of the spring, over the weight of what hangs together with the link.
+#: Largest force of the spring, over the weight of the bodies joined to the link.
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
@@ -73,7 +73,7 @@ class CarriedWeight:
 class HandSpring:
     """Makes the pulls of a hand on the robots and objects of a loop; thread-safe.
 
-    The spring is critically damped by the inertia that the hand feels. Joints with a servo or a
+    The spring is critically damped by the inertia at the hand. Joints with a servo or a
     brake belong to the link rigidly, as do closed loops; contact is left out. The goal leads
     the cursor as far as the load at the point stretches the spring.
 
@@ -131,7 +131,7 @@ class HandSpring:
         Args:
             J: the Jacobian.
             body: of the point.
-            weight: of what hangs together with it [N].
+            weight: of the bodies joined to it [N].
             rate: of the spring [rad/s].
         """
         m = self._m

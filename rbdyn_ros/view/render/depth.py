@@ -50,7 +50,7 @@ class DepthRenderer(OffScreen):
 
     Args:
         m: the robot.
-        shapes: what is seen; None: the geometries.
+        shapes: the visible shapes; None: the geometries.
 
     Raises:
         ParameterError: nothing can be drawn on this machine; the message says what is missing.

@@ -66,7 +66,7 @@ class Programs:
 
 
 def drawables(programs: Programs, scene: Scene) -> list[Drawable]:
-    """Return what is shown of a scene; transparent things come last."""
+    """Return the drawables of a scene; transparent things come last."""
     parts = [part for layer in scene.shown for part in scene.parts(layer)]
     images = Images(programs.context)
     drawn = [_part(programs, images, part) for part in [*parts, *scene.obstacles]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a picture is lit: by the sun of the renderer, or by the lights of the robot file."""
+"""The light of a picture: the sun of the renderer, or the lights of the robot file."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Marks:
         self._ball = _drawable(programs, ball.vertices.astype(np.float64), ball.faces)
 
     def at(self, place: BodyPlacement) -> list[Placed]:
-        """Return what is drawn, each with its pose (4, 4) in the world."""
+        """Return the drawn marks, each with its pose (4, 4) in the world."""
         size, found = self._scene.size, list[Placed]()
         for segment, color in zip(place.lines, self._scene.lines.colors, strict=True):
             found += self._rods(segment[None], LINE * size, tuple(color.tolist()))

@@ -68,7 +68,7 @@ class RenderProcess:
         m: the robot.
         looks: its appearance.
         cameras: a picture of each is drawn at once, so that later ones take no longer.
-        shapes: what each depth camera can see.
+        shapes: the shapes visible to each depth camera.
 
     Attributes:
         findings: warnings about meshes and textures that cannot be read.
@@ -145,7 +145,7 @@ class RenderProcess:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Take the answer to a content: why it cannot be drawn, and the warnings."""
+        """Read the answer to a content: the reason it cannot be drawn, and the warnings."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()

@@ -38,7 +38,7 @@ class Lamp:
         return self.light.kind == DIRECTIONAL
 
     def placed(self, pos: Array, R: Array) -> tuple[Array, Array]:
-        """Return position and direction in the world, for a body there."""
+        """Return the position and direction of a light in the world."""
         return pos + R @ self.pos, R @ self.direction
 
     @property

@@ -77,7 +77,7 @@ class Part:
 
 
 def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
-    """Whether most of the shapes, and at least one, are more than placeholders."""
+    """Return whether most of the shapes, and at least one, are more than placeholders."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 

@@ -226,7 +226,7 @@ def _color(geometry: Any) -> Color | None:
     if visual.kind == "texture":
         material = visual.material
         if hasattr(material, "diffuse") and "kd" not in material.kwargs:
-            return None  # an OBJ without a colour, which trimesh gives a grey one
+            return None  # an OBJ without a colour; trimesh makes it grey
         rgba = getattr(material, "main_color", None)
     elif visual.kind in ("vertex", "face"):
         colors = visual.vertex_colors if visual.kind == "vertex" else visual.face_colors

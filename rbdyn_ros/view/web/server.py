@@ -105,7 +105,7 @@ def address_of(server: viser.ViserServer) -> str:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine can reach an address of open_server."""
+    """Return whether only this machine can reach an address of open_server."""
     return ipaddress.ip_address(_check_address(address)).is_loopback
 
 

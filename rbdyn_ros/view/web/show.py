@@ -155,7 +155,7 @@ def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
 
 
 def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
-    """Step back with the camera of an upright page, once it says where its camera is.
+    """Step back with the camera of an upright page, once the pose of its camera is known.
 
     A page that is still being set up may drop a message, and then reports it.
     """

@@ -173,7 +173,7 @@ def test_a_yaw_that_is_unknown_spreads_across_the_way():
 
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
-def test_the_derivatives_of_an_arc_are_those_of_small_differences(turn):
+def test_the_derivatives_of_an_arc_match_small_differences(turn):
     """For a frame that is off its axle, by pose and by way."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6

@@ -76,7 +76,7 @@ def pair(simulate, control, peer):
     return start_pair(simulate, control, peer, ARM, SEVEN_START, lockstep=True, **given)
 
 
-def test_a_process_that_is_stopped_makes_no_state_old(pair):
+def test_a_stopped_process_does_not_age_the_states(pair):
     pair.arm_it("computed_torque")
     pair.until_commanded()  # before that the simulator does not wait, so states do become old
     pair.arm.wait(0.1)

@@ -57,7 +57,7 @@ def test_all_errors_of_a_preset_have_their_lines(tmp_path):
 
 
 @each_preset
-def test_parameters_and_topics_are_those_of_the_controller(preset):
+def test_parameters_and_topics_match_the_controller(preset):
     for name, fact in preset.parameters.items():
         assert ROWS[name].checked(fact.value) == fact.value
     assert set(preset.topics) <= {"joint_states", "wrench", *TOPICS}

@@ -228,7 +228,7 @@ def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
         ("box: {size: [4, 0.1, 4]}", "height_field: {file: hill.csv, size: [2, 2]}"),
     ],
 )
-def test_scenes_that_are_no_surroundings_of_an_arm_are_refused(old, new, tmp_path):
+def test_scenes_that_are_not_surroundings_of_an_arm_are_refused(old, new, tmp_path):
     assert old in SCENE
     with refused(RbdynError, "arm-scene", "scene"):
         read_arm_scene(scene_file(tmp_path, SCENE.replace(old, new)))

@@ -21,7 +21,7 @@ def test_quaternions_become_xyzw():
 
 
 @pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
-def test_prepared_joint_states_equal_those_of_rclpy(stamp):
+def test_prepared_joint_states_match_rclpy(stamp):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     joints = SingleJoints.all(m)
     marked = JointState(name=list(joints.names))
@@ -35,7 +35,7 @@ def test_prepared_joint_states_equal_those_of_rclpy(stamp):
         assert prepared.filled(stamp, numbers) == bytes(serialize_message(message))
 
 
-def test_prepared_transforms_equal_those_of_rclpy():
+def test_prepared_transforms_match_rclpy():
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
     links = [convert.LinkFrames(k, -1, "world", "odd name length"[:k]) for k in range(1, 6)]
     numbers = np.array(convert.marks(0, 35)).reshape(5, 7)

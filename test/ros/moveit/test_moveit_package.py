@@ -100,7 +100,7 @@ def test_the_arm_is_the_chain_of_the_controller(package):
     assert ours["joints"] == moving
 
 
-def test_limits_are_those_of_the_urdf(package):
+def test_limits_match_the_urdf(package):
     joints = URDF.from_xml_string(package.urdf.read_bytes()).joint_map
     limits = package.yaml("joint_limits")["joint_limits"]
     for name, row in limits.items():

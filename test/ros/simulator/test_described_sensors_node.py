@@ -24,7 +24,7 @@ WORLD = f"""<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model
 @pytest.mark.parametrize(
     ("more", "gravity"), [((), 3.7), (("-p", "gravity:=[0.0,0.0,-5.0]"), 5.0)]
 )
-def test_an_imu_of_a_world_feels_its_gravity(simulate, peer, tmp_path, more, gravity):
+def test_an_imu_measures_the_gravity_of_its_world(simulate, peer, tmp_path, more, gravity):
     (tmp_path / "world.sdf").write_text(WORLD)
     simulator = simulate(
         "--scene", tmp_path / "world.sdf", *(("--ros-args", *more) if more else ())

@@ -22,7 +22,7 @@ def push(domain, *arguments):
     )
 
 
-def test_it_pushes_the_joint_and_shows_how_it_moves(simulate, domain, two_joints):
+def test_the_example_pushes_a_joint_and_prints_its_motion(simulate, domain, two_joints):
     patient = "command_timeout:=100.0"
     simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", patient)
     for _ in range(3):  # a machine that stalls for the two seconds shows less

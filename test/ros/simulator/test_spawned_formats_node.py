@@ -94,7 +94,7 @@ def test_models_of_sdf_and_mjcf_are_spawned(simulate, peer, ask, spawn):
     simulator.end_well()
 
 
-def test_a_world_of_sdf_is_no_entity(simulate, peer, spawn):
+def test_a_world_of_sdf_is_not_an_entity(simulate, peer, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     before = hash_of(peer)

@@ -264,7 +264,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
 
 
 @pytest.mark.parametrize("name", ["cube", "table"])
-def test_nothing_returns_into_something(simulated, name):
+def test_an_object_cannot_return_into_another_object(simulated, name):
     sim = simulated()
     first = sim.now()
     sim.entities.delete(name)

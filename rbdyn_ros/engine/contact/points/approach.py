@@ -50,7 +50,7 @@ from rbdyn_ros.engine.joints.frames import turn
 #: Part of the thickness of the thicker of two geometries that a depth is at most.
 FLUSH_PART = 0.1
 
-#: Most times at which a pair is looked at in a step.
+#: Most times at which a pair is tested in a step.
 LOOKS = 16
 
 #: Way after a step, as a part of the depth, that is still of the step.
@@ -65,9 +65,9 @@ NEVER, NEAR = -1.0, -2.0
 
 @inline
 def touch_depth(m, g, o):
-    """Return the depth at which two geometries are looked at: FLUSH, and what their springs give.
+    """Return the depth at which two geometries are tested: FLUSH, and the give of their springs.
 
-    A spring gives up to twice what one contact gives under the weight of the tree.
+    A spring yields up to twice as far as one contact under the weight of the tree.
     """
     depth = flush_depth(m) + 2.0 * max(_give(m, g, o), _give(m, o, g))
     half, other = load3(m.geom_half, g), load3(m.geom_half, o)

@@ -41,7 +41,7 @@ FLAT = 0.01
 #: Slope [rad] below which a capsule or an edge lies along a face.
 LEVEL_SLOPE = 2e-3
 
-#: Part of its gap that a point closes slowly in a step.
+#: A point closes slowly if it closes less than this part of its gap in a step.
 SLOWLY = 0.25
 
 
@@ -107,7 +107,7 @@ def reach_of(m, d, body, centre, radius):
 
 @inline
 def change_of_velocity(m, d, body, x):
-    """Return what the step adds to the velocity of a point, zero until its forces are known.
+    """Return the step's change of a point's velocity, zero until its forces are known.
 
     What bodies that are hit on their way leave out of it is subtracted (hits.py).
     """
@@ -121,7 +121,7 @@ def change_of_velocity(m, d, body, x):
 
 @inline
 def change_of_turn_rate(m, d, body):
-    """Return what the step adds to the angular velocity of a body, as change_of_velocity."""
+    """Return the step's change of a body's angular velocity, as change_of_velocity."""
     if d.contact_phase[0] != AT_END:
         return ZERO3
     return scaled3(load3(d.iterate_a, body), m.opt.timestep)

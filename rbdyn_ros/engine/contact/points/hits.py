@@ -99,7 +99,7 @@ def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t
 
 @kernel
 def clear_hits(m, d):
-    """Forget what was hit."""
+    """Clear the hits."""
     if d.hits[0] != 0:
         d.hits[0] = 0
         for i in range(m.nbody):
@@ -131,7 +131,7 @@ def keep_first_hits(m, d):
 
 @inline
 def _gap_at_start(m, d, c):
-    """Return what the points of a hit close along its normal until they touch."""
+    """Return the gap that the points of a hit close along its normal until they touch."""
     body1, body2, x1, x2 = _places(m, d, c)
     leaving = dot3(load3(d.contact_normal, c), _relative(m, d, body1, body2, x1, x2, False))
     return d.contact_dist[c] - d.contact_time[c] * leaving

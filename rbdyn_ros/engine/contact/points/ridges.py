@@ -3,7 +3,7 @@
 
 An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
 of one plane is not convex, and an edge counts only for normals between those of its triangles.
-Each is looked at when the geometry touches it on its path in the step (approach.py).
+Each is tested when the geometry touches it on its path in the step (approach.py).
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _follow(m, d, c, end):
 
 @inline
 def _arc(m, d, body):
-    """Return how a body moves at constant joint velocities, at the com of its tree.
+    """Return the motion of a body at constant joint velocities, at the com of its tree.
 
     These are the acceleration there, the angular acceleration and the angular velocity.
     """

@@ -93,7 +93,7 @@ def gripped(d, c, u, across, pressing):
 
 @inline
 def misses(d, c, u, leaving, across, force):
-    """Return by how much the forces of a contact miss those of p, squared, by r."""
+    """Return the squared error of a contact's forces against the forces of p, over r."""
     pressing = pressed(d, c, leaving, force)
     missed = (force - pressing) * (force - pressing) / d.contact_steep[c, 0]
     if is_viscous(d, c):

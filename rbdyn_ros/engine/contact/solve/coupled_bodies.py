@@ -146,7 +146,7 @@ def _join(m, d, h):
 
 @kernel
 def _add_square(d, number, h, A):
-    """Add h S^T A S to skyline, S the axes in path_axis."""
+    """Add h S^T A S to skyline, where S holds the axes in path_axis."""
     for a in range(number):
         F = scaled6(times21(A, load6(d.path_axis, a)), h)
         k = d.path_dof[a]

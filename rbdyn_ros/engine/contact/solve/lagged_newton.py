@@ -44,9 +44,8 @@ from rbdyn_ros.model.declared.contact_arrays import ALONG, MU, ROLLING, TORSIONA
 #: s takes DAMPING_VALUES values in turn, multiples of DAMPING_STEP from 0, for so many moves each.
 DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3
 
-#: Newton's method moves up to EARLY_FORCES at once, and after EARLY_MOVES moves up to nlagged. If
-#: more contacts slip, BLOCK_MOVES moves by a part of the gap and as many by combinations follow in
-#: turns.
+#: Newton's method changes up to EARLY_FORCES at once, after EARLY_MOVES moves up to nlagged. If
+#: more contacts slip, moves by a part of the gap and by combinations take turns, BLOCK_MOVES each.
 EARLY_FORCES, EARLY_MOVES, BLOCK_MOVES = 8, 24, 12
 
 #: A move is at most so many times as long as the largest force.

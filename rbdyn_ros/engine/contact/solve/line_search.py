@@ -44,7 +44,7 @@ def contact_line_search(m, d, gained, curve, before):
         curve += here - stop_work_used(m, d)
         before += here
     if gained + curve >= -SLOPE_TOLERANCE * curve:
-        return 1.0  # the contacts alone show it
+        return 1.0  # the contacts alone decide
     h = m.opt.timestep
     kinetic = _kinetic(m, d)
     start = kinetic + h * curve

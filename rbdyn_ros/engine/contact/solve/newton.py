@@ -152,7 +152,7 @@ def solve_by_newton(m, d):
 
 @kernel
 def _look(m, d):
-    """Write what the forces of the islands that work miss at the iterate."""
+    """Write the errors of the forces of unsolved islands at the iterate."""
     for i in range(1, m.nbody):
         if d.body_island[i] == i and works(d, i):
             search = d.island_search[i]
@@ -344,7 +344,7 @@ def _linear_forces(d, c, change, away):
 
 @inline
 def _misses_at(d, c, share):
-    """Return what misses does a share of the step ahead."""
+    """Return the result of misses at a share of the step ahead."""
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
     u = add_scaled3(u, load3(d.contact_step, c), share)
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]

@@ -14,13 +14,13 @@ from rbdyn_ros.engine.quantities.ik.rows import errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, clip, find_step
 from rbdyn_ros.engine.step.integrate import integrate_pos
 
-#: Steps of one attempt; slower ones end in a local minimum.
+#: Steps of one attempt; slower attempts end in a local minimum.
 MAX_STEPS = 60
 #: A step that leaves more than this share of the squared error is slow; so many end an attempt.
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping in units of the squared error: at the start, and its factors after a step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
-#: Slides take away a larger squared error than this: it is no reason for more damping.
+#: Slides take away a larger squared error than this: it is not a reason for more damping.
 FAR = 16.0
 
 

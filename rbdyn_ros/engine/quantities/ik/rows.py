@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a target asks of a configuration: the rows, their errors and their Jacobian."""
+"""The rows of a target of a configuration, their errors and their Jacobian."""
 
 from __future__ import annotations
 

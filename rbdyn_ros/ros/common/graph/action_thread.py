@@ -28,7 +28,7 @@ ERROR_PAUSE = 0.1
 PATIENCE = 0.4
 #: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
 ROUNDS = 4
-#: Interval at which a goal in progress is looked at [s].
+#: Interval at which a goal in progress is checked [s].
 POLL = 0.01
 
 Ending = TypeVar("Ending")
@@ -120,7 +120,7 @@ class ActionThread:
             self.closing.set()
             self._silent.set()
         except Exception:  # noqa: BLE001 - the next request is served in any case
-            if self.closing.is_set():  # the node was destroyed under it
+            if self.closing.is_set():  # the node was destroyed meanwhile
                 return
             reason = f"{self._failing} failed: {traceback.format_exc()}"
             self.node.get_logger().error(reason)

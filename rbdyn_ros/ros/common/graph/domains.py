@@ -70,7 +70,7 @@ def own_domain() -> Domain:
 
 
 def is_used(number: int) -> bool:
-    """Whether a process of this machine takes part in a domain."""
+    """Return whether a process of this machine takes part in a domain."""
     return not all(_is_free(7400 + 250 * number + offset) for offset in DISCOVERY)
 
 

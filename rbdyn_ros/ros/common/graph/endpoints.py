@@ -10,12 +10,12 @@ from typing import Any
 
 from rclpy.node import Node
 
-#: Name of a node that the graph does not know yet.
+#: Name of a node that is not in the graph yet.
 UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 
 def full_name(end: Any) -> str:
-    """Return the full name of the node of an endpoint; UNKNOWN if the graph does not know it."""
+    """Return the full name of the node of an endpoint; UNKNOWN if it is not in the graph."""
     if end.node_name == UNKNOWN:
         return UNKNOWN  # its namespace is not known either, and has another word for it
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
@@ -31,7 +31,7 @@ def other_publishers(node: Node, topic: str, own: int) -> list[str]:
         topic: full name.
         own: number of publishers of the topic that `node` has.
     """
-    if node.count_publishers(topic) <= own:  # a third of the price of the names
+    if node.count_publishers(topic) <= own:  # takes a third of the time of the names
         return []
     names = Counter(full_name(end) for end in node.get_publishers_info_by_topic(topic))
     names[node.get_fully_qualified_name()] -= own
@@ -76,4 +76,4 @@ def _unpacked(given: Any) -> tuple[Any, Any]:
 
 
 def _example(message: Any, info: Any) -> None:
-    """Show rclpy the signature of a callback that wants the info of a message."""
+    """Show rclpy the signature of a callback that takes the info of a message."""

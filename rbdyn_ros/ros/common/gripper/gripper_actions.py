@@ -36,7 +36,7 @@ class GripperPort(Protocol):
         """Stay at the present position, if the goal of this number is still the newest."""
 
     def state(self) -> GripperState:
-        """Return what is measured now."""
+        """Return the newest measurement."""
 
 
 class GripperActions:

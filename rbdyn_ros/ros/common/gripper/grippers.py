@@ -301,7 +301,7 @@ def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
 
 
 def _reason_not(m: Model, j: int) -> str:
-    """Return why joint j moves no gripper, after its name; empty if it can."""
+    """Return the reason why joint j moves no gripper, after its name; empty if it can."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"mimics joint {quote(str(leader))}; name that one"

@@ -52,13 +52,13 @@ def process_of(node: str) -> str:
         except OSError:
             return ""
     pid = CREDENTIALS.unpack(found)[0]
-    if pid in (0, os.getpid()):  # 0: of another container
+    if pid in (0, os.getpid()):  # 0: a process of another container
         return ""
     return f"process {pid}{' (stopped)' if _is_stopped(pid) else ''}"
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether a signal, such as Ctrl-Z, has stopped a process."""
+    """Return whether a signal, such as Ctrl-Z, has stopped a process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

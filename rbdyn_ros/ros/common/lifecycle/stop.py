@@ -48,7 +48,7 @@ ZERO, NINE, NEWLINE = b"09\n"
 #: length of the message, and from the last one on the message.
 STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
-#: The byte in the pipe after `Stop.set`, which is no signal.
+#: The byte in the pipe after `Stop.set`, which is not a signal.
 BY_CALL = 0
 INT, TERM, HUP = map(int, SIGNALS)
 
@@ -75,7 +75,7 @@ def _next(pipe: int, scratch: Words) -> int:
 
 @kernel
 def is_signal(number: int) -> bool:
-    """Whether a number is one of SIGNALS."""
+    """Return whether a number is one of SIGNALS."""
     return number in (INT, TERM, HUP)
 
 
@@ -175,7 +175,7 @@ class Stop(threading.Event):
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
 
     def take_signals(self) -> None:
-        """From now on signals stop the process; one that was ignored still is, as with nohup."""
+        """Let signals stop the process from now on; ignored ones stay ignored, as with nohup."""
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -216,7 +216,7 @@ class Stop(threading.Event):
             os.write(self._pipe, bytes([BY_CALL]))
 
     def is_set(self) -> bool:
-        """Whether the end was requested."""
+        """Return whether the end was requested."""
         return bool(self._words[STOPPED] != 0)
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -273,7 +273,7 @@ def _actuated_mimics(m: Model) -> dict[str, MimicJoint]:
 
 
 def _why_excluded(m: Model, j: int) -> str:
-    """Return why joint j accepts no commands."""
+    """Return the reason why joint j accepts no commands."""
     if m.jnt_dofnum[j] == 0:
         return "is fixed"
     if m.jnt_dofnum[j] > 1 and m.jnt_class[j] != JointClass.DRIVEN:

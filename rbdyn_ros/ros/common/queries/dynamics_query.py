@@ -228,7 +228,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return why a joint has no single coordinate of its own; empty if it has one."""
+    """Return the reason why a joint has no single coordinate of its own; empty if it has one."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"

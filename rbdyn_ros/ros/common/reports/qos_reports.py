@@ -51,7 +51,7 @@ _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
 
 
 def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
-    """Return what to pass as `event_callbacks` to `node.create_subscription`.
+    """Return the `event_callbacks` for `node.create_subscription`.
 
     Args:
         node: subscribes, and logs.
@@ -61,7 +61,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
 
 
 def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
-    """Return what to pass as `event_callbacks` to `node.create_publisher`.
+    """Return the `event_callbacks` for `node.create_publisher`.
 
     Args:
         node: publishes, and logs.
@@ -100,7 +100,7 @@ class _Report:
                 self._node.get_logger().warning(line)
 
     def _others(self, policy: int) -> list[str]:
-        """Return the incompatible nodes that the graph knows."""
+        """Return the incompatible nodes in the graph."""
         if policy not in _POLICIES:
             return []
         weak, demanding = _POLICIES[policy][:2]

@@ -19,7 +19,7 @@ from rbdyn_ros.errors import did_you_mean, listing, quote
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 
 BOOLEAN = ("true", "false")
-#: What stands for an empty text in an argument, as in YAML.
+#: An empty text in an argument, as in YAML.
 EMPTY = ("''", '""')
 #: Number of executables in an error.
 SHOWN = 8

@@ -32,7 +32,7 @@ REALTIME = Parameter(
     "SCHED_FIFO and locked memory; enforce: required, try: used if permitted, off: not requested",
     choices=MODES,
 )
-#: What the controller inside an arm does behind its driver.
+#: Compensation by the controller inside an arm, behind its driver.
 OF_THE_DRIVER = (
     Parameter("robot_compensates_gravity", False, "the arm's own controller adds gravity "
         "compensation, without payloads"),

@@ -18,7 +18,7 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 
 TOPIC, STATUS = "~/twist", "~/servo_status"
-#: What `~/servo_status` says where nothing moves.
+#: `~/servo_status` of a tool at rest.
 HOLDING = "holding"
 #: The largest number of a twist [m/s, rad/s].
 LARGEST = 1e6
@@ -86,7 +86,7 @@ def servo_twist(message: Any) -> Array:
 
 
 class ServoStatus:
-    """Publishes what a tool does with its twists, and logs what slows it down.
+    """Publishes the status of a tool under twists, and logs the reason of a slow motion.
 
     Args:
         node: publishes and logs.

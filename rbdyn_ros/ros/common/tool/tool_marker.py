@@ -62,7 +62,7 @@ class ToolMarker:
         node: serves it.
         frame: in which its poses are.
         log: of refused messages.
-        timeout: how long a twist counts [s].
+        timeout: time for which a twist counts [s].
 
     Raises:
         ImportError: visualization_msgs is not installed.

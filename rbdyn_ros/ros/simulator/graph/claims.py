@@ -54,7 +54,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Whether the other one gives way."""
+        """Return whether the other one gives way."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:

@@ -23,7 +23,7 @@ from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
 #: misses the replies to its own announcement and has to wait for that.
 DISCOVERY = 3.5
-#: A discovered publisher is heard within this time, even if its simulation is paused [s].
+#: A discovered publisher sends within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5
 #: A node that starts gives up its publisher before this time [s].
 CROWDED = 2 * (DISCOVERY + AUDIBLE)
@@ -55,7 +55,7 @@ def publishes(
 class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
-    Of several simulators the first keeps its publisher (claims.py). A node that hears the time of
+    Of several simulators the first keeps its publisher (claims.py). A node that gets the time of
     another publisher, such as the player of a recording, gives up its own. Of silent ones the
     first by name keeps it.
 

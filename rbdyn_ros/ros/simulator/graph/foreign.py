@@ -22,7 +22,7 @@ PAGE = "docs/guides/beside_the_simulator.md"
 
 
 def advice(topics: Collection[str]) -> str:
-    """Return what to do about a node that publishes some of STATES, DESCRIPTION and TF."""
+    """Return the remedy for a node that publishes some of STATES, DESCRIPTION and TF."""
     if STATES in topics:
         return (
             "its states alternate with the simulated ones in every subscriber; end it "

@@ -161,7 +161,7 @@ class Entities:
         return self.states([name])[0][1]
 
     def states(self, names: Sequence[str]) -> list[tuple[int, Motion]]:
-        """Return stamp [ns] and motion of entities; entities of one loop are of one state."""
+        """Return stamp [ns] and motion of entities; entities of one loop have one state."""
         found, latest = self._found, dict[Robot, LoopState]()
         for robot in {found[name].robot for name in names}:
             latest[robot] = robot.loop.readout.latest()

@@ -58,7 +58,7 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
 
 
 def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any]:
-    """Return the parameters `faults.` that name or count other joints than there are, corrected.
+    """Return the corrected values of parameters `faults.` that do not fit the joints any more.
 
     Args:
         m: the robot after joints came or went.

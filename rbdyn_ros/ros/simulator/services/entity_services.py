@@ -90,7 +90,7 @@ class EntityServices(OfferedServices):
         return known if region is None else [name for name in known if self._is_in(region, name)]
 
     def _is_in(self, region: Region, name: str) -> bool:
-        """Whether a shape of an entity overlaps a region, or its origin, if it has no shapes."""
+        """Return whether a shape of an entity (its origin, without shapes) overlaps a region."""
         x, y, z = self._entities.state(name)[0]
         point = PlacedShape(Sphere(0.0), Pose((x, y, z)))
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))

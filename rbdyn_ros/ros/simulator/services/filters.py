@@ -73,7 +73,7 @@ class _Translation:
     def __init__(self, pattern: str, places: int) -> None:
         self.text = ""
         self._places, self._ways = places, places  # a match may begin anywhere
-        self._open: list[int] = []  # ways before each open group
+        self._open: list[int] = []  # number of ways before each open group
         self._inside = 0  # ways within the atom that may be repeated next; 0: there is none
         for token in TOKEN.finditer(pattern):
             self._take(token)

@@ -23,7 +23,7 @@ class Region(Protocol):
     """A region of the world."""
 
     def overlaps(self, part: PlacedShape) -> bool:
-        """Whether the box around a shape, in the axes of the shape, overlaps the region."""
+        """Return whether the box around a shape, in the axes of the shape, overlaps the region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Hull:
     corners: Array
 
     def overlaps(self, part: PlacedShape) -> bool:
-        """Whether a convex combination of the corners is in the box: a linear programme."""
+        """Return whether a convex combination of the corners is in the box: a linear programme."""
         from scipy.optimize import linprog  # slow to import
 
         low, high, corners = _seen_from(part, self.corners)

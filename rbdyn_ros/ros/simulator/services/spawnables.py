@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be spawned: from the resource of a request to an object or an obstacle.
+"""From the resource of a request to an object or an obstacle to spawn.
 
 A resource is the text of a robot, the URI of a robot file or a mesh, or a primitive shape:
 ``primitive:box?size=0.1,0.1,0.1&mass=0.2``. Primitives and meshes without mass and density are
@@ -58,7 +58,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 #: Of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
-#: A xacro file runs code; a world is no entity.
+#: A xacro file runs code; a world is not an entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
 WORLD_FILE = "a .world file is a world, not one entity; spawn its models one by one"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.

@@ -87,7 +87,7 @@ class Worlds(OfferedServices):
         _fill(response.world, file)
 
     def _is_first(self, uri: str) -> bool:
-        """Whether a URI names the scene that the simulator was started with."""
+        """Return whether a URI names the scene that the simulator was started with."""
         try:
             return bool(uri) and is_same(path_of(uri), self._simulation.entities.first_scene)
         except RbdynError:  # read_world refuses it

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")
 MAX_DURATION = 3600.0  # [s]
-MAX_SIZE = 1e6  # [N, N m]; larger ones are mistakes
+MAX_SIZE = 1e6  # [N, N m]; larger wrenches are mistakes
 MAX_REACH = 1e3  # [m] from the origin of the link
 
 

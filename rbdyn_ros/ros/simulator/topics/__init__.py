@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one robot publishes and what commands it receives: topics, and the checks of messages."""
+"""Topics of one robot: its states, its commands, and the checks of messages."""

@@ -35,7 +35,7 @@ def stop_reason(name: str, locked: bool) -> str:
 
 
 class WaitAlarm:
-    """Logs what lock-step has waited for in vain.
+    """Logs the joints for which lock-step has waited in vain.
 
     Args:
         logger: of the node.
@@ -85,7 +85,7 @@ class Alarms:
         self._saturated, self._missed, self._singular = Throttle(), Throttle(), Throttle()
         self._fault, self._bad, self._near = -1, 0, 0
         self._unsolved = self._dropped = self.said_fast = False
-        self._looked: Model | None = None  # the Model whose springs were looked at
+        self._looked: Model | None = None  # the Model whose springs were checked
 
     def report(self, m: Model, state: LoopState) -> None:
         """Log the new troubles in a state of the Model."""
@@ -116,7 +116,7 @@ class Alarms:
             self._logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
 
     def _remedy(self, m: Model, locked: bool) -> str:
-        """Return what to do after a fault."""
+        """Return the remedy for a fault."""
         call = f"Call {self._reset_name}"
         if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
             return call

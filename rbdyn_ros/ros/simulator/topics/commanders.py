@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who commands a robot: commands that answer old states, and commanders that stop."""
+"""Commanders of a robot: late answers to its states, and commanders that stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rbdyn_ros.runtime.loop import Loop
 #: Commands are back when they came for this time without a gap [s]: a commander that is always
 #: slower than command_timeout is logged once.
 BACK = 1.0
-#: Most commanders whose names are remembered, and the time between two questions about names [s].
+#: Most commanders whose names are remembered, and the time between two look-ups of names [s].
 MOST, PAUSE = 100, 0.1
 #: Effect of each policy of on_timeout on the joints.
 EFFECTS = {
@@ -72,7 +72,7 @@ class CommanderWatch:
     """Logs that commands stopped, with the node that sent them, and that they are back.
 
     Args:
-        node: logs, and knows the graph.
+        node: logs, and lists the graph.
         loop: that the commands were for.
     """
 
@@ -132,7 +132,7 @@ class CommanderWatch:
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:
-        """Return the publisher of commands as words; empty if the graph does not know it yet."""
+        """Return the publisher of commands as words; empty if it is not in the graph yet."""
         full = self._node.resolve_topic_name(topic)
         if sender is None:
             names = other_publishers(self._node, full, 0)

@@ -256,7 +256,7 @@ def _warning(condition: bool, text: str) -> Complaint:
 def _status(
     name: str, fine: str, complaints: list[Complaint], values: dict[str, object]
 ) -> Status:
-    """Return a status with the complaints of the worst level."""
+    """Return a status with the problems of the worst level."""
     worst = max((level for level, _ in complaints), default=Level.OK)
     sentences = [text for level, text in complaints if level == worst != Level.OK]
     return Status(name, worst, "; ".join(sentences) or fine, texts(values))

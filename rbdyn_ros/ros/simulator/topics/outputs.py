@@ -53,7 +53,7 @@ HEARTBEAT = 1.0
 #: Interval at which Python takes a state for new subscribers and lasting troubles [s].
 LOOK = 0.1
 
-#: What is published beside joints, motors and transforms.
+#: Topics beside joints, motors and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
@@ -111,7 +111,7 @@ class Outputs:
 
     Attributes:
         lock: held while a state is published, also by compiled code.
-        stream: what has been published.
+        stream: record of published states.
         spawned: joint_states of robots that were spawned.
         describes: whether it publishes robot_description.
     """
@@ -238,7 +238,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Take the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # of the same tick as the last one
+        state = self._loop.readout.next_state(1.0)  # may be of the same tick as the last state
         if state is None:
             return
         self.stream.note()
@@ -268,7 +268,7 @@ class Outputs:
 
         self._published = time.monotonic()
         if last is not None and state.epoch != last[0]:
-            self.stream.keep(False)  # it is of another time
+            self.stream.keep(False)  # its state is from before the reset
         stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
@@ -299,7 +299,7 @@ class Outputs:
         self.stream.arm(self._plan)
 
     def _made_plan(self, objects: bool, others: list[int]) -> StreamPlan:
-        """Return the plan of compiled code; `objects`: object_poses are heard."""
+        """Return the plan of compiled code; `objects`: object_poses have subscribers."""
         cadence = self._cadence
         others = [*others, max(1, round(LOOK * NANOSECONDS / self._loop.period_ns))]
         found = [one.streamed(cadence.states) for one in (self._joint_states, *self.spawned)]

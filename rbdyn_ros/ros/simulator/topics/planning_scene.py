@@ -64,7 +64,7 @@ class SceneContent:
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
 ) -> PlanningSceneTopic | None:
-    """Return the topic; None: the parameters do not want it, or moveit_msgs is not installed."""
+    """Return the topic; None: the parameters switch it off, or moveit_msgs is not installed."""
     if not values.publish_planning_scene:
         return None
     try:
@@ -133,7 +133,7 @@ class PlanningSceneTopic:
         return message
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish what has changed, when it is due and someone listens."""
+        """Publish the changes when they are due and a node subscribes."""
         if not self._ticker.due(state):
             return
         count = self._publisher.get_subscription_count()
@@ -172,7 +172,7 @@ class PlanningSceneTopic:
                 objects.append(self._placed(name, self._frame, pose, stamp_ns, add))
                 shown[name] = pose
         gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
-        objects += [self._removal(name) for name in gone]  # also one that was in the hand
+        objects += [self._removal(name) for name in gone]  # also an object that was in the hand
         self._shown, self._attached = shown, held
         if not objects and not attached:
             return None

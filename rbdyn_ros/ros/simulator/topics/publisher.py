@@ -59,7 +59,7 @@ class Publisher:
             timeout = round(POLL * NANOSECONDS)
             stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                outputs.publish_next()  # compiled code takes the plain ones after it
+                outputs.publish_next()  # compiled code publishes the plain states after it
             now = time.monotonic()
             if now > checked + POLL:  # one robot may be still while others move
                 checked = now

@@ -33,7 +33,7 @@ from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.runtime.state import LoopState
 
-#: Topics that every node subscribes to; they are no commands.
+#: Topics that every node subscribes to; they are not commands.
 NOT_COMMANDS = ("/clock", "/parameter_events", "/rosout")
 _NOTHING = np.empty(0)
 

@@ -246,7 +246,7 @@ class _NumbersTopic:
         node: publishes.
         topic: its name.
         message: with marks for `Prepared`, of as many doubles as there are numbers.
-        count: how many there are.
+        count: their number.
     """
 
     def __init__(self, node: Node, topic: str, message: Any, count: int) -> None:

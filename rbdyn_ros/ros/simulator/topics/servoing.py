@@ -31,14 +31,14 @@ from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 RATE = 100.0
 #: Slower joints rest [rad/s or m/s].
 STILL = 1e-9
-#: After a pause of the publishing thread the speed changes as in so many periods.
+#: After a pause of the publishing thread, the speed changes by at most so many periods' worth.
 PATIENCE = 3
 #: Limits of joints that have none, as a command needs numbers [N m or N, rad/s or m/s].
 LARGEST = 1e9
 
 
 def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> TwistServo | None:
-    """Return what follows twists by the parameters; None: nothing does.
+    """Return the follower of twists by the parameters; None: there is none.
 
     Args:
         m: the robot.

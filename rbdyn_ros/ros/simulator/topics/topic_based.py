@@ -49,7 +49,7 @@ class TopicBasedParser:
             raise ParameterError(filter(None, findings))
 
     def _finding(self, kind: str, names: Sequence[str]) -> Finding | None:
-        """Return why these joints cannot have a command interface of this kind."""
+        """Return the reason why these joints cannot have a command interface of this kind."""
         parameter = f"topic_based_{kind}_joints"
         try:
             self._check_interface(kind, names)

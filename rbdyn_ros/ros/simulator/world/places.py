@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where links and shapes of a simulated world are, at one state."""
+"""Poses of the links and shapes of a simulated world at one state."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class World:
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
     def _is_new_root(self, link: str) -> bool:
-        """Whether a link is the one of the world that a robot with a floating base gets."""
+        """Return whether a link is the one of the world that a robot with a floating base gets."""
         return link == root_of(self.loose) and link not in self.m.frame_names
 
     def _between(self, link: str, to: str, places: Places) -> Pose:

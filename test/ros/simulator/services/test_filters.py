@@ -20,7 +20,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_it_agrees_with_re(pattern):
+def test_filters_agree_with_re(pattern):
     assert matching(pattern, NAMES) == [name for name in NAMES if re.search(pattern, name)]
 
 

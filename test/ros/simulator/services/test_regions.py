@@ -26,7 +26,7 @@ def bounds(kind, *points):
     return SimpleNamespace(type=kind, points=corners, **types)
 
 
-def test_empty_bounds_are_no_region():
+def test_empty_bounds_are_not_a_region():
     assert region_of(bounds(EMPTY)) is None
 
 

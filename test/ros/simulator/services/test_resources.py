@@ -43,14 +43,14 @@ def spawned(uri):
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a\0b"], ids=["long", "null"])
-def test_a_name_that_the_system_refuses_is_no_file(name):
+def test_a_name_that_the_system_refuses_is_not_a_file(name):
     path = f"/tmp/{name}"
     refused(NOT_FOUND, "there is no file", lambda: read_world(f"{path}.yaml", "", None))
     refused(NOT_FOUND, "there is no folder or file", lambda: list(worlds_at(path, None)))
     refused(MISSING_ASSETS, "there is no file", lambda: spawned(f"{path}.urdf"))
 
 
-def test_a_start_whose_name_the_system_refuses_is_no_world_of_a_folder(tmp_path):
+def test_a_start_whose_name_the_system_refuses_is_not_a_world_of_a_folder(tmp_path):
     (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
     assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
 

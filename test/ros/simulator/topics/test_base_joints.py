@@ -51,7 +51,7 @@ def test_a_reversal_turns_the_wheels_steadily_from_one_side_to_the_other(axis):
 
 @pytest.mark.parametrize("axis", [1, -1])
 @pytest.mark.parametrize("turn", [4.0, -4.0])
-def test_a_tighter_arc_than_the_steering_allows_has_the_tightest_one(axis, turn):
+def test_an_arc_is_no_tighter_than_the_steering_allows(axis, turn):
     twists, goals = Car(axis).drive((0.5, 0.0, turn), 300)
     assert np.abs(goals[-1]).max() == pytest.approx(LIMIT)
     assert np.sign(twists[-1][2]) == np.sign(turn)

@@ -55,7 +55,7 @@ def rows(command):
     return dict(zip(command.dofs.tolist(), table, strict=True))
 
 
-def test_nan_is_no_command(make):
+def test_nan_is_not_a_command(make):
     command = make(partial="reject").parse(NAMES, [0.1, NAN, NAN], [], [NAN, NAN, 0.3])
     assert rows(command) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
 

@@ -5,7 +5,7 @@ lidar with one row at elevation 0   <name>/scan     sensor_msgs/LaserScan
 other lidars                        <name>/points   sensor_msgs/PointCloud2
 range sensor                        <name>/range    sensor_msgs/Range
 
-Distances are as REP 117 has them. Publishers are reliable, as REP 2003 wants of drivers.
+Distances are as REP 117 has them. Publishers are reliable, as REP 2003 asks.
 """
 
 from __future__ import annotations
