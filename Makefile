@@ -22,8 +22,8 @@ URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
 RELEASE ?= dist/ros
 ROS = kilted
-# one more process of tests than processors, for some of the tests mostly wait
-WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# two more processes of tests than processors, for two of them have the tests that mostly wait
+WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 BASE ?= main
 SECONDS ?= 60
 SEED ?= 0
