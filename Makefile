@@ -22,8 +22,10 @@ URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
 RELEASE ?= dist/ros
 ROS = kilted
-# one more process of tests than processors, for some of the tests mostly wait
-WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# extras of setup.py; TESTS=test-nodes is enough for the tests that .ci/run repeats with Jazzy
+TESTS ?= test,docs
+# two more processes of tests than processors, for two of them have the tests that mostly wait
+WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 BASE ?= main
 SECONDS ?= 60
 SEED ?= 0
@@ -51,7 +53,7 @@ help:
 	@sed -n '/^# make/s/^# //p' Makefile
 
 setup:
-	@$(SETUP)
+	@$(SETUP) --tests '$(TESTS)'
 
 sim:
 	@$(SETUP) --users

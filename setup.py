@@ -46,7 +46,7 @@ JAZZY = [
 BUILD = [
     "catkin-pkg>=1.0",
     "cmake>=3.20",
-    "empy>=3.3",
+    "empy>=3.3,<4",  # the one of ROS on Debian; the next one takes a third longer
     "lark>=1.1",
     "ninja>=1.10",
     "setuptools>=65",
@@ -75,7 +75,16 @@ BOX_TEST = [
     f"{name}; platform_machine == 'x86_64'"
     for name in ("pylibfranka>=0.21", "franky-control>=2.0", "ur-rtde>=1.6")
 ]
+# what the tests of nodes need that .ci/run repeats with another ROS 2
+TEST_NODES = [
+    "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
+    "pytest-xdist>=3.5",
+    "hypothesis>=6.80",
+    "pin>=3.9",
+    "example-robot-data>=4.3",
+]
 TEST = [
+    *TEST_NODES,
     *GYM,
     *IK,
     *CAMERA,
@@ -84,16 +93,11 @@ TEST = [
     *LEROBOT,
     "onnx>=1.15",  # writes networks
     *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
-    "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
-    "pytest-xdist>=3.5",
     "opencv-python-headless>=4.8",  # its model of a lens
-    "hypothesis>=6.80",
     "fmpy>=0.3.20",  # runs FMUs
     "jsonschema>=4.0",
     'mujoco>=4.0; python_version >= "3.11"',
     'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
-    "pin>=3.9",
-    "example-robot-data>=4.3",
     "playwright>=1.40",  # drives a Chromium that is there; none is fetched
     "nbclient>=0.10",
     "nbformat>=5.10",
@@ -190,6 +194,7 @@ setup(
         "docs": DOCS,
         "box-test": BOX_TEST,
         "test": TEST,
+        "test-nodes": TEST_NODES,
     },
     entry_points={
         "console_scripts": [

@@ -202,4 +202,5 @@ def test_the_install_guide_lists_every_extra():
     assert {name for cell in listed for name in re.findall("`(.*?)`", cell)} == {*extras} - {
         "docs",
         "test",
+        "test-nodes",
     }

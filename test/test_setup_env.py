@@ -49,6 +49,12 @@ def test_another_ros_makes_all_steps_anew(setup_env):
     assert all(one[step] != other[step] for step in one)
 
 
+def test_other_extras_of_the_tests_repeat_only_their_step(setup_env):
+    info, extras = {"version": [3, 12], "base": "/usr"}, (setup_env.TESTS, "test-nodes")
+    usual, few = (setup_env.wanted_stamps(info, "jazzy", each) for each in extras)
+    assert [step for step in usual if usual[step] != few[step]] == ["tests"]
+
+
 @pytest.mark.parametrize("version", [[3, 9], [3, 15]])
 def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
     info = {"version": version, "executable": "python3"}

@@ -57,8 +57,9 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
-#: Extras of setup.py that all commands, nodes and tutorials need.
+#: Extras of setup.py that all commands, nodes and tutorials need, and those of all tests.
 EXTRAS = "plot,view,camera,record,control,identify"
+TESTS = "test,docs"
 
 # Compiles what a simulator compiles.
 WARM = """
@@ -104,6 +105,7 @@ class Environment(NamedTuple):
     """A virtual environment, by its distribution of ROS 2."""
 
     ros: str
+    tests: str = TESTS  # the extras of the last step
 
     @property
     def folder(self) -> Path:
@@ -161,7 +163,7 @@ def is_supported(info: Info) -> bool:
     return OLDEST <= tuple(info["version"][:2]) <= NEWEST
 
 
-def choose_ros(asked: str) -> Environment:
+def choose_ros(asked: str, tests: str = TESTS) -> Environment:
     """Return the environment of a distribution; stop if PyPI has no wheels of it."""
     if asked not in ROS:
         fail(
@@ -170,7 +172,7 @@ def choose_ros(asked: str) -> Environment:
             "  Another one from Humble on: install and source it, and build in a workspace\n"
             "  (README.md, 'ROS 2')."
         )
-    return Environment(asked)
+    return Environment(asked, tests)
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
@@ -232,7 +234,7 @@ def digest(*parts: str | Path) -> str:
     return state.hexdigest()
 
 
-def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
+def wanted_stamps(info: Info, ros: str = DEFAULT_ROS, tests: str = TESTS) -> dict[str, str]:
     """Return step -> hash of everything the step depends on, in order of the steps."""
     python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
@@ -246,7 +248,7 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
         "packages": packages,
         "interfaces": interfaces,
         "engine": packages,  # after a change of its sources the first start compiles
-        "tests": packages,
+        "tests": digest(packages, tests),
     }
 
 
@@ -335,7 +337,7 @@ def install_packages(env: Environment, _info: Info) -> None:
 
 def install_tests(env: Environment, _info: Info) -> None:
     """Install the engines and robots to compare with, and the tools of developers."""
-    install(env, "test,docs")
+    install(env, env.tests)
 
 
 def build_interfaces(env: Environment, _info: Info) -> None:
@@ -365,7 +367,7 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
     """Bring an environment up to date."""
     stamps = read_stamps(env)
     info = choose_python(asked, stamps.get("python"))
-    wanted = wanted_stamps(info, env.ros)
+    wanted = wanted_stamps(info, *env)
     todo = [step for step in steps if stamps.get(step) != wanted[step]]
     if not todo:
         return
@@ -416,8 +418,11 @@ def main() -> None:
     parser.add_argument(
         "--users", action="store_true", help="without the packages for tests and developers"
     )
+    parser.add_argument(
+        "--tests", default=TESTS, help="extras of setup.py for the tests; default: %(default)s"
+    )
     options = parser.parse_args()
-    env = choose_ros(options.ros)
+    env = choose_ros(options.ros, options.tests)
     with locked(ROOT / f".venv-{env.ros}.lock"):
         set_up(env, options.python, FOR_USERS if options.users else tuple(STEPS))
 

@@ -237,17 +237,18 @@ def slanted():
     return finger(plane=rb.pose((0.0, 0.0, 0.0), rpy=(0.2, 0.3, 0.4)), friction=0.3)
 
 
+@pytest.mark.parametrize("number", [6, pytest.param(16, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("make", [finger, slanted])
-def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make):
+def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make, number):
     m = make()
-    b = rb.Batch(m, 16)
-    b.qpos[:, 0] = np.linspace(0.02, 0.2, 16)
-    touched = np.zeros(16, int)
+    b = rb.Batch(m, number)
+    b.qpos[:, 0] = np.linspace(0.02, 0.2, number)
+    touched = np.zeros(number, int)
     for n in range(800):
-        b.qfrc_applied[:, 0] = 40.0 * np.sin(0.02 * n + np.arange(16))
+        b.qfrc_applied[:, 0] = 40.0 * np.sin(0.02 * n + np.arange(number))
         b.qfrc_applied[:, 1] = 0.5 * np.sin(0.05 * n)
         assert one_step_errors(b).max() < SAME
-        now = np.array([b.get_data(k).nstick for k in range(16)])
+        now = np.array([b.get_data(k).nstick for k in range(number)])
         touched += now > 0
     assert (touched > 50).all()
     assert (touched < 750).all()
