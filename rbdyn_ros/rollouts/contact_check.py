@@ -78,7 +78,7 @@ def _late_contacts(
         new = where(listed[n] > 0.0, 0.0, closes)
         guess = largest(normal_force(point, velocity), 0.0)
         presses = where(guess > 0.0, 1.0, 0.0)
-        row = linearised(point, velocity, guess, presses, 0.0)
+        row = linearised(point, velocity, guess, 1.0, presses, 0.0)
         loads.append(where(new > 0.0, guess, lagged[n]))
         rows += [where(new > 0.0, b, a) for a, b in zip(lines[n], row, strict=True)]
         marks.append(largest(listed[n], new))

@@ -6,9 +6,10 @@
 f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A robot has few
 contacts, so this takes a small matrix instead of passes over its bodies.
 
-As in the engine's solver, friction is bounded by lagged normal forces at first, which decides what
-sticks and what presses. Then Newton's method takes the whole slope of f: how friction depends on
-the normal force, too.
+As in the engine's solver, friction is bounded by lagged normal forces at first, also of a contact
+that opens, which decides what sticks and what presses. Then Newton's method takes the whole slope
+of f: how friction depends on the normal force, too. Where mu |G_tn| > G_nn, so that friction may
+press a contact down by itself, the law can have several solutions, and this start selects one.
 
 A normal force is linear where a contact presses, so the one of the last linearisation bounds
 friction in the next one. Of a contact that begins to press, the force that stops a free mass does.
@@ -59,9 +60,10 @@ def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, 
     for point in points:
         u, pressed = point["u"], point["pressed"]
         presses = where(pressed > 0.0, 1.0, where(normal_force(point, u) > 0.0, 1.0, 0.0))
+        listed = point["listed"]
         lagged = where(pressed > 0.0, pressed, stopping_force(point, u))
         guesses.append(lagged)
-        rows.append(linearised(point, u, lagged, point["listed"] * presses, 0.0))
+        rows.append(linearised(point, u, lagged, listed, listed * presses, 0.0))
         fastest = largest(abs(u[0]), abs(u[1]))
         rounding = ROUNDING * (point["slope"] * abs(u[2]) + point["penalty"] * fastest)
         floor = largest(floor, rounding)
@@ -110,7 +112,7 @@ def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
         now = largest(where(pressed, load[2], normal_force(point, here)), 0.0)
         after.append(where(joins >= 1.0, now, lagged[n]))
         follows, slip = where(joins >= 1.0, 1.0, 0.0), lines[n, SLIP : SLIP + 2]
-        rows += linearised(point, here, after[n], presses, follows, slip)
+        rows += linearised(point, here, after[n], listed[n], presses, follows, slip)
     held = done > 0.0
     return {
         "velocity_now": _kept(held, u0, u), "f": _kept(held, before, f),
@@ -132,7 +134,7 @@ def stopping_force(point: dict[str, Any], u: Any) -> Any:
 
 
 def linearised(
-    point: dict[str, Any], u: Any, lagged: Any, presses: Any, joined: Any,
+    point: dict[str, Any], u: Any, lagged: Any, listed: Any, presses: Any, joined: Any,
     before: Any = (0.0, 0.0),
 ) -> list[Any]:  # fmt: skip
     """Return a linearisation of the law at a velocity.
@@ -140,23 +142,25 @@ def linearised(
     Args:
         point: the constants of the law.
         u: the velocity.
-        lagged: bounds friction.
-        presses: 1 if the contact presses.
+        lagged: bounds friction, also of a contact that opens, until friction follows.
+        listed: 1 if there is a contact.
+        presses: 1 if it presses.
         joined: 1 if friction follows the normal force, 0 if it has the lagged one.
         before: direction of friction before; one that turns around holds at first.
     """
     (x, y), length = _wanted(point, u)
-    radius, closed = point["mu"] * lagged, presses > 0.0
+    radius, rubs = point["mu"] * lagged, where(joined > 0.0, presses, listed)
     turned = x * before[0] + y * before[1] < 0.0
     slips = where(length > radius, where(turned, 0.0, 1.0), 0.0) > 0.0
     share = where(slips, 1.0 / where(slips, length, 1.0), 0.0)
-    slip, across = (x * share, y * share), point["penalty"] * where(slips, radius * share, 1.0)
+    slip, grip = (x * share, y * share), point["penalty"] * where(slips, radius * share, 1.0)
     force = normal_force(point, u)
     load = where(joined > 0.0, force, lagged)
     rubbing = [where(slips, point["mu"] * s * load, w) for s, w in zip(slip, (x, y), strict=True)]
     coupled = where(slips, point["mu"] * point["slope"], 0.0) * joined
-    row = [force, point["slope"], *rubbing, across, *slip, coupled]
-    return [where(closed, each, 0.0) for each in row]
+    along, across = (force, point["slope"]), (*rubbing, grip, *slip, coupled)
+    row = [where(presses > 0.0, each, 0.0) for each in along]
+    return row + [where(rubs > 0.0, each, 0.0) for each in across]
 
 
 def normal_force(point: dict[str, Any], u: Any) -> Any:
@@ -190,10 +194,10 @@ def _missed(
     presses = where(raw > 0.0, listed, 0.0)
     normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]
     along, found = abs(normal - force[2]), []
-    for load in (largest(force[2], 0.0), lagged):
+    for load, rubs in ((largest(force[2], 0.0), presses), (lagged, listed)):
         radius = point["mu"] * load
         share = where(length > radius, radius / length, 1.0)
-        share = where(presses > 0.0, share, 0.0)
+        share = where(rubs > 0.0, share, 0.0)
         found.append(largest(along, abs(x * share - force[0]), abs(y * share - force[1])))
     return found[0], found[1], point["mu"] * abs(normal - where(presses > 0.0, lagged, 0.0))
 

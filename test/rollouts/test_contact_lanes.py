@@ -176,6 +176,34 @@ def test_joints_that_stop_do_so_exactly(integrator):
 
 
 @needs_robots
+def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
+    """With 0.8 |G_tn| > G_nn a leg that stands may also lift off: both obey Coulomb's law.
+
+    In the engine friction of the step before keeps a foot on the ground while its normal force is
+    sought. Lanes that let it go at once lifted two of these feet.
+    """
+    path = find("anymal_c_simple_description/urdf/anymal.urdf")
+    contact = rb.Contact(self_collision=False)
+    more = {"strict": False, "package_dirs": [path.parents[3], path.parents[2]]}
+    m = rb.load_urdf(path.read_text(), floating_base=True, contact=contact, **more)
+    m = m.replaced(dof_damping=np.where(np.arange(m.nv) < 6, 0.0, 1.0))
+    b, rng = rb.Batch(m, 16), np.random.default_rng(3)
+    assert b.specialized
+    for leg, sign in (("LF", 1.0), ("RF", 1.0), ("LH", -1.0), ("RH", -1.0)):
+        for name, angle in (("HFE", 0.4), ("KFE", -0.8)):
+            b.qpos[:, m.jnt_dofadr[m.jnt_id(f"{leg}_{name}")] + 1] = sign * angle
+    stand = b.qpos[0, 7:].copy()
+    b.qpos[:, 2] = 0.55813453 + rng.uniform(-0.001, 0.03, 16)
+    b.qvel[:] = rng.normal(0.0, 0.6, b.qvel.shape)
+    for n in range(60):
+        turn = np.arange(16)[:, None]
+        if n % 4 == 0:
+            b.qfrc_applied[:, 6:] = 200.0 * (stand - b.qpos[:, 7:]) + 9.0 * np.sin(0.05 * n + turn)
+            b.qfrc_applied[:, :3] = 90.0 * np.sin(0.02 * n + turn)
+        assert one_step_errors(b).max() < SAME
+
+
+@needs_robots
 def test_a_falling_robot_takes_the_engine_where_its_body_touches():
     m = shared()
     b, _ = batch(m, 8)
