@@ -166,8 +166,8 @@ def _build_package(source: Path, lock: int) -> None:
     configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(tree)]
     configure += [f"-DCMAKE_INSTALL_PREFIX={PREFIX}", f"-DPython3_EXECUTABLE={sys.executable}"]
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
-    # -O3 compiles twice as long, and gains nothing where fields are copied
-    configure += [f"-DCMAKE_{language}_FLAGS_RELEASE=-O0 -DNDEBUG" for language in ("C", "CXX")]
+    # -O3 compiles longer, by a third, and gains nothing where fields are copied
+    configure += [f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")]
     configure += [f"-DCMAKE_PROJECT_INCLUDE={LISTS / 'python_only.cmake'}"]
     _run(configure, log, lock)
     _run(["cmake", "--build", str(tree)], log, lock)
