@@ -140,7 +140,7 @@ LONG = {
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
     # the paths of all kinds of drives are in test/control/mobile
-    "ros/simulator/test_mobile_base_node.py::test_a_square_of_a_metre_closes_within_a_percent": [
+    "ros/simulator/test_mobile_base_node.py::test_a_square_closes_within_a_percent": [
         "differential", "public", "skid", "car", "planar", "omni",
     ],
     "ros/arm/test_arm_tracks_node.py::"

@@ -117,11 +117,14 @@ SQUARES = {
     "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
+#: The sides of the squares [m]: rollers are nearly a hundred bodies, which take their time.
+SIDES = {"mecanum": 0.5, "omni": 0.5}
 
 
 @pytest.mark.parametrize("name", SQUARES)
-def test_a_square_of_a_metre_closes_within_a_percent(simulate, peer, tmp_path, name):
+def test_a_square_closes_within_a_percent(simulate, peer, tmp_path, name):
     urdf, parameters, radius, chain = SQUARES[name]
+    side = SIDES.get(name, 1.0)
     if callable(urdf):  # its arm is held, and without the pictures of its camera
         urdf, sensors = urdf(), tmp_path / "sensors.yaml"
         sensors.write_text(NO_CAMERA)
@@ -131,10 +134,10 @@ def test_a_square_of_a_metre_closes_within_a_percent(simulate, peer, tmp_path, n
     peer.spin(0.5)
     before = rover.truth(*chain)
     peer.pause(True)
-    Stepped(peer).square(1.0, radius)
+    Stepped(peer).square(side, radius)
     peer.pause(False)
     after = rover.truth(*chain)
-    way = 4.0 + 2.0 * math.pi * radius
+    way = 4.0 * side + 2.0 * math.pi * radius
     off = math.hypot(*(after - before)[:2])
     turned = EXAMPLE.wrapped(after[2] - before[2])
     print(f"{name}: {1e3 * off:.1f} mm of {way:.1f} m, {turned:.4f} rad")
