@@ -79,6 +79,7 @@ from rbdyn_ros.engine.contact.solve.islands import (
     find_islands,
     island_of,
     mark_islands,
+    mark_rows,
     next_shares,
     start_search,
     works,
@@ -129,9 +130,6 @@ def solve_by_newton(m, d):
     d.newton_solved[0] = d.newton_passes[0] = 0
     if d.nmutual == 0:
         begin_coupled(m, d)
-    elif d.reorders[0] == 0:
-        d.reorders[0] = 1
-        grow_tree(m, d)
     find_islands(m, d)
     for c in range(d.ncon):
         write_steep(m, d, c)
@@ -142,7 +140,11 @@ def solve_by_newton(m, d):
         d.newton_solved[0] = 1 if missing == 0 else 0
         if working == 0 or d.newton_passes[0] == MOST_STEPS:
             break
+        if d.reorders[0] == 0 and d.nmutual > 0:
+            d.reorders[0] = 1
+            grow_tree(m, d)
         d.newton_passes[0] += 1
+        mark_rows(m, d)
         _pass(m, d)
         _search(m, d)
         _move(m, d)
