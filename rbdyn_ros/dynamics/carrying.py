@@ -26,6 +26,7 @@ UNMATCHED = (
     "npath",
     "ngrow",
     "nisland",
+    "nnear",
     "nplace",
     "nfound",
     "naxis",

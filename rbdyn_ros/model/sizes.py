@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.model.declared.actuators import state_lengths
+from rbdyn_ros.model.declared.data_fields import WORD_BITS
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.declared.model_fields import SIZES
 from rbdyn_ros.model.geometry.geom_pairs import MOST_AXES, MOST_FOUND, links_of
@@ -111,6 +112,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     found["npath"] = found["nvall"] if found["nskyline"] > 0 else 0
     found["ngrow"] = contacts if found["nskyline"] > 0 else 0
     found["nisland"] = found["nbody"] if found["nskyline"] > 0 else 0
+    found["nnear"] = found["nisland"] * (found["nisland"] // WORD_BITS + 1)
     return {name: found[name] for name in SIZES}
 
 

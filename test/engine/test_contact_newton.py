@@ -7,7 +7,9 @@ from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.solve import newton
+from rbdyn_ros.engine.contact.solve.coupled_bodies import accelerate_coupled_bodies
 from rbdyn_ros.engine.contact.solve.islands import GIVEN_UP, SEARCHED, WORKS, mark_islands
+from rbdyn_ros.engine.contact.solve.tree_order import order_trees
 
 H, MU = 0.001, 0.6
 
@@ -149,7 +151,7 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
     assert d.newton_passes[0] > 0
     bad = m.body_rootid == 1
     d.island_works[:] = WORKS
-    d.dof_works[:] = 1
+    d.row_works[:] = 1
     d.iterate_a[:] = 1.0
     d.iterate_qacc[:] = 1.0
     d.iterate_a[bad] = d.iterate_qacc[:6] = np.nan
@@ -164,3 +166,34 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
     assert np.isfinite(d.contact_change[: d.ncon][mine]).all()
     assert mark_islands(m, d, 0.0)[1] < 4
     assert d.island_works[1] == GIVEN_UP
+
+
+def star():
+    """Four balls of a cross around one, which is the last: its neighbours touch nothing else."""
+    sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
+    m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
+    d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # 0.1 mm into the last one
+    rb.forward(m, d)
+    return m, d
+
+
+def test_trees_with_few_neighbours_are_eliminated_first():
+    m, d = star()
+    order_trees(m, d)
+    rows = d.skyline_row.reshape(5, 6)
+    assert (np.diff(rows, axis=1) == 1).all()
+    assert sorted(rows[:, 0]) == list(range(0, 30, 6))
+    assert rows[4, 0] == 6  # after three of the others: they leave a pair
+
+
+def test_the_order_of_trees_changes_no_solution():
+    m, d = star()
+    found = []
+    for reorders in (0, 1):
+        d.reorders[0] = reorders
+        d.solver_niter = 0
+        accelerate_coupled_bodies(m, d)
+        found.append((d.qacc_step.copy(), d.skyline_row.copy()))
+    (natural, rows), (ordered, others) = found
+    assert (rows != others).any()
+    assert ordered == pytest.approx(natural, abs=1e-9 * abs(natural).max())

@@ -6,6 +6,7 @@ elimination fills in: skyline_next is the elimination tree, in which every colum
 ancestor of k. A row is stored as far as skyline_first, the last of its ancestors that can be not
 zero. So branches and trees that nothing joins cost no more than alone.
 
+A dof k has the row skyline_row, which is k but in Newton's method (contact/solve/tree_order.py).
 Row k of the lower triangle ends with the diagonal at skyline[k (k + 3) / 2]; the n-th ancestor of
 k stands n places before it. An ancestor's row then holds the same columns in the same order.
 
@@ -35,8 +36,9 @@ def start_tree(m, d):
     """Write skyline_next and skyline_first of M, whose rows hold the ancestors of a dof."""
     for k in range(m.nv):
         row, number = m.M_rowadr[k], m.M_rownnz[k]
-        d.skyline_next[k] = m.M_colind[row + number - 2] if number > 1 else -1
-        d.skyline_first[k] = m.M_colind[row]
+        n = d.skyline_row[k]
+        d.skyline_next[n] = d.skyline_row[m.M_colind[row + number - 2]] if number > 1 else -1
+        d.skyline_first[n] = d.skyline_row[m.M_colind[row]]
 
 
 @kernel
@@ -68,12 +70,13 @@ def close_tree(m, d):
 def take_triangle(m, d):
     """Write skyline: the matrix whose lower triangle is in qLD."""
     for k in range(m.nv):
-        end = diagonal_of(k)
-        for n in range(place_of(d, k, d.skyline_first[k]), end):
+        row = d.skyline_row[k]
+        end = diagonal_of(row)
+        for n in range(place_of(d, row, d.skyline_first[row]), end):
             d.skyline[n] = 0.0
-        start = end - d.skyline_depth[k]
+        start = end - d.skyline_depth[row]
         for e in range(m.M_rowadr[k], m.M_rowadr[k] + m.M_rownnz[k]):
-            d.skyline[start + d.skyline_depth[m.M_colind[e]]] = d.qLD[e]
+            d.skyline[start + d.skyline_depth[d.skyline_row[m.M_colind[e]]]] = d.qLD[e]
 
 
 @inline

@@ -3,7 +3,7 @@
 
 skyline holds its lower triangle by rows, skyline_upper its upper triangle by columns, entry by
 entry in the same places. Dofs are eliminated from the leaves to the root. Only those with
-dof_works 1 take part: they are whole groups of trees that contacts join.
+row_works 1 take part: they are whole groups of trees that contacts join.
 
 Source: Liu, The role of elimination trees in sparse factorization, 1990.
 """
@@ -22,7 +22,7 @@ def factor_lu(m, d):
     """
     k = m.nv - 1
     while k >= 0:
-        if d.dof_works[k] == 0:
+        if d.row_works[k] == 0:
             k -= 1
         elif are_three(d, k):
             _factor_three(m, d, k)
@@ -116,17 +116,59 @@ def _are_zero(H, a, b, c):
 
 @kernel
 def solve_lu(m, d, x):
-    """Replace x by H^-1 x; needs factor_lu."""
-    for k in range(m.nv - 1, -1, -1):
-        if d.dof_works[k] != 0:
-            i, end, here = k, diagonal_of(k), x[k]
+    """Replace x, in the order of the rows, by H^-1 x; needs factor_lu."""
+    k = m.nv - 1
+    while k >= 0:
+        if d.row_works[k] == 0:
+            k -= 1
+        elif are_three(d, k):
+            _spread_three(d, k, x)
+            k -= 3
+        else:
+            i, end = k, diagonal_of(k)
             for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
                 i = d.skyline_next[i]
-                x[i] -= d.skyline_upper[e] * here
-    for k in range(m.nv):
-        if d.dof_works[k] != 0:
+                x[i] -= d.skyline_upper[e] * x[k]
+            k -= 1
+    k = 0
+    while k < m.nv:
+        if d.row_works[k] == 0:
+            k += 1
+        elif k + 2 < m.nv and are_three(d, k + 2):
+            _gather_three(d, k + 2, x)
+            k += 3
+        else:
             i, end, rest = k, diagonal_of(k), x[k] * d.skyline[diagonal_of(k)]
             for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
                 i = d.skyline_next[i]
                 rest -= d.skyline[e] * x[i]
             x[k] = rest
+            k += 1
+
+
+@inline
+def _spread_three(d, k, x):
+    """Subtract the effect of rows k, k - 1 and k - 2 from the rows above."""
+    U, i = d.skyline_upper, k - 2
+    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
+    one, two = x[k], x[k - 1] - U[p - 1] * x[k]
+    three = x[k - 2] - U[p - 2] * one - U[q - 1] * two
+    x[k - 1], x[k - 2] = two, three
+    for n in range(1, d.skyline_now[k - 2] + 1):
+        i = d.skyline_next[i]
+        x[i] = x[i] - U[p - 2 - n] * one - U[q - 1 - n] * two - U[r - n] * three
+
+
+@inline
+def _gather_three(d, k, x):
+    """Solve for rows k, k - 1 and k - 2 when the rows above are known."""
+    L, i = d.skyline, k - 2
+    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
+    one, two, three = x[k] * L[p], x[k - 1] * L[q], x[k - 2] * L[r]
+    for n in range(1, d.skyline_now[k - 2] + 1):
+        i = d.skyline_next[i]
+        one -= L[p - 2 - n] * x[i]
+        two -= L[q - 1 - n] * x[i]
+        three -= L[r - n] * x[i]
+    two -= L[q - 1] * three
+    x[k - 2], x[k - 1], x[k] = three, two, one - L[p - 1] * two - L[p - 2] * three

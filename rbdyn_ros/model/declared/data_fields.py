@@ -17,6 +17,9 @@ AXIS = 5
 #: Moves of the lagged forces that a step remembers.
 LAGGED_MOVES = 5
 
+#: Bits of a word of tree_near.
+WORD_BITS = 62
+
 #: Numbers that a contact is remembered by, in a state and in a recording: its stick_ fields.
 STICK_NUMBERS = 8
 
@@ -372,13 +375,19 @@ DATA_FIELDS = (
     Field("skyline_next", ("npath",), "the next dof in its elimination tree", "int", "integrate"),
     Field("skyline_depth", ("npath",), "number of dofs above in it", "int", "integrate"),
     Field("skyline_now", ("npath",), "entries of a row that are not zero", "int", "integrate"),
-    Field("dof_works", ("npath",), "1 if its island is not solved", "int", "integrate"),
+    Field("skyline_row", ("npath",), "row of a dof", "int", "integrate"),
+    Field("reorders", (1,), "1: the step orders its trees", "int", "integrate"),
+    Field("skyline_x", ("npath",), "right side and solution, by rows", stage="integrate"),
+    Field("tree_near", ("nnear",), "bits of the trees that a tree touches", "int", "integrate"),
+    Field("tree_degree", ("nisland",), "their number by root; -1: ordered", "int", "integrate"),
+    Field("tree_row", ("nisland",), "first row of a tree by root", "int", "integrate"),
+    Field("row_works", ("npath",), "1 if its island is not solved", "int", "integrate"),
     Field("body_island", ("nisland",), "island of a body", "int", "integrate"),
     Field("island_works", ("nisland",), "what it does, see islands.py", "int", "integrate"),
     Field("island_search", ("nisland", 9), "its line search, see islands.py", stage="integrate"),
     Field("newton_passes", (1,), "passes of newton.py in the step", "int", "integrate"),
     Field("newton_solved", (1,), "1: they have solved it", "int", "integrate"),
-    Field("path_dof", ("npath",), "dofs that move two bodies apart", "int", "integrate"),
+    Field("path_row", ("npath",), "rows of dofs that move two bodies apart", "int", "integrate"),
     Field("path_axis", ("npath", 6), "the velocity between them by these dofs", stage="integrate"),
     Field("geom_place", ("nplace", PLACE), "poses and bounds, see sweep.py", stage="contact"),
     Field("sweep_order", ("nplace",), "geometries in the order of x", "int", "contact"),

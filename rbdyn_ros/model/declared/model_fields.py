@@ -72,6 +72,7 @@ SIZES = {
     "npath": "nvall if moving bodies can touch, else 0",
     "ngrow": "ncontact if moving bodies can touch, else 0",
     "nisland": "nbody if moving bodies can touch, else 0",
+    "nnear": "words of a bit for each two bodies if moving bodies can touch, else 0",
     "nu": "actuators",
     "na": "length of act: their states",
 }

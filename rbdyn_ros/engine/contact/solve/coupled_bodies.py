@@ -34,6 +34,7 @@ from rbdyn_ros.engine.constraints.coupled import (
     prescribe,
 )
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
+from rbdyn_ros.engine.contact.solve.tree_order import order_trees
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.engine.tree.skyline import (
@@ -81,7 +82,11 @@ def accelerate_coupled_bodies(m, d):
     if m.nefc > 0:
         _solve_with_constraints(m, d)
     else:
-        solve_skyline(m, d, d.qacc_step)
+        for k in range(m.nv):
+            d.skyline_x[d.skyline_row[k]] = d.qacc_step[k]
+        solve_skyline(m, d, d.skyline_x)
+        for k in range(m.nv):
+            d.qacc_step[k] = d.skyline_x[d.skyline_row[k]]
     if driven:
         for k in range(m.nv):
             if d.drive_mode[k] != FORCE:
@@ -102,6 +107,17 @@ def begin_coupled(m, d):
     """Write M and the elimination tree, which are the same in all passes of a step."""
     if d.accelerate_stage == 0:
         crb(m, d)
+    grow_tree(m, d)
+
+
+@kernel
+def grow_tree(m, d):
+    """Write skyline_row and the elimination tree; a step that reorders has its own rows."""
+    if d.reorders[0] != 0 and 2 * d.nmutual > m.nbody and m.nstop == 0:
+        order_trees(m, d)
+    else:
+        for k in range(m.nv):
+            d.skyline_row[k] = k
     start_tree(m, d)
     c = 0
     while c < d.ncon:
@@ -119,7 +135,7 @@ def _join_paths(m, d, c):
         return
     first, last, other = m.nv, -1, -1
     for n in range(number):
-        k = d.path_dof[n]
+        k = d.path_row[n]
         first = min(first, k)
         if n < middle:
             last = max(last, k)
@@ -127,7 +143,7 @@ def _join_paths(m, d, c):
             other = max(other, k)
     link(d, last, other)
     for n in range(number):
-        k = d.path_dof[n]
+        k = d.path_row[n]
         d.skyline_first[k] = min(d.skyline_first[k], first)
 
 
@@ -149,11 +165,11 @@ def _add_square(d, number, h, A):
     """Add h S^T A S to skyline, where S holds the axes in path_axis."""
     for a in range(number):
         F = scaled6(times21(A, load6(d.path_axis, a)), h)
-        k = d.path_dof[a]
+        k = d.path_row[a]
         start = diagonal_of(k) - d.skyline_depth[k]
         d.skyline[diagonal_of(k)] += dot6(load6(d.path_axis, a), F)
         for b in range(a + 1, number):
-            i, value = d.path_dof[b], dot6(load6(d.path_axis, b), F)
+            i, value = d.path_row[b], dot6(load6(d.path_axis, b), F)
             if i < k:
                 d.skyline[start + d.skyline_depth[i]] += value
             elif i > k:
@@ -164,7 +180,7 @@ def _add_square(d, number, h, A):
 
 @kernel
 def list_paths(m, d, c):
-    """Write path_dof and path_axis of the coordinates that move the bodies of a contact apart.
+    """Write path_row and path_axis of the coordinates that move the bodies of a contact apart.
 
     Returns the number of those that move body2, and of all. path_axis is the velocity of body2
     relative to body1 about the centre of mass of body2's tree, for a unit velocity of the dof.
@@ -189,7 +205,7 @@ def _common_ancestor(m, body1, body2):
 
 @inline
 def _list_path(m, d, body, top, number, sign, arm):
-    """Write path_dof and path_axis from a body up to `top`; return the number of dofs listed."""
+    """Write path_row and path_axis from a body up to `top`; return the number of dofs listed."""
     while body != top:
         j = body - 1
         first = m.jnt_dofadr_all[j]
@@ -197,7 +213,7 @@ def _list_path(m, d, body, top, number, sign, arm):
             if is_driven(m, k):
                 continue
             ratio = sign if k < m.nv else sign * m.jnt_mimic_ratio[j]
-            d.path_dof[number] = k if k < m.nv else m.jnt_dofadr[j]
+            d.path_row[number] = d.skyline_row[k if k < m.nv else m.jnt_dofadr[j]]
             store6(d.path_axis, number, scaled6(moved(load6(d.cdof_all, k), arm), ratio))
             number += 1
         body = m.body_parentid[body]

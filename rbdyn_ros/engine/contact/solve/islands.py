@@ -74,7 +74,7 @@ def works(d, i):
 def mark_islands(m, d, tolerance):
     """Let the islands work whose forces miss more than this part of the largest normal force.
 
-    Writes dof_works. Returns the numbers of islands that are not solved, and that work.
+    Returns the numbers of islands that are not solved, and that work.
     """
     most, missing, working = 0.0, 0, 0
     for i in range(1, m.nbody):
@@ -90,9 +90,14 @@ def mark_islands(m, d, tolerance):
                 d.island_works[i] = WORKS if search[SHORT] < MOST_SHORT else GIVEN_UP
                 missing += 1
                 working += search[SHORT] < MOST_SHORT
-    for k in range(m.nv):
-        d.dof_works[k] = 1 if works(d, m.dof_bodyid[k]) else 0
     return missing, working
+
+
+@kernel
+def mark_rows(m, d):
+    """Write row_works."""
+    for k in range(m.nv):
+        d.row_works[d.skyline_row[k]] = 1 if works(d, m.dof_bodyid[k]) else 0
 
 
 @kernel

@@ -64,7 +64,7 @@ from rbdyn_ros.engine.contact.solve.augmented import (
     write_steep,
 )
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
-from rbdyn_ros.engine.contact.solve.coupled_bodies import begin_coupled, list_paths
+from rbdyn_ros.engine.contact.solve.coupled_bodies import begin_coupled, grow_tree, list_paths
 from rbdyn_ros.engine.contact.solve.islands import (
     BEST_SHARE,
     HALVINGS,
@@ -79,6 +79,7 @@ from rbdyn_ros.engine.contact.solve.islands import (
     find_islands,
     island_of,
     mark_islands,
+    mark_rows,
     next_shares,
     start_search,
     works,
@@ -139,7 +140,11 @@ def solve_by_newton(m, d):
         d.newton_solved[0] = 1 if missing == 0 else 0
         if working == 0 or d.newton_passes[0] == MOST_STEPS:
             break
+        if d.reorders[0] == 0 and d.nmutual > 0:
+            d.reorders[0] = 1
+            grow_tree(m, d)
         d.newton_passes[0] += 1
+        mark_rows(m, d)
         _pass(m, d)
         _search(m, d)
         _move(m, d)
@@ -179,7 +184,10 @@ def _pass(m, d):
     _fill_matrix(m, d)
     _fill_forces(m, d)
     factor_lu(m, d)
-    solve_lu(m, d, d.iterate_qacc)
+    solve_lu(m, d, d.skyline_x)
+    for k in range(m.nv):
+        if d.row_works[d.skyline_row[k]] != 0:
+            d.iterate_qacc[k] = d.skyline_x[d.skyline_row[k]]
     store6(d.iterate_a, 0, ZERO6)
     for i in range(1, m.nbody):
         if works(d, i):
@@ -251,14 +259,15 @@ def _fill_matrix(m, d):
     h = m.opt.timestep
     viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
     for k in range(m.nv):
-        if d.dof_works[k] == 0:
+        row = d.skyline_row[k]
+        if d.row_works[row] == 0:
             continue
-        end = diagonal_of(k)
-        for n in range(place_of(d, k, d.skyline_first[k]), end):
+        end = diagonal_of(row)
+        for n in range(place_of(d, row, d.skyline_first[row]), end):
             d.skyline[n] = d.skyline_upper[n] = 0.0
-        start = end - d.skyline_depth[k]
+        start = end - d.skyline_depth[row]
         for e in range(m.M_rowadr[k], m.M_rowadr[k] + m.M_rownnz[k]):
-            n = start + d.skyline_depth[m.M_colind[e]]
+            n = start + d.skyline_depth[d.skyline_row[m.M_colind[e]]]
             d.skyline[n] = d.skyline_upper[n] = d.M[e]
         d.skyline[end] += viscosity_step * d.dof_viscosity[k]
     c = 0
@@ -275,7 +284,7 @@ def _add_contacts(m, d, first, end):
     A = with_slopes(d, first, end, ZERO21)
     _middle, number = list_paths(m, d, first)
     for b in range(number):
-        axis, k = load6(d.path_axis, b), d.path_dof[b]
+        axis, k = load6(d.path_axis, b), d.path_row[b]
         F = times21(A, axis)
         for c in range(first, end):
             if _slips(d, c):
@@ -285,7 +294,7 @@ def _add_contacts(m, d, first, end):
         F = scaled6(F, m.opt.timestep)
         start = diagonal_of(k) - d.skyline_depth[k]
         for a in range(number):
-            i, value = d.path_dof[a], dot6(load6(d.path_axis, a), F)
+            i, value = d.path_row[a], dot6(load6(d.path_axis, a), F)
             if i < k:
                 d.skyline_upper[start + d.skyline_depth[i]] += value
             else:
@@ -294,7 +303,7 @@ def _add_contacts(m, d, first, end):
 
 @kernel
 def _fill_forces(m, d):
-    """Write iterate_qacc: all forces of the islands that work at the start of the step."""
+    """Write skyline_x: all forces of the islands that work at the start of the step."""
     for i in range(1, m.nbody):
         if works(d, i):
             store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
@@ -303,9 +312,10 @@ def _fill_forces(m, d):
         if parent > 0 and works(d, i):
             store6(d.pA, parent, add6(load6(d.pA, parent), load6(d.pA, i)))
     for k in range(m.nv):
-        if d.dof_works[k] != 0:
+        row = d.skyline_row[k]
+        if d.row_works[row] != 0:
             force = d.qfrc_applied[k] + d.qfrc_passive[k]
-            d.iterate_qacc[k] = force - dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
+            d.skyline_x[row] = force - dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
 
 
 @kernel

@@ -96,6 +96,8 @@ def _by_address(table, row):
 def solve_step(m, d):
     """Write qacc_step, the acceleration of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
+    if m.nskyline > 0:
+        d.reorders[0] = 0
     follow_arcs(m, d)
     linearise_at_start(m, d)
     if stops:
