@@ -110,10 +110,16 @@ def begin_coupled(m, d):
     grow_tree(m, d)
 
 
+@inline
+def is_heap(m, d):
+    """Return whether so many bodies touch that an order of the trees saves more than it costs."""
+    return 2 * d.nmutual > m.nbody and m.nstop == 0
+
+
 @kernel
 def grow_tree(m, d):
     """Write skyline_row and the elimination tree; a step that reorders has its own rows."""
-    if d.reorders[0] != 0 and 2 * d.nmutual > m.nbody and m.nstop == 0:
+    if d.reorders[0] != 0 and is_heap(m, d):
         order_trees(m, d)
     else:
         for k in range(m.nv):

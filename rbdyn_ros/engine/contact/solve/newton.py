@@ -64,7 +64,12 @@ from rbdyn_ros.engine.contact.solve.augmented import (
     write_steep,
 )
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
-from rbdyn_ros.engine.contact.solve.coupled_bodies import begin_coupled, grow_tree, list_paths
+from rbdyn_ros.engine.contact.solve.coupled_bodies import (
+    begin_coupled,
+    grow_tree,
+    is_heap,
+    list_paths,
+)
 from rbdyn_ros.engine.contact.solve.islands import (
     BEST_SHARE,
     HALVINGS,
@@ -140,7 +145,7 @@ def solve_by_newton(m, d):
         d.newton_solved[0] = 1 if missing == 0 else 0
         if working == 0 or d.newton_passes[0] == MOST_STEPS:
             break
-        if d.reorders[0] == 0 and d.nmutual > 0:
+        if d.reorders[0] == 0 and is_heap(m, d):
             d.reorders[0] = 1
             grow_tree(m, d)
         d.newton_passes[0] += 1
