@@ -125,7 +125,6 @@ NOT_RUN = {
     ("docs/guides/ros2_control.md", "colcon build"): WORKSPACE,
     ("docs/tutorials/pick_a_cube.md", ".venv/bin/pip install"): INSTALLS,
     ("docs/tutorials/ros_tutorial.md", "ros2 topic list"): WORKSPACE,
-    ("docs/tutorials/ros_tutorial.md", "ros2 service call"): WORKSPACE,
     ("docs/tutorials/ros_tutorial.md", "colcon build"): WORKSPACE,
     ("docs/tutorials/ros_tutorial.md", "ros2 launch rbdyn_ros gravity_compensation"): WORKSPACE,
     ("docs/guides/security.md", "rbdyn sim --ros-args -p required_sha256"): REAL,
