@@ -14,8 +14,9 @@ from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 EACH = 3  # shapes of a kind
 POSES = 40  # of each pair of kinds
 
-#: Coal iterates on cylinders, too, and stops some 1e-9 m away; all else is exact to rounding.
-CLOSE = {True: 2e-9, False: 1e-11}
+#: Coal iterates on cylinders, too, and stops some 1e-9 m away. Of the same boxes and capsules it
+#: returns depths that differ by 1e-11 m from process to process; the slab is the tight test.
+CLOSE = {True: 2e-9, False: 1e-10}
 
 
 def round_points(rng, count):
