@@ -3,8 +3,8 @@
 
 start    state and forces -> M, J, the constants of contacts and stops, a linearisation
 factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
-solve    velocities and forces of the contacts (contact_newton.py)
-check    accelerations, and what is wrong with them (contact_check.py)
+solve    velocities and forces of the contacts (contact/newton.py)
+check    accelerations, and what is wrong with them (contact/check.py)
 finish   the next state, and what friction remembers
 """
 
@@ -30,13 +30,13 @@ from rbdyn_ros.model.declared.contact_arrays import MASS_BY_H, MU, NORMAL, PENAL
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.options import IMPLICIT_DAMPING
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.contact_check import check
-from rbdyn_ros.rollouts.contact_factor import accelerations, factor, path_of
-from rbdyn_ros.rollouts.contact_newton import first_forces, solve
-from rbdyn_ros.rollouts.contact_points import Pair, Touching, covered, frame_of
-from rbdyn_ros.rollouts.contact_stops import Stops
+from rbdyn_ros.rollouts.contact.check import check
+from rbdyn_ros.rollouts.contact.factor import accelerations, factor, path_of
+from rbdyn_ros.rollouts.contact.newton import first_forces, solve
+from rbdyn_ros.rollouts.contact.points import Pair, Touching, covered, frame_of
+from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
+from rbdyn_ros.rollouts.contact.stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
-from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
 from rbdyn_ros.specialization.functions import FORCES, STATE
 from rbdyn_ros.specialization.programs.program import Program, program
 from rbdyn_ros.specialization.symbolic import Objects
@@ -211,7 +211,7 @@ def _arm(m: Model, d: Any, g: int) -> Objects:
 
 
 def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
-    """Return the check's inputs from the guarded geometries, see contact_check.py."""
+    """Return the check's inputs from the guarded geometries, see contact/check.py."""
     rows = []
     for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.plane)

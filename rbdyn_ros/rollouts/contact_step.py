@@ -13,6 +13,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import call_plan, contact_drive
+from rbdyn_ros.rollouts.contact.points import Touching, frame_of, touching
 from rbdyn_ros.rollouts.contact_drive import (
     ENGINE_AT,
     GRIP,
@@ -22,7 +23,6 @@ from rbdyn_ros.rollouts.contact_drive import (
     PLAN_AT,
     RESULTS_AT,
 )
-from rbdyn_ros.rollouts.contact_points import Touching, frame_of, touching
 from rbdyn_ros.rollouts.contact_programs import contact_programs
 from rbdyn_ros.rollouts.engine_step import LINE, EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep

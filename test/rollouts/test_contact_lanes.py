@@ -11,7 +11,8 @@ from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts import contact_check, contact_newton, contact_programs
+from rbdyn_ros.rollouts import contact_programs
+from rbdyn_ros.rollouts.contact import check, newton
 
 #: Error of the forces of a step, as a part of the largest. The engine's solver ends where a force
 #: misses 5e-7 of it; those of several contacts and stops add up in a joint.
@@ -243,7 +244,7 @@ def no_numbers(A, right, order):
     ("name", "wrong"), [("TOLERANCE", np.nan), ("_solved", no_numbers)], ids=["slow", "singular"]
 )
 def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch, name, wrong):
-    monkeypatch.setattr(contact_newton, name, wrong)
+    monkeypatch.setattr(newton, name, wrong)
     m = finger()
     b = rb.Batch(m, 5)
     b.qpos[:, 0] = np.linspace(0.0, 0.06, 5)
@@ -329,9 +330,9 @@ def test_a_ball_at_rest_carries_its_weight(mass):
 @pytest.mark.parametrize(
     ("module", "name", "wrong"),
     [
-        (contact_newton, "_linear_force", lambda f: lambda line, way: [-x for x in f(line, way)]),
+        (newton, "_linear_force", lambda f: lambda line, way: [-x for x in f(line, way)]),
         (contact_programs, "follow_arcs", lambda _: lambda m, d: None),  # noqa: ARG005
-        (contact_check, "LATE_LISTS", lambda _: 0),
+        (check, "LATE_LISTS", lambda _: 0),
     ],
 )
 @needs_robots

@@ -17,15 +17,15 @@ from rbdyn_ros.engine.contact.solve.late_contacts import MIN_ACCELERATION
 from rbdyn_ros.engine.contact.solve.solve_step import LATE_LISTS
 from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.contact_newton import (
+from rbdyn_ros.rollouts.contact.newton import (
     COLUMNS,
     law_of_points,
     linearised,
     normal_force,
 )
-from rbdyn_ros.rollouts.contact_points import Touching, frame_of
-from rbdyn_ros.rollouts.contact_stops import Judgement, Stops
-from rbdyn_ros.rollouts.shelf import Shelf, cross, largest, where
+from rbdyn_ros.rollouts.contact.points import Touching, frame_of
+from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
+from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 

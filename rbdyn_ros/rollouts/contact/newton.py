@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.rollouts.shelf import Shelf, largest, where
+from rbdyn_ros.rollouts.contact.shelf import Shelf, largest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 

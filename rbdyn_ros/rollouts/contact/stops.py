@@ -32,7 +32,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     YIELDING,
 )
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.shelf import Shelf, known_number, largest, where
+from rbdyn_ros.rollouts.contact.shelf import Shelf, known_number, largest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.contact_stops import Stops
-from rbdyn_ros.rollouts.shelf import Shelf, where
+from rbdyn_ros.rollouts.contact.shelf import Shelf, where
+from rbdyn_ros.rollouts.contact.stops import Stops
 from rbdyn_ros.specialization.symbolic import Objects
 
 
