@@ -16,6 +16,7 @@ from support import forests, states
 from support.one_law import assert_balance, assert_one_answer
 
 import rbdyn_ros as rb
+from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
@@ -105,6 +106,13 @@ def _put_into_limits(m: rb.Model, d: Any) -> None:
     for j in np.flatnonzero(m.jnt_limited):
         place = states.joint_slices(m, j)[0]
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
+    for k, limits in zip(
+        m.limit_dofid, m.limit_range, strict=True
+    ):  # of several dofs, each its own
+        own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
+        j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
+        place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]
+        d.qpos[place] = np.clip(d.qpos[place], *limits)
 
 
 def _object(rng: np.random.Generator, k: int) -> rb.Object:
