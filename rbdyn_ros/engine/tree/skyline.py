@@ -189,7 +189,7 @@ def solve_skyline(m, d, x):
     k = m.nv - 1
     while k >= 0:
         if are_three(d, k):
-            _spread_three(d, k, x)
+            spread_three(d, d.skyline, k, x)
             k -= 3
         else:
             i, end = k, diagonal_of(k)
@@ -212,9 +212,9 @@ def solve_skyline(m, d, x):
 
 
 @inline
-def _spread_three(d, k, x):
-    """Subtract the effect of dofs k, k - 1 and k - 2 from the dofs above."""
-    H, i = d.skyline, k - 2
+def spread_three(d, H, k, x):
+    """Subtract the effect of rows k, k - 1 and k - 2 of H from the rows above."""
+    i = k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     one, two = x[k], x[k - 1] - H[p - 1] * x[k]
     three = x[k - 2] - H[p - 2] * one - H[q - 1] * two

@@ -11,7 +11,7 @@ Source: Liu, The role of elimination trees in sparse factorization, 1990.
 from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.tree.skyline import are_three, diagonal_of
+from rbdyn_ros.engine.tree.skyline import are_three, diagonal_of, spread_three
 
 
 @kernel
@@ -122,7 +122,7 @@ def solve_lu(m, d, x):
         if d.row_works[k] == 0:
             k -= 1
         elif are_three(d, k):
-            _spread_three(d, k, x)
+            spread_three(d, d.skyline_upper, k, x)
             k -= 3
         else:
             i, end = k, diagonal_of(k)
@@ -144,19 +144,6 @@ def solve_lu(m, d, x):
                 rest -= d.skyline[e] * x[i]
             x[k] = rest
             k += 1
-
-
-@inline
-def _spread_three(d, k, x):
-    """Subtract the effect of rows k, k - 1 and k - 2 from the rows above."""
-    U, i = d.skyline_upper, k - 2
-    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
-    one, two = x[k], x[k - 1] - U[p - 1] * x[k]
-    three = x[k - 2] - U[p - 2] * one - U[q - 1] * two
-    x[k - 1], x[k - 2] = two, three
-    for n in range(1, d.skyline_now[k - 2] + 1):
-        i = d.skyline_next[i]
-        x[i] = x[i] - U[p - 2 - n] * one - U[q - 1 - n] * two - U[r - n] * three
 
 
 @inline
