@@ -105,7 +105,7 @@ class ArmTopics:
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
-        self._fresh = 0  # time from which on states are newer than the last pause [ns]
+        self._paused = 0, 0  # between these times states are from before a pause [ns]
         self._arrival = self.time.now()
         self._stamp = 0  # of the newest state [ns]
         self.active = False
@@ -170,7 +170,8 @@ class ArmTopics:
         pause, self._awake = now - self._awake, now
         if pause > self._timeout and self.active and not self.time.simulated:
             self._controller.on_watch(now)
-            self._fresh = self._controller.gate.measured.time + pause
+            newest = self._controller.gate.measured.time
+            self._paused = newest, newest + pause
 
     @property
     def _timeout(self) -> float:
@@ -180,7 +181,8 @@ class ArmTopics:
         """Return whether an answer is too late: no state has come since a pause."""
         if self.time.simulated:
             return False
-        old = self._controller.gate.measured.time < self._fresh
+        newest, fresh = self._paused  # stamps may also have jumped back
+        old = newest <= self._controller.gate.measured.time < fresh
         return old or steady_ns() - steady > self._timeout
 
     def _watch(self) -> None:
@@ -191,7 +193,7 @@ class ArmTopics:
         self._watched = steady
         self.time.poll(self._controller.armed)
         if not self._controller.armed:
-            self._fresh = 0
+            self._paused = 0, 0
         now = self.time.now()
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None or self._late(steady):
