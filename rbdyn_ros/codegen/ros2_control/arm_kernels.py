@@ -83,8 +83,8 @@ REFUSALS = {
     TOO_HEAVY: "joint '{joint}' would need {value} to hold the arm; its effort limit is {bound}",
     SHAKES: "the gains of the mode would shake joint '{joint}' at {value} updates a second; they "
     "need {bound}",
-    REFERENCE: "a reference is not followed: it is not finite, beyond the limits, or begins "
-    "farther than start_tolerance from the target",
+    REFERENCE: "a reference is not followed: it is not finite, beyond the limits, or jumps by "
+    "more than start_tolerance from the target",
     ROOM: "joint '{joint}' is at {value}; the start-up test needs {bound} of room to a limit on "
     "one side",
     FOUND: "the start-up test found: ",
@@ -528,7 +528,7 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     dt = min(s.step, s.state_timeout)
     if c.mode == GRAVITY:
         rest_at(s, c)
-    elif c.refers > 0 and is_possible(s, c):
+    elif c.refers > 0 and is_possible(s, c, dt):
         c.follows, c.idle = 1, 0.0
         for i in range(len(s.dofs)):
             for row in range(3):
@@ -548,13 +548,17 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 
 @kernel
-def is_possible(s: ArmLoopState, c: ArmState) -> bool:
-    """Return whether a reference is finite, within the limits, and begins near the target."""
+def is_possible(s: ArmLoopState, c: ArmState, dt: float) -> bool:
+    """Return whether a reference is finite, within the limits, and does not jump.
+
+    While the target follows, it may also have moved at a velocity limit for `dt` [s].
+    """
     fine = True
     for i in range(len(s.dofs)):
         q, v, acceleration = c.reference[0, i], c.reference[1, i], c.reference[2, i]
-        near = c.follows > 0 or abs(q - c.target[0, s.dofs[i]]) <= c.start_tolerance
-        fine = fine and near and s.limits[LOWER, i] <= q <= s.limits[UPPER, i]
+        moved = s.limits[VELOCITY, i] * dt if c.follows > 0 else 0.0
+        fine = fine and abs(q - c.target[0, s.dofs[i]]) <= c.start_tolerance + moved
+        fine = fine and s.limits[LOWER, i] <= q <= s.limits[UPPER, i]
         fine = fine and abs(v) <= s.limits[VELOCITY, i] * ROUNDING
         fine = fine and abs(q) < LARGEST and abs(acceleration) < LARGEST
     return fine
