@@ -252,8 +252,10 @@ class Controller(ControlLoop):
             self.armed, self._test = False, None
 
     def clear_fault(self) -> None:
-        """Clear a fault; the arm stays disarmed."""
+        """Clear a fault and disarm; an arm that is armed or tested without a fault goes on."""
         with self._lock:
+            if (self.armed or self.testing) and self.fault is None:
+                return  # it would fall silent in the middle of its motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()

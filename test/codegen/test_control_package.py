@@ -510,19 +510,36 @@ def test_a_blind_arm_is_braked_on_a_prediction(code):
 
 
 def test_references_move_the_target(code):
-    native = started(code, "computed_torque")
+    native = started(code, "computed_torque", tracking_tolerance=0.05)
     reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
     for k in range(100):
         reference[0] = BENT + 1e-3 * k
         native.update(reference[0].copy(), np.full(7, 1.0), H, reference)
-    arm = Arm(code.package.code.m)
     assert native.fault == ("", False)
     assert native.event() == 0
-    far = reference.copy()
-    far[0] = BENT + 0.1 + 0.3
-    native.update(BENT + 0.1, np.full(7, 1.0), H, far)
+    for k in range(60):  # the arm does not keep up
+        reference[0] += 2e-3
+        native.update(BENT + 0.1 + 1e-3 * k, np.full(7, 1.0), H, reference)
     assert native.fault == ("tracking", False)
-    assert arm.m.nv == 7
+
+
+@pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
+@pytest.mark.parametrize(
+    ("jump", "updates", "moved"),
+    [(0.05, 1, 0.05), (0.06, 1, 0.0), (-1.5, 1, 0.0), (0.06, 10, 0.06), (0.5, 20, 0.05)],
+)
+def test_a_reference_that_jumps_is_not_followed(code, mode, jump, updates, moved):
+    """The start of one may be 0.05 rad away, and the joint moves at 2.175 rad/s at most."""
+    native, d = started(code, mode), rb.make_data(code.package.code.m)
+    d.qpos[:] = BENT
+    reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
+    for k in range(400):
+        reference[0, 3] = BENT[3] + jump * min(max(k - 49, 0) / updates, 1.0)
+        native.update(d.qpos.copy(), d.qvel.copy(), H, reference)
+        plant(code.package.code.m, d, native.effort, code.package.limits)
+    assert (native.phase, native.fault) == ("running", ("", False))
+    assert (native.event() == 0) == (moved == jump)
+    assert d.qpos[3] - BENT[3] == pytest.approx(moved, abs=5e-3)
 
 
 @pytest.mark.parametrize("row", [(0, 0.1), (0, np.nan), (1, 9.0), (2, np.inf)])
@@ -556,13 +573,19 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert stiff.start(BENT, still, held, "computed_torque") == 9
     assert stiff.start(BENT, still, held, "gravity") == 0
     stiff.update(BENT, still, H)
-    stiff.set_mode("computed_torque")
+    assert stiff.set_mode("computed_torque") == "gravity"  # it must not come later by itself
     assert stiff.event() == 9
+    assert native.phase == "disarmed"
     native.start(BENT, still, held, "gravity")
     native.update(BENT, 5.0 * joint, H)
+    assert native.set_mode("impedance") == "impedance"  # of the next start
+    assert native.phase == "braking"
+    native.stop()
+    assert (native.phase, native.fault) == ("disarmed", ("velocity", False))
     assert native.start(BENT, still, held, "gravity") == 1
     native.clear()
     assert native.start(BENT, still, held, "gravity") == 0
+    assert native.phase == "running"
 
 
 def test_a_refused_mode_leaves_the_gains_of_the_present_one(code):

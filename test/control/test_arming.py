@@ -36,6 +36,20 @@ def test_the_right_model_is_armed_and_stays_armed():
     loop.controller.try_arm(loop.now)
 
 
+def test_clear_fault_disarms_after_a_fault_only():
+    loop = ClosedLoop(model(), mode="hold").arm()
+    loop.controller.clear_fault()
+    loop.tick()
+    assert loop.controller.armed
+    assert loop.answer is not None
+    loop.d.qvel[0] = 9.0
+    loop.tick()
+    assert loop.controller.fault.code == "velocity"
+    loop.controller.clear_fault()
+    assert not loop.controller.armed
+    assert loop.controller.fault is None
+
+
 @pytest.mark.parametrize(
     ("plant", "controllers"),
     [

@@ -16,7 +16,7 @@ from support.c_compilers import run
 
 CODES = ["", *dict.fromkeys(kind.code for kind in FAULTS)]
 MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
-PHASES = ("running", "braking", "holding", "blind", "silent", "testing")
+PHASES = ("running", "braking", "holding", "blind", "silent", "testing", "disarmed")
 EFFORTS, KEEP, SILENT = range(3)
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 #: Less optimised than by ROS, which takes longer to compile.
@@ -166,7 +166,11 @@ class CppArm:
         return self.code.call("arm_update", self.own, *given)
 
     def set_mode(self, mode):
-        self.code.call("arm_set_mode", self.own, MODES.index(mode))
+        """Return the mode that is still wanted."""
+        return MODES[self.code.call("arm_set_mode", self.own, MODES.index(mode))]
+
+    def stop(self):
+        self.code.call("arm_stop", self.own)
 
     @property
     def fault(self):

@@ -177,7 +177,8 @@ class ArmController(process.ManagedNode):
                     "the arm; leave it out of the parameter joints."
                 )
                 raise ParameterError(Finding("grippers", text, "error", "grippers"))
-        ports = [ArmGripper(self, gripper, controller, now) for gripper in found]
+        how = controller, now, self.values.states_reliability
+        ports = [ArmGripper(self, gripper, *how) for gripper in found]
         self._grippers = open_grippers(self, [*ports], self.values)
 
     def _controller(self) -> TrajectoryController:
