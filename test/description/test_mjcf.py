@@ -145,6 +145,25 @@ def test_actuators_equal_mujocos(write, seed):
     twins.check_actuators()
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "own"),
+    [
+        ('quat="1 1 0 0"', 'euler="0 0 90"', ""),
+        ('euler="0 0 90"', 'zaxis="1 0 0"', ""),
+        ('euler="0 0 90"', 'quat="1 1 0 0"', ""),
+        ('euler="0 0 90"', 'xyaxes="0 1 0 1 0 0"', 'quat="1 0 1 0"'),
+    ],
+)
+def test_the_nearest_orientation_counts(write, outer, inner, own):
+    from support.mjcf import Twins
+
+    classes = f"""<default><site {outer}/><default class="c"><site {inner}/></default></default>"""
+    site = f"<geom size='.1'/><site name='s' class='c' {own}/>"
+    twins = Twins(write(body(site, classes)))
+    twins.move(0)
+    twins.check()
+
+
 def test_short_vectors_keep_the_numbers_of_their_class(write):
     from support.mjcf import Twins
 

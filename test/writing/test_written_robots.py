@@ -85,6 +85,48 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
     same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("suffix", "kind", "properties", "named"),
+    [
+        (
+            *("sdf", "spherical"),
+            {"damping": 1.0, "friction": 2.0, "stiffness": 3.0, "limit": rb.Limit(0.0, 0.5)},
+            ("damping", "friction", "stiffness", "limit of lower", "limit of upper"),
+        ),
+        (
+            *("urdf", "planar"),
+            {"stiffness": 3.0, "rest": (0.1, 0.2, 0.3), "limits": (rb.Limit(-1.0, 1.0),) * 3},
+            ("rest position of its spring", "limit of lower", "limit of upper"),
+        ),
+    ],
+)
+def test_joints_of_several_coordinates_lose_nothing_in_silence(
+    suffix, kind, properties, named, tmp_path
+):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", kind, "base", "one", **properties)
+    texts = lost(rb.convert(system, tmp_path / f"robot.{suffix}"))
+    assert all(any(words in text for text in texts) for words in named), texts
+
+
+def test_each_axis_of_a_universal_joint_keeps_the_rest_position_of_its_spring(tmp_path):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", "universal", "base", "one", axis=(1, 0, 0), axis2=(0, 1, 0),
+                 stiffness=3.0, rest=(0.1, 0.2))  # fmt: skip
+    rb.convert(system, tmp_path / "robot.sdf")
+    m = rb.load(tmp_path / "robot.sdf")
+    np.testing.assert_array_equal(m.qpos_spring, [0.1, 0.2])
+
+
+def test_numbers_of_numpy_are_written_into_a_mechanism_file(tmp_path):
+    one = np.float64(0.5)
+    inertial = rb.Inertial(one, rb.Pose((one, one, one)), (one,) * 3 + (0.0,) * 3)
+    system = rb.SystemBuilder("s").body("one", inertial)
+    system.joint("A", "revolute", "base", "one", limit=rb.Limit(-one, one))
+    rb.convert(system, tmp_path / "robot.yaml")
+    same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
+
+
 @pytest.mark.parametrize(("suffix", "joint"), [("urdf", "teeth"), ("sdf", "teeth")])
 def test_a_loop_without_a_word_for_it_is_named(suffix, joint, tmp_path):
     if suffix == "sdf":
