@@ -435,6 +435,21 @@ def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
     assert [(x.first, x.second, x.links) for x in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [("lid", "wall", 1), ("lid", "floor", 0), ("knob", "wall", 0), ("ball", "wall", 0)],
+)
+def test_a_pair_of_bodies_that_a_joint_connects_is_named(write, first, second, named):
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0"/>
+      <body name="box"><geom name="wall" size=".1" contype="0" conaffinity="0"/>
+        <body name="cover"><joint/><geom name="lid" size=".1"/>
+          <body><joint/><geom name="knob" size=".1"/></body></body></body>
+      <body><freejoint/><geom name="ball" size=".1"/></body></worldbody>
+      <contact><pair geom1="{}" geom2="{}"/></contact></mujoco>"""
+    found = mjcf.read(write(text.format(first, second)), contact=True).findings
+    assert sum("a joint connects" in finding.message for finding in found) == named
+
+
 def test_rolling_friction_of_an_obstacle_is_noted(write):
     described = mjcf.read(write(STANDING.format("arm", "world")), contact=True)
     assert [x.element for x in described.findings if x.code == "not-used"] == ["geom 'top'"]
