@@ -17,7 +17,7 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
-from rbdyn_ros.writing.xml import UNLIMITED, document, tensor, valued
+from rbdyn_ros.writing.xml import LIGHT, UNLIMITED, document, tensor, valued
 
 FORM = "SDF"
 VERSION = "1.11"  # the first one with mimic joints
@@ -26,8 +26,6 @@ TYPES = {"spherical": "ball", "helical": "screw"}
 _SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")
 _PASSIVE = ("damping", "friction", "stiffness")
 _SAID = (*_PASSIVE, "rest", "mimic", "start", "lower", "upper", "effort", "velocity")
-#: The inertial of a link that has none.
-LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
