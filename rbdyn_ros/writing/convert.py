@@ -69,7 +69,8 @@ def convert(
     target = output_path(output, "a robot", tuple(FORMS))
     form = FORMS[target.suffix.lower()]
     found, appearance = _read(source, target, strict, package_dirs, xacro_args, contact)
-    robot = arranged(found, appearance.visuals, floating_base, form)
+    free = form == mechanism.FORM
+    robot = arranged(found, appearance.visuals, floating_base, form, any_direction=free)
     left = LeftOut(form)
     meshes = MeshFolder(target, left, MESHES if form == mjcf.FORM else ())
     files = _written(robot, form, left, meshes, target)

@@ -50,7 +50,13 @@ def test_there_and_back_is_the_same_robot(path, suffix, tmp_path):
     same(m, rb.load(written, contact=SHAPES))
 
 
+INWARDS = (
+    rb.SystemBuilder("inwards")
+    .body("one", rb.shapes.sphere(0.1, mass=1.0))
+    .joint("A", "universal", "one", "base", xyz=(0, 0, 1), axis=(1, 0, 0), axis2=(0, 1, 0))
+)
 MECHANISMS = {
+    "inwards": INWARDS,
     "four_bar": four_bar(0.3, 0.8, 0.6, 0.7),
     "crank_slider": crank_slider(),
     "delta": delta(),
