@@ -358,6 +358,31 @@ def test_equalities_of_bodies_close_loops(write, equality):
     assert len(m.loop_names) == 1
 
 
+WELDED = """<mujoco><worldbody>
+  <body name="a" pos=".1 0 0" euler="10 20 30"><freejoint/><geom size=".1"/></body>
+  <body name="b" pos=".5 .1 .2"><freejoint/><geom size=".1"/></body></worldbody>
+  <equality><weld body1="a" body2="b" {} relpose=".1 .2 .3 .8 .6 0 0"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("anchor", ["", 'anchor=".3 .1 -.2"'])
+def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    path = write(WELDED.format(anchor))
+    m, theirs = rb.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    data.qpos[:] = rb.assemble(m, m.qpos0)
+    mujoco.mj_forward(theirs, data)
+    np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
+
+
+def test_an_equality_of_one_joint_is_named(write):
+    equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
+    path = write(EQUALITIES.format(equality))
+    with refused(DescriptionError, "not-supported", "equality 'joint0'"):
+        mjcf.read(path)
+    assert not mjcf.read(path, strict=False).constraints
+
+
 def test_an_equality_of_joints_is_a_mimic_joint(write):
     text = '<equality><joint joint1="jc" joint2="ja" polycoef="0.2 3"/></equality>'
     m = rb.load(write(EQUALITIES.format(text)))
