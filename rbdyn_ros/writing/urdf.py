@@ -166,8 +166,8 @@ def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.stiffness:
         spring = ET.SubElement(root, "gazebo", reference=joint.name)
         ET.SubElement(spring, "springStiffness").text = words(joint.stiffness)
-        rest = 0.0 if several or not joint.rest else joint.rest[0]
-        ET.SubElement(spring, "springReference").text = words(rest)
+        if len(joint.rest) == 1:
+            ET.SubElement(spring, "springReference").text = words(joint.rest[0])
     if joint.mimic is not None:
         mimic = {"multiplier": words(joint.mimic.ratio), "offset": words(joint.mimic.offset)}
         ET.SubElement(part, "mimic", {"joint": joint.mimic.joint, **mimic})
