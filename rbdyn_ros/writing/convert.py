@@ -60,7 +60,7 @@ def convert(
             links are always written.
 
     Returns:
-        What the format cannot say, and what is written in another way.
+        What the format cannot say, what is written in another way, and warnings about the source.
 
     Raises:
         DescriptionError: the robot is refused.
@@ -76,7 +76,8 @@ def convert(
     files = _written(robot, form, left, meshes, target)
     _check_beside(files, target)
     _write(files, target)
-    return (*appearance.findings, *left.findings)
+    lost = [finding for finding in found.findings if finding.severity == "warning"]
+    return (*appearance.findings, *left.findings, *lost)
 
 
 def _read(

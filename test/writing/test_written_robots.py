@@ -276,6 +276,17 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     assert m.jnt_effort[0] <= 1e-9
 
 
+def test_what_is_not_read_of_a_source_is_named(tmp_path):
+    (tmp_path / "in.xml").write_text(
+        '<mujoco><option density="1000"/><worldbody><body name="b" gravcomp="1"><joint name="j"/>'
+        '<geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    for suffix in ("urdf", "sdf", "yaml"):
+        text = " ".join(map(str, rb.convert(tmp_path / "in.xml", tmp_path / f"out.{suffix}")))
+        assert "density" in text
+        assert "gravcomp" in text
+
+
 def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option gravity="0 0 -1.5"/><worldbody><body name="b"><joint name="j"/>'
