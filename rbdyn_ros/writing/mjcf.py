@@ -108,22 +108,32 @@ def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
     used |= {link for spring in described.springs for link in (spring.link1, spring.link2)}
     used |= {link for loop in robot.loops for link in (loop.parent, loop.child)}
     used |= {link for pair in described.exclusions for link in (pair.first, pair.second)}
-    below: dict[str, list[bool]] = {}
+    below: dict[str, list[Joint]] = {}
     for joint in robot.joints:
-        below.setdefault(joint.parent, []).append(joint.type not in _NOT_STACKED)
-    return {
-        branch.link.name: branch
-        for branch in robot.branches
-        if branch.joint is not None
-        and branch.joint.type not in _NOT_STACKED
-        and not _has_mass(branch)
-        and branch.link.name not in used
-        and below.get(branch.link.name) == [True]
-    }
+        below.setdefault(joint.parent, []).append(joint)
+    found, dofs = dict[str, Branch](), dict[str, int]()
+    for branch in robot.branches:
+        name, above, joints = branch.link.name, branch.joint, below.get(branch.link.name, [])
+        if above is None or name in used or _has_mass(branch) or len(joints) != 1:
+            continue
+        if above.type in ("spherical", *_NOT_STACKED) or joints[0].type in _NOT_STACKED:
+            continue
+        dofs[name] = dofs.get(above.parent, 0) + _dofs(above)
+        if dofs[name] + _dofs(joints[0]) <= MOST_DOFS:
+            found[name] = branch
+        else:
+            del dofs[name]
+    return found
 
 
-#: Joints that are not one of several in a body.
+#: Joints that are not one of several in a body; no joint that turns follows a ball, either.
 _NOT_STACKED = ("fixed", "floating")
+#: Largest number of degrees of freedom of a body of MuJoCo.
+MOST_DOFS = 6
+
+
+def _dofs(joint: Joint) -> int:
+    return len(coordinates(joint)) or 3  # 3 of a ball
 
 
 def _has_mass(branch: Branch) -> bool:

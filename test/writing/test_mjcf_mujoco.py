@@ -98,6 +98,22 @@ def test_several_joints_of_a_body_stay_in_one(tmp_path):
         np.testing.assert_allclose(*(getattr(x, name) for x in data), atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
+)
+def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
+    """Six degrees of freedom at most, and no joint that turns behind a ball."""
+    system, before = rb.SystemBuilder("stack"), "base"
+    for n, kind in enumerate(kinds):
+        system.body(f"b{n}", bar(0.2) if n == len(kinds) - 1 else None)
+        axis = {} if kind == "spherical" else {"axis": np.eye(3)[n % 3]}
+        system.joint(f"j{n}", kind, before, f"b{n}", xyz=(0.1, 0, 0), armature=0.1, **axis)
+        before = f"b{n}"
+    findings, mm = written(system, tmp_path)
+    assert sum("kg are written" in str(finding) for finding in findings) == light
+    assert mm.nbody == light + 3  # the world, the base, the last link
+
+
 def test_a_link_without_mass_at_the_end_gets_the_least(tmp_path):
     system = rb.SystemBuilder("tip").body("arm", bar(0.3)).body("tip")
     system.joint("A", "revolute", "base", "arm", axis=(0, 1, 0))
