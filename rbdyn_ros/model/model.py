@@ -424,7 +424,8 @@ def _fill(
         keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))
     keep.update(copied.functions if copied else _registered_functions(m))
     keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
-    m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "")
+    is_delayed = bool(m.actuator_delay.any())
+    m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "", is_delayed)
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:

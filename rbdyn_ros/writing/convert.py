@@ -60,7 +60,7 @@ def convert(
             links are always written.
 
     Returns:
-        What the format cannot say, and what is written in another way.
+        What the format cannot say, what is written in another way, and warnings about the source.
 
     Raises:
         DescriptionError: the robot is refused.
@@ -69,13 +69,15 @@ def convert(
     target = output_path(output, "a robot", tuple(FORMS))
     form = FORMS[target.suffix.lower()]
     found, appearance = _read(source, target, strict, package_dirs, xacro_args, contact)
-    robot = arranged(found, appearance.visuals, floating_base, form)
+    free = form == mechanism.FORM
+    robot = arranged(found, appearance.visuals, floating_base, form, any_direction=free)
     left = LeftOut(form)
     meshes = MeshFolder(target, left, MESHES if form == mjcf.FORM else ())
     files = _written(robot, form, left, meshes, target)
     _check_beside(files, target)
     _write(files, target)
-    return (*appearance.findings, *left.findings)
+    lost = [finding for finding in found.findings if finding.severity == "warning"]
+    return (*appearance.findings, *left.findings, *lost)
 
 
 def _read(

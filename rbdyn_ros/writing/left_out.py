@@ -14,11 +14,12 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 
 #: The reason that a visible shape is left out.
 NO_MESH = "its mesh is missing or cannot be used"
-#: Properties of a joint that a format may lack; `rest` goes with the stiffness.
+#: Properties of a joint that a format may lack.
 PROPERTIES = (
     "damping",
     "friction",
     "stiffness",
+    "rest",
     "armature",
     "mimic",
     "motion",
@@ -27,6 +28,7 @@ PROPERTIES = (
     "start",
 )
 WORDS = {
+    "rest": "the rest position of its spring",
     "motion": "its prescribed motion",
     "actuated": "that it has no actuator",
     "start": "its position at the start",

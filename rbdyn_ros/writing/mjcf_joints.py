@@ -25,7 +25,8 @@ COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
     "spherical_ypr": (("hinge", 2, "_yaw"), ("hinge", 1, "_pitch"), ("hinge", 0, "_roll")),
 }
 _SAID = (
-    "damping", "friction", "stiffness", "armature", "mimic", "start", "lower", "upper", "effort"
+    "damping", "friction", "stiffness", "rest", "armature", "mimic", "start", "lower", "upper",
+    "effort",
 )  # fmt: skip
 
 

@@ -145,6 +145,25 @@ def test_actuators_equal_mujocos(write, seed):
     twins.check_actuators()
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "own"),
+    [
+        ('quat="1 1 0 0"', 'euler="0 0 90"', ""),
+        ('euler="0 0 90"', 'zaxis="1 0 0"', ""),
+        ('euler="0 0 90"', 'quat="1 1 0 0"', ""),
+        ('euler="0 0 90"', 'xyaxes="0 1 0 1 0 0"', 'quat="1 0 1 0"'),
+    ],
+)
+def test_the_nearest_orientation_counts(write, outer, inner, own):
+    from support.mjcf import Twins
+
+    classes = f"""<default><site {outer}/><default class="c"><site {inner}/></default></default>"""
+    site = f"<geom size='.1'/><site name='s' class='c' {own}/>"
+    twins = Twins(write(body(site, classes)))
+    twins.move(0)
+    twins.check()
+
+
 def test_short_vectors_keep_the_numbers_of_their_class(write):
     from support.mjcf import Twins
 
@@ -339,6 +358,31 @@ def test_equalities_of_bodies_close_loops(write, equality):
     assert len(m.loop_names) == 1
 
 
+WELDED = """<mujoco><worldbody>
+  <body name="a" pos=".1 0 0" euler="10 20 30"><freejoint/><geom size=".1"/></body>
+  <body name="b" pos=".5 .1 .2"><freejoint/><geom size=".1"/></body></worldbody>
+  <equality><weld body1="a" body2="b" {} relpose=".1 .2 .3 .8 .6 0 0"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("anchor", ["", 'anchor=".3 .1 -.2"'])
+def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    path = write(WELDED.format(anchor))
+    m, theirs = rb.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    data.qpos[:] = rb.assemble(m, m.qpos0)
+    mujoco.mj_forward(theirs, data)
+    np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
+
+
+def test_an_equality_of_one_joint_is_named(write):
+    equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
+    path = write(EQUALITIES.format(equality))
+    with refused(DescriptionError, "not-supported", "equality 'joint0'"):
+        mjcf.read(path)
+    assert not mjcf.read(path, strict=False).constraints
+
+
 def test_an_equality_of_joints_is_a_mimic_joint(write):
     text = '<equality><joint joint1="jc" joint2="ja" polycoef="0.2 3"/></equality>'
     m = rb.load(write(EQUALITIES.format(text)))
@@ -414,6 +458,21 @@ def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
     found = mjcf.read(path, contact=True).exclusions
     expected = [("arm", obstacle, False)] if obstacle else []
     assert [(x.first, x.second, x.links) for x in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [("lid", "wall", 1), ("lid", "floor", 0), ("knob", "wall", 0), ("ball", "wall", 0)],
+)
+def test_a_pair_of_bodies_that_a_joint_connects_is_named(write, first, second, named):
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0"/>
+      <body name="box"><geom name="wall" size=".1" contype="0" conaffinity="0"/>
+        <body name="cover"><joint/><geom name="lid" size=".1"/>
+          <body><joint/><geom name="knob" size=".1"/></body></body></body>
+      <body><freejoint/><geom name="ball" size=".1"/></body></worldbody>
+      <contact><pair geom1="{}" geom2="{}"/></contact></mujoco>"""
+    found = mjcf.read(write(text.format(first, second)), contact=True).findings
+    assert sum("a joint connects" in finding.message for finding in found) == named
 
 
 def test_rolling_friction_of_an_obstacle_is_noted(write):

@@ -70,6 +70,59 @@ def test_balls(tmp_path):
     assert "the quaternion of MuJoCo is in the axes of the link" in str(finding)
 
 
+STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">
+  <joint name="x" type="slide" axis="1 0 0" damping="1"/>
+  <joint name="z" axis="0 0 1" pos="0.2 0 0" range="-90 40"/>
+  <joint name="ball" type="ball" pos="0 0.1 0"/>
+  <geom size="0.1" pos="0.3 0 0"/>
+  <body name="foot" pos="0 0 -1"><joint name="y" axis="0 1 0" armature="0.1"/>
+    <joint name="w" axis="1 1 0"/><geom type="box" size="0.1 0.2 0.3"/></body></body>
+  </worldbody></mujoco>"""
+
+
+def test_several_joints_of_a_body_stay_in_one(tmp_path):
+    """MuJoCo takes no bodies without mass between them."""
+    given = tmp_path / "given.xml"
+    given.write_text(STACKED)
+    _, mm = written(given, tmp_path)
+    theirs = mujoco.MjModel.from_xml_path(str(given))
+    assert mm.nbody == theirs.nbody
+    data = [mujoco.MjData(model) for model in (theirs, mm)]
+    rng = np.random.default_rng(1)
+    mujoco.mj_integratePos(theirs, data[0].qpos, rng.uniform(-1, 1, theirs.nv), 0.5)
+    data[0].qvel[:] = rng.uniform(-1, 1, theirs.nv)
+    data[1].qpos[:], data[1].qvel[:] = data[0].qpos, data[0].qvel
+    for model, one in zip((theirs, mm), data, strict=True):
+        mujoco.mj_forward(model, one)
+    for name in ("xpos", "xmat", "qfrc_bias", "qfrc_passive", "qacc"):
+        np.testing.assert_allclose(*(getattr(x, name) for x in data), atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
+)
+def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
+    """Six degrees of freedom at most, and no joint that turns behind a ball."""
+    system, before = rb.SystemBuilder("stack"), "base"
+    for n, kind in enumerate(kinds):
+        system.body(f"b{n}", bar(0.2) if n == len(kinds) - 1 else None)
+        axis = {} if kind == "spherical" else {"axis": np.eye(3)[n % 3]}
+        system.joint(f"j{n}", kind, before, f"b{n}", xyz=(0.1, 0, 0), armature=0.1, **axis)
+        before = f"b{n}"
+    findings, mm = written(system, tmp_path)
+    assert sum("kg are written" in str(finding) for finding in findings) == light
+    assert mm.nbody == light + 3  # the world, the base, the last link
+
+
+def test_a_link_without_mass_at_the_end_gets_the_least(tmp_path):
+    system = rb.SystemBuilder("tip").body("arm", bar(0.3)).body("tip")
+    system.joint("A", "revolute", "base", "arm", axis=(0, 1, 0))
+    system.joint("B", "revolute", "arm", "tip", axis=(0, 1, 0), armature=1.0)
+    findings, mm = written(system, tmp_path)
+    assert "1e-06 kg are written" in str(findings[0])
+    assert mm.body("tip").mass[0] == 1e-6
+
+
 @needs_robots
 @pytest.mark.parametrize(
     "path",

@@ -50,7 +50,13 @@ def test_there_and_back_is_the_same_robot(path, suffix, tmp_path):
     same(m, rb.load(written, contact=SHAPES))
 
 
+INWARDS = (
+    rb.SystemBuilder("inwards")
+    .body("one", rb.shapes.sphere(0.1, mass=1.0))
+    .joint("A", "universal", "one", "base", xyz=(0, 0, 1), axis=(1, 0, 0), axis2=(0, 1, 0))
+)
 MECHANISMS = {
+    "inwards": INWARDS,
     "four_bar": four_bar(0.3, 0.8, 0.6, 0.7),
     "crank_slider": crank_slider(),
     "delta": delta(),
@@ -82,6 +88,48 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
         "obstacle 'floor': it is left out: URDF cannot say it",
     }
     assert not lost(rb.convert(system, tmp_path / "robot.yaml"))
+    same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind", "properties", "named"),
+    [
+        (
+            *("sdf", "spherical"),
+            {"damping": 1.0, "friction": 2.0, "stiffness": 3.0, "limit": rb.Limit(0.0, 0.5)},
+            ("damping", "friction", "stiffness", "limit of lower", "limit of upper"),
+        ),
+        (
+            *("urdf", "planar"),
+            {"stiffness": 3.0, "rest": (0.1, 0.2, 0.3), "limits": (rb.Limit(-1.0, 1.0),) * 3},
+            ("rest position of its spring", "limit of lower", "limit of upper"),
+        ),
+    ],
+)
+def test_joints_of_several_coordinates_lose_nothing_in_silence(
+    suffix, kind, properties, named, tmp_path
+):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", kind, "base", "one", **properties)
+    texts = lost(rb.convert(system, tmp_path / f"robot.{suffix}"))
+    assert all(any(words in text for text in texts) for words in named), texts
+
+
+def test_each_axis_of_a_universal_joint_keeps_the_rest_position_of_its_spring(tmp_path):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", "universal", "base", "one", axis=(1, 0, 0), axis2=(0, 1, 0),
+                 stiffness=3.0, rest=(0.1, 0.2))  # fmt: skip
+    rb.convert(system, tmp_path / "robot.sdf")
+    m = rb.load(tmp_path / "robot.sdf")
+    np.testing.assert_array_equal(m.qpos_spring, [0.1, 0.2])
+
+
+def test_numbers_of_numpy_are_written_into_a_mechanism_file(tmp_path):
+    one = np.float64(0.5)
+    inertial = rb.Inertial(one, rb.Pose((one, one, one)), (one,) * 3 + (0.0,) * 3)
+    system = rb.SystemBuilder("s").body("one", inertial)
+    system.joint("A", "revolute", "base", "one", limit=rb.Limit(-one, one))
+    rb.convert(system, tmp_path / "robot.yaml")
     same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
 
 
@@ -226,6 +274,17 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     m = rb.load(tmp_path / "robot.xml")
     np.testing.assert_allclose(m.jnt_range[0], 0.5, atol=2e-9)
     assert m.jnt_effort[0] <= 1e-9
+
+
+def test_what_is_not_read_of_a_source_is_named(tmp_path):
+    (tmp_path / "in.xml").write_text(
+        '<mujoco><option density="1000"/><worldbody><body name="b" gravcomp="1"><joint name="j"/>'
+        '<geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    for suffix in ("urdf", "sdf", "yaml"):
+        text = " ".join(map(str, rb.convert(tmp_path / "in.xml", tmp_path / f"out.{suffix}")))
+        assert "density" in text
+        assert "gravcomp" in text
 
 
 def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
