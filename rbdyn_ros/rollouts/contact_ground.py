@@ -110,8 +110,8 @@ def find_ground(row):
         left = 0.0
         for n in range(plan.fields):
             at = (plan.ground + GROUND * n) * width + lane
-            if memory[at + ROOM * width] < 0.0:
-                left = max(left, _list_at_start(m, d, plan, memory, lane, at, fields[n]))
+            if left == 0.0 and memory[at + ROOM * width] < 0.0:
+                left = _list_at_start(m, d, plan, memory, lane, at, fields[n])
             key = first_on_field(plan) + ON_FIELD * n + ON_FIELD - 1
             if memory[key * width + lane] == SEVERAL:
                 left = 1.0
@@ -171,7 +171,8 @@ def look_late(row):
         if memory[plan.looks * width + lane] == 0.0 or memory[plan.left * width + lane] != 0.0:
             continue
         for n in range(plan.fields):
-            if memory[(plan.suspects + n) * width + lane] != 0.0:
+            suspect = memory[(plan.suspects + n) * width + lane] != 0.0
+            if suspect and memory[plan.left * width + lane] == 0.0:
                 _enter_body(m, d, plan, memory, lane, m.geom_bodyid[fields[n, 0]])
                 d.ncon, d.contact_phase[0] = 0, AT_END
                 list_field(m, d, fields[n, 0], fields[n, 1])

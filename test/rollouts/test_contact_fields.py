@@ -130,6 +130,37 @@ def test_another_geometry_that_touches_terrain_takes_the_engine():
     assert hits > 10
 
 
+def test_the_bits_on_terrain_do_not_depend_on_others_and_threads():
+    m, found = walker(terrain(rough(0.02))), []
+    whole = thrown(m, 24)
+    starts = whole.qpos.copy(), whole.qvel.copy()
+    for number, threads, first in ((24, 1, 0), (24, 3, 0), (9, 2, 5)):
+        b = rb.Batch(m, number, threads)
+        b.qpos[:], b.qvel[:] = (each[first : first + number] for each in starts)
+        b.qvel[2, 0] = np.nan  # robots that diverge change nothing
+        b.step(nstep=300)
+        assert b.diverged.sum() == 1
+        k = 12 - first
+        found.append((b.qpos[k].tobytes(), bytes(b.get_data(k).stick_force)))
+    assert len(set(found)) == 1
+
+
+def test_own_masses_act_on_terrain_as_in_a_model_of_their_own():
+    m = walker(terrain(rough(0.02)))
+    b = thrown(m, 8)
+    starts = b.qpos.copy(), b.qvel.copy()
+    scale = np.linspace(0.5, 2.0, 8)
+    b.expand("body_mass")[:] *= scale[:, None]
+    b.step(nstep=120)
+    assert b.specialized
+    for k in (0, 7):
+        other = m.replaced(body_mass=m.body_mass * scale[k])
+        d = rb.make_data(other)
+        d.qpos[:], d.qvel[:] = starts[0][k], starts[1][k]
+        rb.step(other, d, 120)
+        np.testing.assert_allclose(b.qpos[k], d.qpos, rtol=0, atol=1e-6)
+
+
 def test_a_sphere_beside_the_terrain_falls():
     b = rb.Batch(walker(terrain(rough(0.02))), 2)
     b.qpos[:, 0] = SIZE, 0.5 * SIZE
