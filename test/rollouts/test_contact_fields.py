@@ -8,7 +8,7 @@ from support.refusals import refused
 from support.robots import needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts.contact import fields
+from rbdyn_ros.rollouts.contact import check, fields
 
 SIZE, CELL = 4.0, 0.1
 
@@ -82,9 +82,9 @@ def test_spheres_on_terrain_step_as_the_engine(noise, pose):
 @needs_robots
 def test_a_trot_on_terrain_steps_as_the_engine():
     m = go2(obstacles=(terrain(rough(0.02)),))
-    b, phase = batch(m, 64)
+    b, phase = batch(m, 32)
     assert b.specialized
-    b.qpos[:, :2] = np.random.default_rng(1).uniform(-1.0, 1.0, (64, 2))
+    b.qpos[:, :2] = np.random.default_rng(1).uniform(-1.0, 1.0, (32, 2))
     b.qpos[:, 2] += 0.08
     errors, engine = [], 0
     for n in range(320):
@@ -98,7 +98,7 @@ def test_a_trot_on_terrain_steps_as_the_engine():
     found = np.concatenate(errors)
     assert found.max() < SAME
     assert np.median(found) < 1e-9
-    assert 0 < engine < 0.1 * 320 * 64
+    assert 0 < engine < 0.1 * 320 * 32
     assert b.nunsolved.sum() == 0
 
 
@@ -171,16 +171,47 @@ def test_a_sphere_beside_the_terrain_falls():
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"),
+    ("module", "name", "wrong"),
     [
-        ("_to_sides", lambda _: 1.0),  # edges of the triangle are not seen
-        ("_distances", lambda _: (0.0, 1.0)),  # triangles that rise are not seen
+        (fields.Face, "_to_sides", lambda _: 1.0),  # edges of the triangle
+        (fields.Face, "_distances", lambda _: (0.0, 1.0)),  # triangles that rise
     ],
+    ids=["edges", "valleys"],
 )
-def test_features_that_are_overlooked_are_seen(monkeypatch, name, wrong):
-    monkeypatch.setattr(fields.Face, name, wrong)
+def test_features_that_lanes_overlook_are_seen(monkeypatch, module, name, wrong):
+    monkeypatch.setattr(module, name, wrong)
     worst, _engine = worst_error(thrown(walker(terrain(rough(0.02)))), 300)
     assert worst > 10.0 * SAME
+
+
+def no_suspects(m, shelf, graph, places, change):
+    return np.full(len(places.fields), 0.0, object)
+
+
+@pytest.mark.parametrize("overlooked", [False, True])
+def test_a_contact_that_begins_at_an_edge_takes_the_engine(monkeypatch, overlooked):
+    """A ball falls onto the ridge of a roof within the step, by gravity alone.
+
+    A second ball rests on a side, and a third one, which touches nothing, is pushed.
+    """
+    if overlooked:
+        monkeypatch.setattr(check, "may_touch_more", no_suspects)
+    roof, slope = np.tile(-0.2 * np.abs(np.linspace(-2.0, 2.0, 41)), (41, 1)), np.sqrt(1.04)
+    system = rb.SystemBuilder("slides", base="world").obstacle("roof", terrain(roof).shape)
+    for name, x, touches in (("falls", 0.0, 1), ("rests", 0.55, 1), ("pushed", 1.0, 0)):
+        system.body(name, rb.shapes.sphere(0.05, mass=1.0))
+        up = {"axis": (0.0, 0.0, 1.0), "origin": rb.pose((x, 0.03, 0.0))}
+        system.joint(f"{name}_slide", "prismatic", "world", name, **up)
+        only_the_roof = rb.Filter(contype=touches, conaffinity=0)
+        system.geometry(f"{name}_skin", name, rb.Sphere(0.05), filter=only_the_roof)
+    b = rb.Batch(rb.build(system), 2)
+    assert b.specialized
+    b.qpos[:] = 0.05 + 25e-6, -0.11 + 0.05 * slope - 1e-9, 0.5
+    b.qvel[:] = -0.02, 0.0, 0.0
+    b.qfrc_applied[:, 2] = 100.0
+    error = one_step_errors(b).max()
+    assert b.get_data(0).nstick == (1 if overlooked else 2)
+    assert (error > 10.0 * SAME) if overlooked else (error < SAME)
 
 
 def test_contact_with_a_mesh_takes_the_engine():

@@ -37,9 +37,9 @@ HEIGHTS, NUMBER, CELL = 2, 18, 19
 #: A gap that no step closes [m].
 FAR = 1e3
 
-#: Columns of "ground": axes of the contact, the normal last;
-#: its arm from the com of the tree, its gap, the gap to anything else of the field; 1 if it is
-#: listed, 0 if not, -1 if its gap decides as on a plane; the key.
+#: Columns of "ground": axes of the contact, the normal last; its arm from the com of the tree; its
+#: gap; the room of the sphere; 1 if it is listed, 0 if not, -1 if its gap decides as on a plane;
+#: its key.
 AXES, ARM, DIST, ROOM, LISTED, KEY, GROUND = 0, 9, 12, 13, 14, 15, 16
 
 #: Memory of friction of a contact: normal force, friction in the world, the key.
