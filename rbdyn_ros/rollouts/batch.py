@@ -66,9 +66,9 @@ class Batch:
     specialised, such as closed loops and most contact, runs in the engine's own code, with the
     bits of `rb.step(m, d)`, which obeys m.opt.exact_stops.
 
-    Spheres that touch planes only are specialised, too: with the law of `rb.step`, exact stops
-    included, up to what its solver may miss. The engine's own step takes a robot whose forces do
-    not converge, or whose other geometries come near a plane.
+    Spheres on planes and height fields are specialised, too: with the law of `rb.step`, exact
+    stops included, up to what its solver may miss. The engine's own step takes a robot whose
+    forces do not converge, or whose other geometries come near the ground.
 
     An array is live: a write counts at the next call, and a call leaves its results in it. The
     numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of

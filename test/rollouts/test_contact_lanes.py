@@ -25,13 +25,14 @@ SIGNS = {"FL": 0.0, "FR": 0.5, "RL": 0.5, "RR": 0.0}
 STAND = np.array([0.0, 0.8, -1.5])
 
 
-def go2(**more):
+def go2(obstacles=None, **more):
     """A Go2 with the spheres of its maker as feet."""
     path = find("go2.urdf")
     foot = r'<mesh filename="[^"]*foot_convex.stl" />'
     text, number = re.subn(foot, '<sphere radius="0.022"/>', path.read_text())
     assert number == 4
-    contact = rb.Contact(self_collision=False)
+    around = {} if obstacles is None else {"obstacles": obstacles}
+    contact = rb.Contact(self_collision=False, **around)
     folders = [path.parents[3]]
     m = rb.load_urdf(text, floating_base=True, strict=False, contact=contact, package_dirs=folders)
     damping = np.where(np.arange(m.nv) < 6, 0.0, 1.5)
@@ -473,7 +474,7 @@ def implicit():
         (boxed, "no sphere of it can touch a plane"),
         (
             crowded,
-            "9 pairs of a sphere and a plane can touch, and with more than 8 the engine is faster",
+            "9 pairs of a sphere and an obstacle can touch, and with more than 8 the engine is",
         ),
         (springy, "contact with 'ball' runs only in the engine: its surface has restitution"),
         (implicit, "the integrator 'rk4' runs only in the engine"),

@@ -98,6 +98,19 @@ def largest(*numbers: Any) -> Any:
     return found
 
 
+def smallest(*numbers: Any) -> Any:
+    """Return the smallest of some numbers."""
+    found = numbers[0]
+    for x in numbers[1:]:
+        found = where(x < found, x, found)
+    return found
+
+
+def length(x: Objects) -> Any:
+    """Return the length of a vector of symbols."""
+    return np.sqrt(x @ x)
+
+
 def cross(a: Any, b: Any) -> Objects:
     """Return a x b of symbols."""
     return np.array(
