@@ -7,18 +7,15 @@ import contextlib
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.header import header
 from rbdyn_ros.codegen.names import FileNames
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import cmake, source
-from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.loading.output import unwritable, write_together
+from rbdyn_ros.loading.output import is_folder, not_overwritten, unwritable, write_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rbdyn_ros.codegen.project import CProject
 
 #: The first line of a generated file: its prefix, and a hash of the lines after it.
@@ -45,19 +42,9 @@ def check_folder(folder: Path, prefix: str) -> None:
     The folder may be new, if its parent exists. An existing file is replaced only if it was
     generated for the same prefix and not changed since; files of other names are kept.
     """
-    try:
-        is_there, is_folder, is_link = folder.exists(), folder.is_dir(), folder.is_symlink()
-    except OSError as error:  # the name is too long
-        raise unwritable(folder, error, "folder") from error
-    if is_folder:
+    if is_folder(folder):
         for name in FileNames(prefix):
             _check_replaceable(folder / name, prefix)
-    elif is_there:
-        raise _refused(folder, "it is a file")
-    elif is_link:
-        raise _refused(folder, "it is a link to a missing folder")
-    elif not folder.parent.is_dir():
-        raise _refused(folder, "its parent folder does not exist")
 
 
 def write(project: CProject, folder: Path) -> list[Path]:
@@ -71,7 +58,7 @@ def write(project: CProject, folder: Path) -> list[Path]:
     texts = files(project)
     is_new = _create(folder)
     try:
-        write_together({folder / name: _writer(text) for name, text in texts.items()})
+        write_together({folder / name: text for name, text in texts.items()})
     except BaseException:
         if is_new:
             with contextlib.suppress(OSError):  # another program has put a file there
@@ -89,10 +76,6 @@ def _create(folder: Path) -> bool:
     except OSError as error:
         raise unwritable(folder, error, "folder") from error
     return True
-
-
-def _writer(text: bytes) -> Callable[[BinaryIO], object]:
-    return lambda file: file.write(text)
 
 
 def _marked(name: str, text: str, prefix: str) -> bytes:
@@ -116,15 +99,12 @@ def _check_replaceable(path: Path, prefix: str) -> None:
         raise unwritable(path, error) from error
     mark = _MARKED.match(content)
     if mark is None:
-        raise _refused(path, "a file of this name exists that rbdyn codegen did not write")
+        raise not_overwritten(path, "a file of this name exists that rbdyn codegen did not write")
     if mark[1].decode() != prefix:
         reason = f"the folder holds code for {mark[1].decode()}; use one folder per prefix"
-        raise _refused(path, reason)
+        raise not_overwritten(path, reason)
     _, _, text = content.partition(b"\n\n")
     if _digest(text) != mark[2].decode():
-        raise _refused(path, "it was changed after rbdyn codegen wrote it; move it away first")
-
-
-def _refused(path: Path, reason: str) -> ParameterError:
-    text = f"{quote(str(path), 200)} is not written: {reason}"
-    return ParameterError(Finding("not-overwritten", text, "error", "output", None, str(path)))
+        raise not_overwritten(
+            path, "it was changed after rbdyn codegen wrote it; move it away first"
+        )

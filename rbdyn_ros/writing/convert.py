@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build.builder import SystemBuilder
@@ -142,8 +140,4 @@ def _write(files: Mapping[str, bytes], target: Path) -> None:
             folder_of.mkdir(exist_ok=True)
     except OSError as error:
         raise unwritable(target, error) from error
-    write_together({folder / name: partial(_put, data) for name, data in files.items()})
-
-
-def _put(data: bytes, file: BinaryIO) -> None:
-    file.write(data)
+    write_together({folder / name: data for name, data in files.items()})
