@@ -161,8 +161,7 @@ def _reach(m: Model) -> Array:
     for i in range(m.nbody - 1, 0, -1):
         parent = m.body_parentid[i]
         far[parent] = max(far[parent], length[i] + travel[i - 1] + far[i])
-    reach: Array = np.where(sliding, 1.0, far[1:])
-    return reach
+    return np.where(sliding, 1.0, far[1:])
 
 
 def _travel(m: Model) -> Array:
