@@ -59,7 +59,13 @@ class SelfCollision:
         self, m: Model, dofs: Ints, margin: float, *, links: bool = True, world: bool = False
     ) -> None:
         check_pairs(m, "SelfCollision")
-        _check_margin(margin)
+        if not margin >= RESOLUTION:
+            found, least = apart(1e3 * margin, 1e3 * RESOLUTION)
+            text = (
+                f"the margin is {found} mm; allowed are {least} mm or more: a path is checked in "
+                f"steps of {least} mm, between which thin parts could pass through each other"
+            )
+            raise ParameterError(Finding("self-collision", text, "error", "margin"))
         self.overlaps = start_overlaps(m)
         self.model, self._dofs, self.margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
@@ -125,16 +131,6 @@ class SelfCollision:
             f"too coarse there, disable the pair {where}"
         )
         return refusal(text, "scene-collision" if world else "self-collision", one)
-
-
-def _check_margin(margin: float) -> None:
-    if not margin >= RESOLUTION:
-        found, least = apart(1e3 * margin, 1e3 * RESOLUTION)
-        text = (
-            f"the margin is {found} mm; allowed are {least} mm or more: a path is checked in "
-            f"steps of {least} mm, between which thin parts could pass through each other"
-        )
-        raise ParameterError(Finding("self-collision", text, "error", "margin"))
 
 
 def _reach_of_dofs(m: Model) -> Array:

@@ -159,7 +159,8 @@ def read_text(
     audit = Audit(strict=strict)
     keys = dialect()
     top = keys.read(keys.parse(text, source, audit), audit)
-    wanted = _contact(top, wanted)
+    if top.get("contact") and wanted is None:
+        wanted = Contact()
     robot = None
     if "robot" in top.lines:
         touches = wanted is not None
@@ -209,11 +210,6 @@ def _described(top: Given, robot: Description | None, source: str) -> Descriptio
         sensors=robot.sensors if robot else (),
         states=robot.states if robot else (),
     )
-
-
-def _contact(top: Given, wanted: Contact | None) -> Contact | None:
-    """Return the Contact of the caller, else of the file."""
-    return Contact() if top.get("contact") and wanted is None else wanted
 
 
 def _with_geometries(
