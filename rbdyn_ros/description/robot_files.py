@@ -78,22 +78,8 @@ def read_with_text(
 ) -> tuple[Description, str]:
     """Read a robot once; return the checked Description and its URDF.
 
-    Args:
-        source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml` or mechanism `.yaml` file, the
-            name of a robot, a RobotFile, or the text of a URDF, MJCF or SDF.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
-        package_dirs: folders to search for packages, after the folders of a RobotFile.
-        xacro_args: values for the `$(arg ...)` of a xacro file; before the values of a RobotFile.
-        contact: True or a Contact: use the `<collision>` elements of links for contact.
-        srdf: for contact, an SRDF; or whether one beside a URDF counts.
-
-    Returns:
-        The Description; the text of the URDF, as expanded by xacro, empty for other formats.
-
-    Raises:
-        DescriptionError: with all errors of the document, each with its line.
-        ParameterError: the source is neither a path nor text, no robot has the name, or contact
-            is neither a bool nor a Contact.
+    The text is the URDF as expanded by xacro, and empty for other formats. Arguments and errors
+    as for `source.opened`, without scenes.
     """
     check_source(source)
     how: dict[str, Any] = {"strict": strict, "contact": contact}
