@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,11 +19,7 @@ from rbdyn_ros.control.laws.joint_laws import (
     PDGravity,
 )
 from rbdyn_ros.dynamics.configuration import random_qpos
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Number of states.
 STATES = 3
