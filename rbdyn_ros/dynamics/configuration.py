@@ -90,9 +90,7 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
         ParameterError: rng is not a Generator.
     """
     check_model(m, "random_qpos")
-    if not isinstance(rng, np.random.Generator):
-        text = f"rng is {rng!r}; allowed is a generator such as numpy.random.default_rng(0)"
-        raise ParameterError(Finding("rng", text, "error", "rng"))
+    _check_generator(rng)
     qpos: Array = m.qpos0.copy()
     for j in range(m.njnt):
         q = int(m.jnt_qposadr[j])
@@ -304,6 +302,12 @@ def _call(entry: Entry, m: Model, *args: object) -> None:
         entry.kernel(m, *args)
     else:
         entry.call(m.address, *args)
+
+
+def _check_generator(rng: object) -> None:
+    if not isinstance(rng, np.random.Generator):
+        text = f"rng is {rng!r}; allowed is a generator such as numpy.random.default_rng(0)"
+        raise ParameterError(Finding("rng", text, "error", "rng"))
 
 
 def _seconds(dt: object) -> float:

@@ -194,12 +194,7 @@ def described(
     if isinstance(system, SystemBuilder):
         checked = system.description()
     else:
-        if not isinstance(system, Description):
-            text = (
-                f"build needs a Description or a SystemBuilder, got {system!r}; load_urdf reads "
-                "files and URDF text"
-            )
-            raise ParameterError(Finding("not-a-description", text))
+        _check_description(system)
         checked = check(system, strict=strict)
     audit = Audit()
     found = with_contact(checked, wanted, audit)
@@ -274,6 +269,15 @@ def _assembled(model: Model) -> tuple[Model, list[Finding]]:
         return model, [Finding("not-assembled", text, "warning")]
     text = "the loops are not closed at zero position; they are closed at qpos0"
     return model.replaced(qpos0=qpos0), [Finding("assembled", text, "note")]
+
+
+def _check_description(description: object) -> None:
+    if not isinstance(description, Description):
+        text = (
+            f"build needs a Description or a SystemBuilder, got {description!r}; load_urdf reads "
+            "files and URDF text"
+        )
+        raise ParameterError(Finding("not-a-description", text))
 
 
 def _too_large(model: Model) -> Finding:
