@@ -250,6 +250,16 @@ def test_a_field_of_the_wrong_type_is_refused(given, refusal):
         check(given)
 
 
+def test_fields_of_a_subclass_have_their_types_too():
+    class Hinge(Joint):
+        pass
+
+    for wrong in ({"rest": 5}, {"closes_loop": 1}):
+        hinge = Hinge("j", "revolute", "a", "b", **wrong)
+        with refused(DescriptionError, "wrong-kind", "joint 'j'"):
+            check(system(joints=(hinge,)))
+
+
 def test_all_fields_of_the_wrong_type_are_reported():
     given = system(base=3, joints=(dataclasses.replace(J, child=None, closes_loop=None), 7))
     with refused(DescriptionError, ["wrong-kind"] * 5) as caught:

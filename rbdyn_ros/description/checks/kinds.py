@@ -49,7 +49,7 @@ from rbdyn_ros.errors import Finding, quote, shown
 
 Kind = tuple[type | UnionType, str]
 
-#: The type of a field by its annotation, and its name in messages.
+#: The type of a field by its annotation, which is a string, and its name in messages.
 _BY_ANNOTATION: dict[object, Kind] = {
     "str": (str, "a string"),
     "Severity": (str, "a string"),
@@ -113,7 +113,8 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
 def _fields_of(part: type) -> dict[str, Kind]:
     """Return the type of each field of a class that is audited here."""
     found = {field.name: _BY_ANNOTATION.get(field.type) for field in fields(part)}
-    return {name: kind for name, kind in found.items() if kind} | _SEVERAL.get(part, {})
+    several = next((_SEVERAL[base] for base in part.__mro__ if base in _SEVERAL), {})
+    return {name: kind for name, kind in found.items() if kind} | several
 
 
 def audit_kinds(description: Description, audit: Audit) -> bool:

@@ -105,7 +105,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def configure(self) -> None:
         """Load the robots and open all topics and services."""
         values = self.values
-        if values.record:
+        if values.record:  # record all topics that are opened from now on
             check_recordable(values.record)
             self._recording = NodeRecording(Path(values.record))
             self.recorder = NodeRecorder(self._recording)
