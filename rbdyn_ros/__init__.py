@@ -40,22 +40,15 @@ def __getattr__(name: str) -> object:
 
         hint = our_words("rb", name)
         raise AttributeError(f"module 'rbdyn_ros' has no attribute '{name}'{hint}")
-    import gc
     import importlib
     import sys
 
-    collects = gc.isenabled()
-    gc.disable()  # modules are not garbage; to search them for it takes a fifth of a start
-    try:
+    from rbdyn_ros.collector import uncollected
+
+    with uncollected(lasting=True):  # to search modules for garbage takes a fifth of a start
         value = _load(name)
         if "numba" in sys.modules:  # it enters the checks of Models, which unpickling needs too
             importlib.import_module(f"{__name__}.loading.load")
-    finally:
-        if collects and not gc.get_freeze_count():  # they join the oldest generation unsearched
-            gc.freeze()
-            gc.unfreeze()
-        if collects:
-            gc.enable()
     return value
 
 

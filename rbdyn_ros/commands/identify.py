@@ -298,7 +298,7 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
         return DONE
     patched = patched_urdf_bytes(document, found.m)
     with refusing("identify --patch", USAGE):
-        write_whole(path, lambda file: file.write(patched))
+        write_whole(path, patched)
     return DONE
 
 

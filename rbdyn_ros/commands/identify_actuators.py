@@ -102,5 +102,5 @@ def _written(text: str, options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.output import write_whole
 
     with refusing("identify --actuators", USAGE):
-        write_whole(options.actuators, lambda file: file.write(text.encode()))
+        write_whole(options.actuators, text.encode())
     return DONE

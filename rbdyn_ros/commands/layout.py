@@ -20,7 +20,6 @@ from rbdyn_ros.commands.line.common import (
 
 if TYPE_CHECKING:
     import argparse
-    from typing import BinaryIO
 
     from rbdyn_ros.commands.line.parser import Commands
 
@@ -72,12 +71,8 @@ def _layout(options: argparse.Namespace) -> int:
         target = output_path(options.output, "a layout", SUFFIXES)
     with refusing("layout", REFUSED):
         data = _text(options, target.suffix.lower()).encode()
-
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
     with refusing("layout", USAGE):
-        write_whole(target, write)
+        write_whole(target, data)
     print(f"wrote {target}")
     return DONE
 

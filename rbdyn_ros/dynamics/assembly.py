@@ -126,8 +126,7 @@ def _size(m: Model) -> float:
 def _units(m: Model, size: float) -> Array:
     """Return a displacement of each dof (nv,) that counts as long: 1 rad, or the size [m]."""
     shifts, _ = slides(m, np.arange(m.nv))
-    units: Array = np.where(shifts > 0, size, 1.0)
-    return units
+    return np.where(shifts > 0, size, 1.0)
 
 
 def _terms(d: Data, unit: Array) -> Array:

@@ -118,8 +118,7 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
         (n, 2), lower and upper limit [rad or m].
     """
     j = np.asarray(joints, np.int64)
-    ranges: Array = np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
-    return ranges
+    return np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
 
 
 def start_within_limits(m: Model) -> Array:

@@ -210,8 +210,7 @@ class ExplicitConstraint:
             raise self._gamma.wrong(
                 np.asarray(y), "leaves H_G without a positive inertia"
             ) from None
-        ydd: Array = np.linalg.solve(L.T, np.linalg.solve(L, force))
-        return ydd
+        return np.linalg.solve(L.T, np.linalg.solve(L, force))
 
     def _coordinates(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         return _vector("y", y, self.ny), _vector("yd", yd, self.ny)

@@ -106,8 +106,7 @@ def complement(S: Array) -> Array:
 
 def _seen_from(R: Array, rows: Array) -> Array:
     """Return rows of world vectors as columns in the axes R."""
-    columns: Array = np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
-    return columns
+    return np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
 
 
 def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:

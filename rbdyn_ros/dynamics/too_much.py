@@ -170,8 +170,7 @@ def _fast(m: Model, d: Data) -> str:
 
 def _turning(m: Model) -> Ints:
     free = m.jnt_class == JointClass.FREE
-    found: Ints = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
-    return found
+    return np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
 
 
 def _turns_fast(m: Model, joint: int, speed: float) -> str:

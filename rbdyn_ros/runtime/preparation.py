@@ -112,10 +112,9 @@ def noise_streams(m: Model, first: Model) -> Words:
     its joint's name. So a joint that is deleted and comes back has the same noise.
     """
     known = {name: k for k, name in enumerate(_dof_names(first))}
-    numbers: Words = np.array(
+    return np.array(
         [known[name] if name in known else _hash(name) for name in _dof_names(m)], np.int64
     )
-    return numbers
 
 
 def _dof_names(m: Model) -> list[str]:

@@ -47,8 +47,7 @@ class Uniform(_Interval):
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
-        found: Array = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
-        return found
+        return np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build.builder import SystemBuilder
@@ -94,7 +92,9 @@ def _read(
         return described(source, strict, wanted), Appearance()
     file = file_of(source, package_dirs, xacro_args)
     path = file.located()
-    _check_distinct(path, target)
+    if target.exists() and path.exists() and target.samefile(path):
+        text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
+        raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
     found = opened(file, strict=strict, contact=False if is_scene(path) else wanted)
     return found.description, read_appearance(file)
 
@@ -111,13 +111,6 @@ def _written(
         return {target.name: urdf.write(robot, left, meshes), **beside, **meshes.files}
     write = sdf.write if form == sdf.FORM else mjcf.write
     return {target.name: write(robot, left, meshes), **meshes.files}
-
-
-def _check_distinct(source: Path, target: Path) -> None:
-    """Raise ParameterError if the output would replace its source."""
-    if target.exists() and source.exists() and target.samefile(source):
-        text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
-        raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
 
 
 def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
@@ -144,8 +137,4 @@ def _write(files: Mapping[str, bytes], target: Path) -> None:
             folder_of.mkdir(exist_ok=True)
     except OSError as error:
         raise unwritable(target, error) from error
-    write_together({folder / name: partial(_put, data) for name, data in files.items()})
-
-
-def _put(data: bytes, file: BinaryIO) -> None:
-    file.write(data)
+    write_together({folder / name: data for name, data in files.items()})

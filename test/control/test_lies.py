@@ -22,7 +22,7 @@ from battery import (
     rubbed,
 )
 from closed_loop import FILES, SEVEN, ClosedLoop, armed, model
-from support.lies import LIES, LOOP, NONE, filtered, frozen, lie_of, pairs
+from support.lies import LIES, LOOP, NONE, filtered, frozen, liar, lie_of, pairs
 from uses import fault_of
 
 from rbdyn_ros.control.base.faults import CODES, FAULTS
@@ -312,23 +312,16 @@ def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
     assert loop.controller.fault is None
 
 
-def paced(pause, burst):
-    """Return a liar whose states come with pauses [s]: one each, or all of them in a burst."""
-
-    def start():
-        waiting, last = [], [0.0]
-
-        def change(state, time):
-            waiting.append(state)
-            if time - last[0] < pause - 1e-9:
-                return []
-            last[0], due = time, waiting[-1:] if not burst else list(waiting)
-            waiting.clear()
-            return due
-
-        return change
-
-    return start
+@liar
+def paced(memory, state, time, pause, burst):
+    """Send states with pauses [s]: one each, or all of them in a burst."""
+    waiting = memory.setdefault("waiting", [])
+    waiting.append(state)
+    if time - memory.get("last", 0.0) < pause - 1e-9:
+        return []
+    memory["last"], due = time, waiting[-1:] if not burst else list(waiting)
+    waiting.clear()
+    return due
 
 
 @pytest.mark.parametrize("burst", [False, True])
@@ -347,39 +340,24 @@ def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
-def coarse(resolution, rise=0.005):
-    """Return a liar whose encoders have a resolution [rad]; velocities are filtered steps."""
-
-    def start():
-        seen = {}
-
-        def change(state, _time):
-            place = np.round(state["position"] / resolution) * resolution
-            before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
-            now = state["stamp"] * 1e-9
-            passed = now - seen.get("time", now - 0.001)
-            speed = speed + ((place - before) / passed - speed) * -np.expm1(-passed / rise)
-            seen.update(place=place, speed=speed, time=now)
-            return [state | {"position": place, "velocity": speed}]
-
-        return change
-
-    return start
+@liar
+def coarse(seen, state, _time, resolution, rise=0.005):
+    """Give the encoders a resolution [rad]; velocities are filtered steps."""
+    place = np.round(state["position"] / resolution) * resolution
+    before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
+    now = state["stamp"] * 1e-9
+    passed = now - seen.get("time", now - 0.001)
+    speed = speed + ((place - before) / passed - speed) * -np.expm1(-passed / rise)
+    seen.update(place=place, speed=speed, time=now)
+    return [state | {"position": place, "velocity": speed}]
 
 
-def rough(deviation):
-    """Return a liar whose velocities have noise [rad/s]."""
-
-    def start():
-        random = np.random.default_rng(0)
-
-        def change(state, _time):
-            noise = deviation * random.standard_normal(len(state["velocity"]))
-            return [state | {"velocity": state["velocity"] + noise}]
-
-        return change
-
-    return start
+@liar
+def rough(memory, state, _time, deviation):
+    """Add noise to velocities [rad/s]."""
+    random = memory.setdefault("random", np.random.default_rng(0))
+    noise = deviation * random.standard_normal(len(state["velocity"]))
+    return [state | {"velocity": state["velocity"] + noise}]
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from support.raw_client import PATIENT, RawClient, address, settled
+from support.raw_client import PATIENT, RawClient, address, settled, until
 from support.refusals import refused
 from support.robots import find
 
@@ -37,11 +37,6 @@ robots:
 LEFT, RIGHT = f"left/franka@{address()}", f"right/franka@{address(1)}"
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 @contextlib.contextmanager
 def boxed_panda(said, **more):
     box = [f"franka@{address()}"]
@@ -54,14 +49,6 @@ def scene(tmp_path, other):
     path = tmp_path / "two.yaml"
     path.write_text(SCENE.format(panda=find("panda.urdf"), other=other))
     return path
-
-
-def until(condition):
-    """Wait for a condition, not for ever."""
-    give_up = time.monotonic() + PATIENT
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(1e-3)
 
 
 def test_an_error_that_ends_a_box_is_raised_at_the_end(said):

@@ -33,11 +33,6 @@ def run(task, *words, **more):
 
 
 @pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
 def panda(said):
     with rb.BoxedArm(
         find("panda.urdf"), [f"franka@{address()}"], log=said.append, patience=30.0

@@ -7,7 +7,7 @@ import struct
 import time
 
 import pytest
-from support.raw_client import PATIENT, address
+from support.raw_client import PATIENT, address, until
 from support.robots import find
 from test_ur_servers import CONTROL, packet
 
@@ -17,14 +17,6 @@ from rbdyn_ros.control_box.ur.moves import ServoJoints
 from rbdyn_ros.control_box.ur.rtde import RTDE_PORT
 
 NAMES = ["input_int_register_0", *(f"input_double_register_{k}" for k in range(11))]
-
-
-def until(condition):
-    """Wait for a condition, not for ever."""
-    give_up = time.monotonic() + PATIENT
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(1e-3)
 
 
 def connected():

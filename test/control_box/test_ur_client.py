@@ -32,11 +32,6 @@ def run(task):
     return result(CLIENT, task)
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 def boxed(said, robot="ur5_robot.urdf", **more):
     more = {"log": said.append, "patience": 30.0} | more
     source = robot if isinstance(robot, Path) else find(robot)

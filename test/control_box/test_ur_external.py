@@ -19,7 +19,6 @@ from support.reverse_client import (
     point,
     program,
 )
-from support.robots import find
 from test_ur_servers import DT, Bench, measured
 
 from rbdyn_ros.control_box.ur.arm import READY, pose_of
@@ -34,11 +33,6 @@ from rbdyn_ros.control_box.ur.reverse import MOST_ROWS
 
 STEP = 2e-3
 HOME = np.array(READY)
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 class External(Bench):

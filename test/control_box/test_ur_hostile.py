@@ -8,7 +8,6 @@ import struct
 
 import numpy as np
 import pytest
-from support.robots import find
 from test_ur_servers import CONTROL, DT, Bench, ask, measured, outputs, packet
 
 from rbdyn_ros.control_box.paths import Stream
@@ -23,11 +22,6 @@ from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.robot import MOST_MESSAGES, SENTENCES, STIFF
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM, ProgramCutter
 from rbdyn_ros.control_box.ur.statements import CALLS
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 @pytest.fixture

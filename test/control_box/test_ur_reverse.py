@@ -88,11 +88,6 @@ def driven(said, **more):
         yield box, driver
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 def swung(driver, rtde, steps=300):
     """Swing a joint by servoj in answer to states."""
     start = rtde.state()[1]

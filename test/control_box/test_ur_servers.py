@@ -6,7 +6,6 @@ import struct
 import numpy as np
 import pytest
 from support.refusals import refused
-from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.control_box.arm import ROTOR
@@ -42,11 +41,6 @@ def rtde_control():
     end
 end
 """
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 def measured(q=READY, dq=None, **more):

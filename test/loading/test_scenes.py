@@ -240,6 +240,8 @@ def test_arguments_of_other_types(wrong):
         (rb.Obstacle("post", "post.stl"), "obstacle 'post'"),
         (rb.Placed(ARM, floating_base="no"), "the robot"),
         (rb.Placed(ARM, contact=True), "the robot"),
+        (rb.Placed(ARM, box=5), "the robot"),
+        (rb.Placed(ARM, base=None), "the robot"),
     ],
 )
 def test_fields_of_other_types(part, element):

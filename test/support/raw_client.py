@@ -33,6 +33,14 @@ def settled(arm):
     return state
 
 
+def until(condition):
+    """Wait for a condition, not for ever."""
+    give_up = time.monotonic() + PATIENT
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(1e-3)
+
+
 class RawClient:
     """Speaks the protocol of the arm."""
 

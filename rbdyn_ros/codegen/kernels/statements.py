@@ -7,20 +7,18 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rbdyn_ros.codegen.kernels.expressions import OPERATORS, condition, expression
 from rbdyn_ros.codegen.kernels.texts import (
     ARRAYS,
     NUMBERS,
     WIDTH,
+    Signature,
     Text,
     TranslationError,
     is_constant,
 )
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.kernels.texts import Signature
 
 
 class KernelBody:

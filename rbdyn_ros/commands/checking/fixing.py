@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.types import Description
@@ -47,11 +47,7 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
         done += [f"{finding}" for finding in _without(errors, left)]
     if repaired == text or not done:
         return []
-
-    def write(file: BinaryIO) -> None:
-        file.write(repaired.encode(guard.encoding_of(data), "xmlcharrefreplace"))
-
-    write_whole(path, write)
+    write_whole(path, repaired.encode(guard.encoding_of(data), "xmlcharrefreplace"))
     return done
 
 

@@ -144,5 +144,4 @@ class EstimatedWrench:
         arm.d.qpos[:] = qpos
         J = frame_jacobian(arm.m, arm.d, self._frame)[:, self._dofs]
         external = np.nan_to_num((needed - measured)[self._dofs])
-        found: Array = np.linalg.solve(J @ J.T + MOVES**2 * np.eye(6), J @ external)
-        return found
+        return np.linalg.solve(J @ J.T + MOVES**2 * np.eye(6), J @ external)

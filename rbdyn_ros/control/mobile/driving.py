@@ -175,8 +175,7 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.where(np.abs(change) > 0.0, np.abs(change) / acceleration, 0.0)
     slowest = float(needed.max())
-    result: Array = target if slowest <= period else now + change * (period / slowest)
-    return result
+    return target if slowest <= period else now + change * (period / slowest)
 
 
 def _bend(x: float, y: float, angle: float) -> float:

@@ -91,13 +91,11 @@ class _Segment:
         """Return the share of the way at times (n,) [s]."""
         t = np.clip(times - self.start, 0.0, self.duration)
         early, late = self._risen(t), 1.0 - self._risen(self.duration - t)
-        found: Array = np.where(t <= 0.5 * self.duration, early, late)
-        return found
+        return np.where(t <= 0.5 * self.duration, early, late)
 
     def _risen(self, t: Array) -> Array:
         x = np.minimum(t / self.ramp, 1.0)
-        found: Array = self.rate * (self.ramp * _ramp(x) + np.maximum(t - self.ramp, 0.0))
-        return found
+        return self.rate * (self.ramp * _ramp(x) + np.maximum(t - self.ramp, 0.0))
 
 
 class CartesianMotion:

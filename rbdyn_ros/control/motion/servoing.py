@@ -224,8 +224,7 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
     """Return how far joints may go in the directions of their velocities, at least 0 (n,)."""
     margin = np.minimum(settings.joint_limit_margin, 0.25 * (limits.upper - limits.lower))
     room = np.where(rates > 0.0, limits.upper - margin - q, q - limits.lower - margin)
-    left: Array = np.maximum(room, 0.0)
-    return left
+    return np.maximum(room, 0.0)
 
 
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base import faults as kinds
 from rbdyn_ros.control.base.faults import KIND_CODES, Fault
 from rbdyn_ros.control.base.limits import FROZEN, OVERSHOOT, PASSED, Limits
@@ -13,9 +14,6 @@ from rbdyn_ros.control.states.clock import FASTER, TIMELY
 from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
 from rbdyn_ros.errors import apart
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Array
 
 #: Remedy if positions and velocities disagree.
 MIXED_UP = "Check units, signs and the order of joints, and the encoders"

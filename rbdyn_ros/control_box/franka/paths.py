@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.franka.limits import (
     TOLERANCE,
     InterfaceLimits,
 )
-from rbdyn_ros.control_box.paths import CYCLE, Stream, turn_between, turned
+from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
 #: A client that computes from the floats of a state adds this to differences of positions.
 ROUNDING = 5e-7
@@ -97,7 +97,7 @@ class CartesianPath:
         """Take a pose; return the error by its name, or nothing."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
-        step = np.concatenate([T[:3, 3] - self.T[:3, 3], turn_between(self.T[:3, :3], T[:3, :3])])
+        step = gap_between(self.T, T)
         far = np.abs(step[:3]) > START_POSITION, np.abs(step[3:]) > START_ANGLE
         if not self._begun and (far[0].any() or far[1].any()):
             return "cartesian_position_motion_generator_start_pose_invalid"
@@ -162,12 +162,7 @@ class CartesianPath:
         arm, q = self._arm, self._joints.x
         arm.at(q, self._joints.v)
         flange = arm.flange()
-        T = flange @ self._F_T_EE
-        gap = [
-            self.T[:3, 3] - T[:3, 3],
-            turn_between(T[:3, :3], self.T[:3, :3]),
-            self.elbow.x - q[2],
-        ]
+        gap = [gap_between(flange @ self._F_T_EE, self.T), self.elbow.x - q[2]]
         A = np.vstack([arm.jacobian(flange, self._F_T_EE), np.eye(7)[2]])
         step = np.linalg.solve(A.T @ A + DAMPING**2 * np.eye(7), A.T @ np.concatenate(gap))
         return self._joints.to(q + step)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.paths import Stream, turn_between, turned
+from rbdyn_ros.control_box.paths import Stream, gap_between, turn_between, turned
 from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
@@ -52,8 +52,7 @@ class Course:
         """Move the joints to a pose of the tool near them: Newton's method, one step a cycle."""
         q = self.joints.x
         now, J = self.tool(), self.arm.tool_jacobian(q, self.F_T)
-        gap = np.concatenate([T[:3, 3] - now[:3, 3], turn_between(now[:3, :3], T[:3, :3])])
-        step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap)
+        step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap_between(now, T))
         self.joints.to(q + step)
 
     def slow(self, most: float) -> bool:

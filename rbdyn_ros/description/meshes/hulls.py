@@ -152,8 +152,7 @@ def _normal(ring: Array) -> Array:
     a = ring[0]
     across = np.cross(ring[1:-1] - a, ring[2:] - a)
     largest: Array = across[np.linalg.norm(across, axis=1).argmax()]
-    unit: Array = largest / max(float(np.linalg.norm(largest)), 1e-300)
-    return unit
+    return largest / max(float(np.linalg.norm(largest)), 1e-300)
 
 
 def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:

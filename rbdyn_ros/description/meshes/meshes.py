@@ -347,7 +347,7 @@ def read_parts(
         flaw = _of_rest(len(data) - length)
         data = data[:length]
     elif kind in ("obj", "stl"):
-        data = _in_ascii(data)
+        data = data.decode("ascii", "replace").encode("ascii", "replace")
         data = triangulated(data) if as_mujoco and kind == "obj" else data
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = package_for("trimesh", "trimesh")
@@ -396,11 +396,6 @@ def _of_rest(count: int) -> str:
         return ""
     bytes_of = "1 byte" if count == 1 else f"{count} bytes"
     return f"has {bytes_of} after its last triangle, which are ignored"
-
-
-def _in_ascii(data: bytes) -> bytes:
-    """Return the document with all characters beyond ASCII replaced."""
-    return data.decode("ascii", "replace").encode("ascii", "replace")
 
 
 def _scene(

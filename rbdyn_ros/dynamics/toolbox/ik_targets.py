@@ -67,8 +67,7 @@ def _matrices(rotation: ArrayLike) -> Array:
     with np.errstate(all="ignore"):  # the kernel refuses what is not finite
         square = w * w + x * x + y * y + z * z
         near = np.abs(np.sqrt(square) - 1.0) <= NEARLY
-    matrices: Array = np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
-    return matrices
+    return np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:

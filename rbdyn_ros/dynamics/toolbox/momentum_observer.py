@@ -114,5 +114,4 @@ class MomentumObserver:
         """
         known = slice(None) if dofs is None else np.asarray(dofs)
         J = frame_jacobian(self._m, self._d, frame, reference)[:, known]
-        found: Array = np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual[known])
-        return found
+        return np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual[known])

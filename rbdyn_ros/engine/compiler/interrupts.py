@@ -16,11 +16,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
+
+from rbdyn_ros.collector import uncollected
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,18 +88,6 @@ def deferred() -> Iterator[None]:
         yield
     finally:
         _waiting.leave()
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Let the garbage collector wait for the end of the block, if it runs."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def deferring(function: Callable[P, R]) -> Callable[P, R]:

@@ -68,8 +68,7 @@ class Residuals:
         rows = np.where(self.kept, self.measured, 0.0)
         spread = np.where(self.kept, rows - rows.sum(axis=0) / count, 0.0)
         variance = (spread**2).sum(axis=0) / count
-        shares: Array = 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
-        return shares
+        return 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
 
 
 def validate(

@@ -60,8 +60,7 @@ class Prior:
     def mass_weight(self) -> Array:
         """Return the weights w (k,) of the terms of the masses."""
         spread = np.full(len(self.bodies), MASS_SPREAD) if self.spread is None else self.spread
-        weights: Array = spread**-2.0
-        return weights
+        return spread**-2.0
 
     @property
     def start(self) -> Array:
@@ -73,8 +72,7 @@ class Prior:
 
         L L^T is the inverse of the Hessian of D at the prior.
         """
-        L: Array = np.linalg.inv(np.linalg.qr(self.curve(self.start), mode="r"))
-        return L
+        return np.linalg.inv(np.linalg.qr(self.curve(self.start), mode="r"))
 
     def curve(self, x: Array) -> Array:
         """Return C at x; C^T C is the Hessian of the prior's terms."""
@@ -117,8 +115,7 @@ class _FitProblem:
 
     def x(self, z: Array) -> Array:
         """Return x at z."""
-        found: Array = self.prior.start + self.basis @ z
-        return found
+        return self.prior.start + self.basis @ z
 
     def miss(self, z: Array) -> Array:
         """Return the residuals of the data (N,)."""

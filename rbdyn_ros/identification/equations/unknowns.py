@@ -123,10 +123,7 @@ class Unknowns:
         if any(extra.kind == "coulomb" for extra in self.extras):
             known = replace(known, stribeck=np.zeros(self.m.nv))
         rotors = armature[self.dofs] * self.motion.qacc
-        effort: Array = (
-            self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
-        )
-        return effort
+        return self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
         """Return friction, armature and offsets (nv,) of a solution."""

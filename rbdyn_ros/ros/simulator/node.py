@@ -105,7 +105,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def configure(self) -> None:
         """Load the robots and open all topics and services."""
         values = self.values
-        self._prepare_recording(values.record)
+        if values.record:  # record all topics that are opened from now on
+            check_recordable(values.record)
+            self._recording = NodeRecording(Path(values.record))
+            self.recorder = NodeRecorder(self._recording)
         self._claims = claims = Claims(self)
         if self._setup is None and (
             values.publish_clock or self.get_parameter("use_sim_time").value
@@ -153,13 +156,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
         """Answer requests to step; with autostart early requests wait for the loops."""
         if self._standard is not None:
             self._standard.start()
-
-    def _prepare_recording(self, path: str) -> None:
-        """Record all topics that are opened from now on."""
-        if path:
-            check_recordable(path)
-            self._recording = NodeRecording(Path(path))
-            self.recorder = NodeRecorder(self._recording)
 
     def _make_robots(self) -> list[Robot]:
         names = self.values.robots

@@ -65,8 +65,7 @@ _KINDS = tuple(key.name for key in DISTRIBUTIONS)
 
 def _distribution(**given: Any) -> Distribution:
     ((kind, found),) = given.items()
-    made: Distribution = Choice(found) if kind == "choice" else found
-    return made
+    return Choice(found) if kind == "choice" else found
 
 
 _DISTRIBUTION = Table("distribution", DISTRIBUTIONS, one=_KINDS, make=_distribution)

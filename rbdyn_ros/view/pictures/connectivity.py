@@ -207,8 +207,7 @@ def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> 
 
 def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
     t = np.linspace(0.0, 1.0, POINTS)[:, None]
-    curve: Array = (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
-    return curve
+    return (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
 
 
 def _crossed(curve: Array, bodies: Array, radius: float) -> int:

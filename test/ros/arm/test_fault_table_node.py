@@ -15,7 +15,7 @@ pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not instal
 
 from arm_pair import SENDERS_KNOWN, UR5_START, start_pair
 from lying_driver import LyingDriver
-from support.lies import LIES, PROCESSES, Lie, late, lie_of
+from support.lies import LIES, PROCESSES, Lie, late, liar, lie_of
 from support.robots import find
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -49,29 +49,30 @@ def lying(liar):
     return Lie("one", "values", "", (), liar, (PROCESSES,))
 
 
-def pulses(joint, speed, length, period=np.inf):
-    """Return a lie in which a joint moves and stops; its positions and velocities agree.
+@liar
+def pulsing(_memory, state, time, joint, speed, length, period):
+    """Move a joint and stop it; its positions and velocities agree.
 
     Args:
+        _memory: nothing.
+        state: the true one.
+        time: since the onset [s].
         joint: its number.
         speed: the largest [rad/s].
         length: of a pulse [s].
         period: of repeated pulses [s].
     """
+    count, phase = (0, time) if period == np.inf else divmod(time, period)
+    x = min(phase / length, 1.0)
+    position, velocity = np.array(state["position"]), np.array(state["velocity"])
+    way = x - np.sin(2 * np.pi * x) / (2 * np.pi)
+    position[joint] += 0.5 * speed * length * (count + way)
+    velocity[joint] += speed * np.sin(np.pi * x) ** 2
+    return [state | {"position": position, "velocity": velocity}]
 
-    def start():
-        def change(state, time):
-            count, phase = (0, time) if period == np.inf else divmod(time, period)
-            x = min(phase / length, 1.0)
-            position, velocity = np.array(state["position"]), np.array(state["velocity"])
-            way = x - np.sin(2 * np.pi * x) / (2 * np.pi)
-            position[joint] += 0.5 * speed * length * (count + way)
-            velocity[joint] += speed * np.sin(np.pi * x) ** 2
-            return [state | {"position": position, "velocity": velocity}]
 
-        return change
-
-    return lying(start)
+def pulses(joint, speed, length, period=np.inf):
+    return lying(pulsing(joint, speed, length, period))
 
 
 def told(lie, mode="gravity"):

@@ -226,8 +226,7 @@ class Entities:
 
 def _wxyz(quaternion: Vector) -> Array:
     """Return a unit quaternion wxyz from one xyzw of length near 1."""
-    unit: Array = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
-    return unit
+    return np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
 
 
 def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:

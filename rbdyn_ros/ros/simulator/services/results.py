@@ -105,18 +105,13 @@ class OfferedServices:
 
         self.features, self.missing = list[str](), list[str]()
         for kind, (handler, features) in services.items():
-            name = _service_name(kind)
+            name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
             if not hasattr(srv, kind):
                 self.missing.append(name)
                 continue
             answer = _answering(handler)
             node.create_service(getattr(srv, kind), f"~/{name}", answer, qos_profile=SERVICES)
             self.features += features
-
-
-def _service_name(kind: str) -> str:
-    """Return the name of the service of a type: spawn_entity for SpawnEntity."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
 
 
 def _answering(handler: Handler) -> Callable[[Any, Any], Any]:

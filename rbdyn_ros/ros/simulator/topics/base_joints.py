@@ -91,8 +91,7 @@ class WheelJoints(WheelOdometry):
     def capped(self, twist: Array) -> Array:
         speeds = np.abs(self._drive.rows(self._turned) @ twist)
         shares = np.where(speeds > STILL, self._fastest / np.maximum(speeds, STILL), math.inf)
-        capped: Array = twist * min(1.0, float(shares.min()))
-        return capped
+        return twist * min(1.0, float(shares.min()))
 
     def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
         if not self._steered:
