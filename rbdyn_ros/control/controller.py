@@ -209,7 +209,7 @@ class Controller(ControlLoop):
 
     @property
     def needs_test(self) -> bool:
-        """Whether the arm would be tested before it is armed."""
+        """True if the arm would be tested before it is armed."""
         chosen = self.settings
         busy = self.armed or self.testing
         return chosen.start_up_test and not (chosen.dry_run or busy)

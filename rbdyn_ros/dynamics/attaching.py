@@ -125,7 +125,7 @@ def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
 
 
 def _without_contact(m: Model, low: int, high: int) -> Arrays:
-    """Return the fields in which the geometries of two bodies touch each other no more."""
+    """Return the fields in which the geometries of two bodies no longer touch each other."""
     body = m.geom_bodyid
     pairs = product(np.flatnonzero(body == low).tolist(), np.flatnonzero(body == high).tolist())
     between = {(min(pair), max(pair)) for pair in pairs}

@@ -55,7 +55,7 @@ class Distance(NamedTuple):
 
 
 class NearPairs:
-    """What the queries of one Data keep from call to call, made by the first of them.
+    """Memory of the distance queries of one Data between calls; the first query makes it.
 
     Attributes:
         found, out: the numbers of the near pairs in distance_geom, and a row each, see near_pairs.
@@ -106,7 +106,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
 
 def _number(m: Model, geom: str | int) -> int:
-    if type(geom) is str and geom in m.geom_numbers:  # the usual case, fast
+    if type(geom) is str and geom in m.geom_numbers:  # fast path of the usual case
         return m.geom_numbers[geom]
     return number_of("geometry", m.geom_numbers, m.geom_names, geom)
 
@@ -156,7 +156,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
 
 
 def _check_position(m: Model, d: Data) -> None:
-    """Raise ParameterError if a position is not finite: no geometry would be anywhere."""
+    """Raise ParameterError if a position is not finite: no geometry would have a place."""
     if not math.isfinite(sum(d.qpos.tolist())):  # faster than np.isfinite
         finite("d.qpos", d.qpos, (m.nq,), code="qpos")
 
@@ -175,7 +175,7 @@ def start_overlaps(m: Model) -> list[Distance]:
 
 
 def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: NearPairs) -> int:
-    """Write the pairs up to `reach` apart to found and out of the memory; return their number."""
+    """Write the pairs up to `reach` apart to the memory's found and out; return their number."""
     number: int = _near_pairs.call(
         *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
         memory.out,
@@ -198,7 +198,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag per pair: overlaps at qpos0 with a part of the same robot; and these pairs."""
+    """Return a flag per pair, whether it overlaps at qpos0 within one robot, and these pairs."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)

@@ -42,7 +42,7 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of motion and of passive forces without derivatives, or ''."""
+    """Return the first part of the motion or the passive forces without derivatives, or ''."""
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)
     motion = {
@@ -60,7 +60,7 @@ def without_derivatives(m: Any) -> tuple[str, str]:
 
 
 def without_implicit_step(m: Any) -> str:
-    """Return the first part without an implicit integrator, or ''."""
+    """Return the first part that implicit integrators do not support, or ''."""
     return _first(
         {
             "constraints (loops, rods, bands, gears or rolling bodies)": m.nefc > 0,

@@ -9,7 +9,8 @@ from typing import Any
 
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out: robots and filters act by geom_touches and push_geom.
+#: Fields that sha256 leaves out: geom_touches and push_geom contain the effect of robots and
+#: filters.
 _NOT_HASHED = (
     "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
@@ -42,6 +43,6 @@ def fingerprint(m: Any) -> str:
         if field.name == "geom_touches":
             if (values == 1).all():
                 continue
-            digest.update(b"geom_touches")  # its numbers may look like push_geom's
+            digest.update(b"geom_touches")  # the bytes may equal those of push_geom
         digest.update(values.tobytes())
     return digest.hexdigest()

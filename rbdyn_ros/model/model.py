@@ -54,10 +54,10 @@ from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
+#: Timesteps of one call for any Model; for a large one they take about 0.1 s.
 FEW_STEPS = 8
 
-#: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
+#: Work of one call, in bodies times timesteps; a body takes about 0.3 us.
 WORK_AT_ONCE = 5000
 
 #: The attributes with the numbers of parts, and the lists of their names.
@@ -123,7 +123,7 @@ class Model:
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
-        """The stage that watches drives: only constraints can lock them."""
+        """The stage that checks drives: only constraints can lock them."""
         return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property
@@ -189,7 +189,8 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    if TYPE_CHECKING:  # sizes, stages and arrays; at run time it would slow every access
+    # names sizes, stages and arrays for type checkers; at run time it would slow every access
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 

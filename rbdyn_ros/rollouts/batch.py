@@ -145,10 +145,10 @@ class Batch:
             model=m, nsim=nsim, nthread=threads,
             nbad=self._device.nbad, diverged=self._device.diverged,
         )  # fmt: skip
-        self._memory: dict[str, Array] = {}  # (..., nsim), by name of a field
-        self._views: dict[str, Array] = {}  # the same as (nsim, ...): bound fields of Data
-        self._expanded: dict[str, Array] = {}  # and fields of the Model
-        self._options: Any = None  # for which the code is prepared; None: look again
+        self._memory: dict[str, Array] = {}  # arrays (..., nsim) by the name of a field
+        self._views: dict[str, Array] = {}  # views (nsim, ...) of the bound fields of Data
+        self._expanded: dict[str, Array] = {}  # views of the fields of the Model
+        self._options: Any = None  # the options that the code is prepared for; None: prepare it
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
@@ -219,7 +219,7 @@ class Batch:
             self._views[name] = self._allocate(name, shape)
             self._options = None
             if name == COMMANDS and self.model.nu > 0:
-                dofs = self.model.actuator_dofid.tolist()  # CuPy takes no array of NumPy
+                dofs = self.model.actuator_dofid.tolist()  # CuPy does not accept arrays of NumPy
                 self._views[name][:] = self.qfrc_applied[:, dofs]
         found: Array = self._views[name]
         return found
@@ -367,7 +367,7 @@ class Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Warn once each of what goes wrong; look at the first call, then at some."""
+        """Log each kind of trouble once; check after the first call, then after some calls."""
         m = self.model
         if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"

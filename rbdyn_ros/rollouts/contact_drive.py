@@ -29,7 +29,7 @@ from rbdyn_ros.rollouts.driver import (
 )
 
 #: Length of the header before the lanes, a cache line, and the indices of its addresses: the rows
-#: of a thread's robots that no call goes on with, results of the engine, its memory, the plan.
+#: of robots whose step is not continued, the results of the engine, its memory, the plan.
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
@@ -141,7 +141,7 @@ def _number_of(memory, first, width):
 
 @kernel
 def _mode_of(plan):
-    """Return where the flags are that the engine's form of the memory is the newer one."""
+    """Return the address of the flags that the engine's form of the memory is the newer one."""
     return (plan.grip + GRIP * plan.points + plan.stops) * plan.width
 
 
@@ -254,7 +254,7 @@ def _take_results(plan, header, memory, lane):
 
 
 def settle(row):
-    """Write the engine's form of the memory of all lanes for which it is the older one."""
+    """Write the engine's form of the memory of all lanes where it is out of date."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     memory = floats_at(row, plan.slots * plan.width)

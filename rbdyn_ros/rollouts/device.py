@@ -13,7 +13,7 @@ from rbdyn_ros.model.data import Data
 
 
 class Device(Protocol):
-    """Where the robots of a Batch are, and what advances them.
+    """The memory and the processor of the robots of a Batch.
 
     Attributes:
         nbad, diverged: as in Batch.

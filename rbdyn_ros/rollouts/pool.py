@@ -165,7 +165,7 @@ def _help(mail: _Mail, bell: Any, number: int) -> None:
         share = mail.share
         if share is not None and number < len(share.own):
             share.work(number)
-        del share  # its arrays may go
+        del share  # let go of the arrays of the call
 
 
 def _dismiss(mail: _Mail) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Actuation(Record):
-    """Friction of an arm, and what it compensates itself."""
+    """Friction of an arm, and its own gravity compensation."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),

@@ -66,7 +66,7 @@ class PositionTest:
 
     @property
     def what(self) -> str:
-        """What the test does now."""
+        """Description of the present part of the test."""
         if self._k < 0:
             return f"testing whether the arm stays (0 of {len(self._names)})"
         return f"testing joint '{self._names[self._k]}' ({self._k + 1} of {len(self._names)})"
@@ -159,7 +159,8 @@ class PositionTest:
         except RbdynError:
             if last:
                 raise
-            self._begin(self._k, self._attempt + 1, place)  # noise, friction, slowness
+            # noise, friction or a slow motion may be the cause
+            self._begin(self._k, self._attempt + 1, place)
         else:
             self.done = self._k + 1 == len(self._names)
             self._begin(self._k + (not self.done), 0, place)

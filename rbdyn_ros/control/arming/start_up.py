@@ -115,7 +115,7 @@ class StartUpTest:
 
     @property
     def done(self) -> bool:
-        """Whether every joint has passed."""
+        """True once every joint has passed."""
         return bool(self._s.done)
 
     @property
@@ -164,7 +164,8 @@ class StartUpTest:
             raise self._refused(kernels.APART, 0, 1e3 * age, 0.0)
 
     def _refused(self, found: int, joint: int, value: float, bound: float) -> RbdynError:
-        name = "" if found == kernels.APART else self._names[joint]  # it concerns all joints
+        # this finding concerns all joints
+        name = "" if found == kernels.APART else self._names[joint]
         driven = self._names[int(bound)] if found == kernels.OTHER else ""
         bounds = (bound, 1.0 / bound) if found == kernels.SHARE else (bound,)
         numbers = dict(zip(("value", "bound"), apart(value, *bounds, digits=3), strict=False))

@@ -29,7 +29,7 @@ class BlindState(Record):
         Field("dry", ("nv",), "dry friction that the witness expects"),
         Field("gains", (2, "nv"), "stiffness [1/s^2] and damping [1/s] of holding"),
         Field("blind_time", (), "how long an arm is braked without states [s]"),
-        # what lasts, of the efforts sent: witness
+        # lasting effects of the efforts sent: witness
         Field("push", ("nv",), "acceleration that the model does not explain"),
         Field("due", ("nv",), "velocity that the efforts sent should have given so far"),
         Field("steady_push", ("nv",), "mean of the push"),

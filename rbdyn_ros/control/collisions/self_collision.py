@@ -72,7 +72,7 @@ class SelfCollision:
         )  # fmt: skip
         self._skipped = np.array([not one for one in wanted], np.int64)
         self.uncontrolled = uncontrolled(m, self._dofs, m.distance_geom[self._skipped == 0])
-        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
+        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compile the kernel
 
     def check(self, parts: list[Path], qpos: Array, what: str = "the path") -> None:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.

@@ -50,7 +50,7 @@ class Wheel:
 
     @property
     def has_rollers(self) -> bool:
-        """Whether it rolls sideways, too."""
+        """True if the wheel also rolls sideways."""
         return abs(math.sin(self.grip - self.heading)) > PARALLEL
 
 
@@ -119,7 +119,7 @@ def wheel_base(
     )
     steerings = tuple(_steering(m, d, j) for j in order)
     kind = _kind(kind, wheels, steerings)
-    if kind == "differential":  # what is steered is a caster
+    if kind == "differential":  # a steered wheel is a caster
         wheels, steerings = tuple(wheel for wheel in wheels if wheel.steering < 0), ()
     return WheelBase(kind, wheels, steerings)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a target leaves its present motion for a new path.
+"""Transitions of a target from its present motion to a new path.
 
 The target does not wait while the way to a path is checked. So it leaves its motion at a moment
 that lies ahead, from a state that is known before it gets there: what was checked is driven.

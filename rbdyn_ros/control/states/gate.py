@@ -165,7 +165,7 @@ class SafetyGate:
 
     @property
     def dt(self) -> float:
-        """The same from SHORTEST to LONGEST, or 0 if there is no new state to believe [s]."""
+        """`step` limited to SHORTEST to LONGEST, or 0 without a new valid state [s]."""
         return float(self._dt.item())
 
     @property

@@ -31,10 +31,10 @@ _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_row
 SIGHT = 0.1
 #: No bound, and the marks of inequalities and equalities, for daqp.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
-#: By how much a step may miss a bound [rad or m].
+#: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: The reason that there is no step.
+#: Reasons why there is no step.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -46,7 +46,7 @@ TOO_DIFFERENT = (
 
 
 class FrameTask(NamedTuple):
-    """A pose of a frame to go to, or a velocity to have, or both: a target that moves.
+    """A target that moves: a pose of a frame, a velocity, or both.
 
     Attributes:
         frame: name or number of the frame.
@@ -69,7 +69,7 @@ class FrameTask(NamedTuple):
 
 
 class PostureTask(NamedTuple):
-    """A configuration to go to as far as other tasks leave room.
+    """A configuration to approach as far as the other tasks allow.
 
     Attributes:
         qpos: (nq,) the configuration.
@@ -134,9 +134,9 @@ def differential_ik(
     problem = _problem(m, d, joint_names("differential_ik", fixed))
     J, e = _task_rows(m, d, tasks, dt)
     J = J[:, problem.dofs]
-    with np.errstate(over="ignore", invalid="ignore"):  # _solve judges it
+    with np.errstate(over="ignore", invalid="ignore"):  # _solve checks for overflow
         H, f = J.T @ J, -(J.T @ e)
-    H.ravel()[:: len(H) + 1] += damping  # its diagonal
+    H.ravel()[:: len(H) + 1] += damping  # the diagonal
     step = np.zeros(m.nv)
     step[problem.dofs] = _solve(H, f, *_bounds(m, d, problem, dt, distance))
     return step / dt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of inverse kinematics: poses of a frame as numbers that kernels take."""
+"""Targets of inverse kinematics: poses of a frame as numbers for kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 
 _straighten = Entry(straighten)
 
-#: In place of a position or a rotation that is not given.
+#: Stands for a position or a rotation that is not given.
 NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 

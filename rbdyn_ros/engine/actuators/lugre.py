@@ -16,7 +16,7 @@ from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.model.declared.actuators import BRISTLE
 
-#: Columns of actuator_work: what is left of z after a step, and the growth of z by speed.
+#: Columns of actuator_work: the share of z left after a step, and its growth with speed.
 BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5
 
 

@@ -46,7 +46,7 @@ def array_type(element: types.Type, dimensions: int, readonly: bool = False) -> 
 
 
 def _make_known() -> bool:
-    """Register PlainArray; return whether this Numba can."""
+    """Register PlainArray; return whether this Numba supports it."""
     try:
         PlainArray(types.float64, 2, "C").copy(ndim=1).above()
         register_model(PlainArray)(models.ArrayModel)

@@ -36,7 +36,7 @@ class _Waiting:
     """The state of the main thread, the only one that receives signals."""
 
     def __init__(self) -> None:
-        self.depth = 0  # of nested blocks, with the handler below installed
+        self.depth = 0  # number of nested blocks, with the handler below installed
         self.interrupted = False
         self.handler: Handler = self._remember
         self.action = ctypes.create_string_buffer(SIZE)

@@ -38,10 +38,10 @@ from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Pieces of the law of friction beside 0, in which it holds.
+#: Pieces of the law of friction where it slides; in piece 0 it holds.
 ALONG, AGAINST = 1, 2
 
-#: Parts of the lower and the upper limit in them.
+#: Parts of a piece for the lower and the upper limit.
 LOW, HIGH = 3, 6
 
 #: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
@@ -62,14 +62,14 @@ SOFTER = 20.0
 #: Time constant [s] of a joint that comes back into its range.
 RETURN = 0.1
 
-#: Largest speed [rad/s or m/s] of a joint that comes back, and of a near-rigid contact, or one as
-#: stiff as a step resolves, that comes out of an obstacle: nothing that is put there shoots out.
+#: Largest speed [rad/s or m/s] at which a joint comes back into its range, and at which a stiff
+#: contact comes out of an obstacle: objects that are put there do not shoot out.
 EMERGE = 0.3
 
-#: Up to here beyond its limit [rad or m] a joint is at it.
+#: A joint up to this far [rad or m] beyond its limit counts as at the limit.
 AT_LIMIT = 1e-6
 
-#: Where a dof is, in stop_place.
+#: Values of stop_place: the place of a dof.
 INSIDE, AT, BEYOND = 0, 1, 2
 
 
@@ -121,7 +121,7 @@ def _write_limit(m, d, j, k, q, lower, upper):
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
-    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # what a limit has carried beside friction
+    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # force that the limit carried beside friction
     spring[LOWER], spring[LOWER_SLOPE], below, low = _spring(m, j, inertia, lower - q, -v, rest)
     spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above

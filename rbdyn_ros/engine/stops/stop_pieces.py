@@ -33,7 +33,7 @@ from rbdyn_ros.engine.stops.stop_law import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Part of itself, or of dry friction, that a force may miss.
+#: Allowed error of a force, as a part of itself or of dry friction.
 FORCE_TOLERANCE = 1e-6
 
 #: A force below this part of the largest counts as zero.
@@ -43,7 +43,7 @@ NOTHING = 1e-9
 #: dry friction below which it counts as none.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
-#: Most passes that make still dofs stiller.
+#: Most passes that bring still dofs closer to rest.
 SETTLINGS = 2
 
 #: Slope of a dof that comes to rest, in such a pass, as a part of that in the pass before, and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free bodies in flight: their energy and their momentum stay what they are.
+"""Free bodies in flight: their energy and their momentum stay constant.
 
 A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by
 the forces of the step alone, at the pose of its start. In the drift the body moves without forces:
@@ -63,9 +63,8 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 #: flight_mode of other bodies that touch something, with euler and implicit.
 TOUCHING = 4
 
-#: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
-#: next iteration is exact, where it is even with the slopes of the one before, and where nothing
-#: has to be solved.
+#: Iterations of Newton's method. Error of the equation, as a part of the momentum, below which the
+#: next iteration is exact; is exact even with the slopes of the last one; is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that turns by more in a step [rad] keeps its angular velocity.
@@ -320,7 +319,7 @@ def _end_of_kick(d, k, h):
 
 @inline
 def _is_slight(d, k, after, h):
-    """Return whether the gyroscopic torque of a step differs from that at its start by nothing."""
+    """Return whether the gyroscopic torque of a step equals that at its start, up to rounding."""
     w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
     return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
 

@@ -102,7 +102,7 @@ def _joint_inertia(A, x, y, z, r, s, t):
 
 @inline
 def _of_shift(A, s):
-    """Return the last three of A s, the axis of a shift: the others are not needed."""
+    """Return the last three components of A s, s being the axis of a shift."""
     x = (s[3], s[4], s[5])
     force = (
         dot3((A[15], A[16], A[17]), x), dot3((A[16], A[18], A[19]), x),

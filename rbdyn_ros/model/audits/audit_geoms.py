@@ -153,7 +153,7 @@ def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for pairs that push each other which the kernels could not follow."""
+    """Add an error for pairs that push each other and that the kernels cannot process."""
     pairs, body = arrays["push_geom"], arrays["geom_bodyid"]
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():

@@ -241,7 +241,7 @@ class TrajectoryController(Controller):
             if not (np.any(twist) or (start.motion and self._follows_twist)):
                 return None
             path, found = self._servo_path(servo, start.rows, seen[0], frame, twist)
-            if len(path.times) == 1:  # it would not move
+            if len(path.times) == 1:  # the arm would not move
                 return found
             if self.collisions is not None:
                 self.collisions.check([path], seen[0], "the motion of the twist")

@@ -220,10 +220,11 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
-                self._pacer.restart()  # velocities and actions from before do not count after it
+                # velocities and actions from before the rise do not count after it
+                self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the base second: it may be ahead of the joints of the message before by any time
+                # the base comes second: it may be ahead of the joints by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

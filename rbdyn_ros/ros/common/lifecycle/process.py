@@ -306,7 +306,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         print(f"rbdyn: {error}", file=sys.stderr)
         status = 2
     except Exception:
-        if not stop.is_set():  # C++ that calls Python turns an interrupt into another error
+        if not stop.is_set():  # C++ code that calls Python turns an interrupt into another error
             raise
         status = 0
     finally:

@@ -188,7 +188,7 @@ class Stop(threading.Event):
 
     def _interrupt(self, _number: int, _frame: object) -> None:
         if self._raises:
-            self._raises = False  # a second one must not cut the end short
+            self._raises = False  # a second signal must not cut the end short
             self.interrupted = True
             raise KeyboardInterrupt
 
@@ -212,7 +212,7 @@ class Stop(threading.Event):
         """Request the end."""
         if not self.is_set():
             self._words[STOPPED] = time.monotonic_ns()
-        with contextlib.suppress(BlockingIOError):  # so many signals that the pipe is full
+        with contextlib.suppress(BlockingIOError):  # the pipe is full of signals
             os.write(self._pipe, bytes([BY_CALL]))
 
     def is_set(self) -> bool:

@@ -120,7 +120,7 @@ def _find(
     stop: threading.Event,
     fallback: Path | None,
 ) -> tuple[Model, Source]:
-    """Return the Model and where it came from."""
+    """Return the Model and its source."""
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)

@@ -160,7 +160,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # without objects in the hand: they are published anew where the hand opens
+        # leave out objects in the hand: they are published anew where the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }
@@ -172,7 +172,8 @@ class PlanningSceneTopic:
                 objects.append(self._placed(name, self._frame, pose, stamp_ns, add))
                 shown[name] = pose
         gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
-        objects += [self._removal(name) for name in gone]  # also an object that was in the hand
+        # this includes objects that were in the hand
+        objects += [self._removal(name) for name in gone]
         self._shown, self._attached = shown, held
         if not objects and not attached:
             return None
@@ -183,7 +184,7 @@ class PlanningSceneTopic:
         return message
 
     def _poses(self, places: Any) -> dict[str, Pose]:
-        """Return where objects and obstacles are in the frame of the poses."""
+        """Return the poses of objects and obstacles in the frame of the poses."""
         back = inverse(places.of(self._root)) if self._root else IN_PLACE
         poses = self._fixed | {name: places.of(name) for name in self._links}
         return {name: compose(back, pose) for name, pose in poses.items()}

@@ -71,7 +71,7 @@ WATCHED = 2.0
 #: Sensors whose reading is a few numbers.
 NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
-NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
+NOT_MEASURED = -1.0  # first element of a covariance that the message lacks
 
 
 class SensorTopics:
@@ -178,7 +178,7 @@ class SensorTopics:
 
     @property
     def sees(self) -> bool:
-        """Whether there are lidars, range sensors or cameras."""
+        """Return whether there are lidars, range sensors or cameras."""
         return bool(self._slow)
 
     def sights(self) -> list[Sight]:

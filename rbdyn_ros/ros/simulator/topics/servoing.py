@@ -119,7 +119,7 @@ class ServoTopic:
         """Take messages from ~/twist."""
 
         def take(message: Any) -> None:
-            # states between its own periods do not come to `publish`
+            # `publish` sees no states between its own periods
             now = max(self._now, self._loop.readout.stream.newest)
             check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
@@ -202,7 +202,7 @@ class ServoTopic:
     def _move(self, state: LoopState, given: GivenTwist, period: float) -> None:
         servo, twist = self._servo, given.twist
         known = self._measure(state, period)
-        if self._place is None:  # no state has arrived yet, or none that is finite
+        if self._place is None:  # no finite state has arrived yet
             if not known:
                 self._tell(known, None)
             return

@@ -96,7 +96,7 @@ class SharedReadings:
 
     @property
     def is_shared(self) -> bool:
-        """Whether readings are written for each tick."""
+        """Return whether readings are written for each tick."""
         return self._write is not None
 
     def take(self, k: int, reading: Reading) -> None:
