@@ -17,7 +17,7 @@ a URDF is loaded without rollouts, pictures or recordings. The __getattr__ that 
 
 __version__ = "1.0.0"
 
-_modules: dict[str, str] = {}  # of each public name, read from __init__.pyi
+_modules: dict[str, str] = {}  # module of each public name, read from __init__.pyi
 
 
 def _read_names() -> dict[str, str]:
@@ -48,10 +48,12 @@ def __getattr__(name: str) -> object:
     gc.disable()  # modules are not garbage; to search them for it takes a fifth of a start
     try:
         value = _load(name)
-        if "numba" in sys.modules:  # it enters the checks of Models, which unpickling needs too
+        # this import enters the checks of Models, which unpickling needs too
+        if "numba" in sys.modules:
             importlib.import_module(f"{__name__}.loading.load")
     finally:
-        if collects and not gc.get_freeze_count():  # they join the oldest generation unsearched
+        # the new objects join the oldest generation unsearched
+        if collects and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
         if collects:
@@ -65,7 +67,8 @@ def _load(name: str) -> object:
     module = importlib.import_module(_modules[name])
     if not hasattr(module, name):
         importlib.import_module(f"{_modules[name]}.{name}")
-    return globals().setdefault(name, getattr(module, name))  # the next access is not here
+    # the next access finds the name in globals()
+    return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

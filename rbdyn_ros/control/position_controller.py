@@ -83,7 +83,7 @@ class PositionController(Controller):
             timeout = gate.settings.state_timeout
             self.wrench = SensedWrench(self.arm, frame, *tool, timeout, given.sensor_frame)
         rest = gate.measured.qpos
-        self.wrench.wrench(self.arm, rest)  # compiles it
+        self.wrench.wrench(self.arm, rest)  # compile the kernel
         self._compliance.step(rest, rest, np.zeros(6), LONGEST)
         self._compliance.begin()
 

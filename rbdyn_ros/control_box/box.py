@@ -150,7 +150,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _idles(self) -> bool:
-        """Return whether nothing happens that a client or the arm waits for."""
+        """Return whether neither a client nor the arm waits for anything."""
 
     @abstractmethod
     def _stand(self) -> bool:

@@ -312,6 +312,6 @@ def _check_generator(rng: object) -> None:
 
 
 def _seconds(dt: object) -> float:
-    if type(dt) is float and math.isfinite(dt):  # the usual case, fast
+    if type(dt) is float and math.isfinite(dt):  # fast path of the usual case
         return dt
     return finite("dt", dt, code="dt", allowed="a finite number of seconds")

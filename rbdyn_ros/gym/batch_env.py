@@ -94,7 +94,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._over: Bools = np.zeros(num_envs, bool)
         self._seen = np.zeros((num_envs, low.size), np.float32)
 
-    # what a task is made of
+    # parts of a task
 
     def observe(self) -> Array:
         """Return an observation of every robot, (num_envs, n): by default qpos, then qvel.

@@ -85,7 +85,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         self.metadata = {"render_modes": []}
         self._taken = 0
 
-    # what a task is made of
+    # parts of a task
 
     def observe(self) -> Array:
         """Return an observation, (n,): by default positions, then velocities."""

@@ -331,7 +331,8 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of joints for a notebook."""
-        return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))  # a higher room
+        # imported here: a higher layer
+        return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))
 
     def sha256(self) -> str:
         """Hash of everything that determines the motion: names and arrays, not the options."""

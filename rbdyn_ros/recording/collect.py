@@ -152,7 +152,8 @@ class Collected:
         last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
         if robot.states.epoch not in (-1, state.epoch) or stamp < last:
             robot.restart()
-        if stamp != last or not robot.states.ends_with(state):  # repeated while paused
+        # a paused simulation repeats its state
+        if stamp != last or not robot.states.ends_with(state):
             robot.states.add(stamp, state)
 
     def _take_joints(self, robot: RobotData, use: str, message: Message) -> None:

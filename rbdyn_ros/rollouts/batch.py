@@ -305,7 +305,7 @@ class Batch:
 
     @property
     def specialized(self) -> bool:
-        """Whether the robots run by code for their Model, as the last call did."""
+        """Return whether the robots run by code for their Model, as the last call did."""
         return not self._device.why
 
     def __getattr__(self, name: str) -> Any:

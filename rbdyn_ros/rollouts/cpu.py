@@ -50,7 +50,7 @@ class Cpu:
 
     @property
     def diverged(self) -> Bools:
-        """As in Batch."""
+        """Return which robots have diverged, see Batch.diverged."""
         return self._robots.diverged
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:

@@ -15,7 +15,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.shared import SHARED
 
-_LOOP: Any = cycle.run  # a kernel of Numba
+_LOOP: Any = cycle.run  # the loop is a kernel of Numba
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from rbdyn_ros.runtime.head_start import compile_loop; compile_loop()"

@@ -98,18 +98,18 @@ class Loop:
 
     @property
     def running(self) -> bool:
-        """Whether the loop was started and not stopped."""
+        """Return whether the loop was started and not stopped."""
         return self._requests.running
 
     @property
     def holding(self) -> bool:
-        """Whether a dof is held that waits for its first command, see LoopSettings.held."""
+        """Return whether a dof is held that waits for its first command, see LoopSettings.held."""
         s = self._shared
         return bool(s.nheld and (s.dof_held[s.commanded == 0] > 0).any())
 
     @property
     def kept_dofs(self) -> Bools:
-        """Which dofs (nv,) a servo, a brake or a fault keeps in place now."""
+        """Return which dofs (nv,) a servo, a brake or a fault keeps in place now."""
         s = self._shared
         kept: Bools = (s.servo > 0) | (s.stuck != 0.0) | ((s.dof_held == STANDS) & (s.braked == 1))
         return kept

@@ -57,7 +57,8 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        self._lock = threading.Lock()  # from reading the Model and faults to storing the new ones
+        # held from reading the Model and faults to storing the new ones
+        self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
         s.start_qpos[:] = start
@@ -117,7 +118,7 @@ class Plant:
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # with the options of now
+        models = models_with(m.replaced(), faults, braked)  # with the present options
         self._step_code.check(models[0])
         return models
 

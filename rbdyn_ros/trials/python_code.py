@@ -75,7 +75,7 @@ class PythonCode:
 def blamed(error: BaseException, path: str) -> str:
     """Return an error as one sentence, with the last line of the user's file that it passed."""
     frames = [x for x in traceback.extract_tb(error.__traceback__) if x.filename == path]
-    line = frames[-1].lineno if frames else None  # a SyntaxError says it itself
+    line = frames[-1].lineno if frames else None  # a SyntaxError names the line itself
     where = f" ({Path(path).name}, line {line})" if line else ""
     message = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}{': ' if message else ''}{message}{where}"

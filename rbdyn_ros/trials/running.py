@@ -42,7 +42,7 @@ class Results:
 
     @property
     def passed(self) -> bool:
-        """Whether the trial has passed, with all its runs."""
+        """Return whether the trial has passed, with all its runs."""
         return self.verdict.passed
 
 

@@ -41,7 +41,7 @@ BELOW = 1.0
 
 
 def place(element: ET.Element, pose: Pose) -> None:
-    """Set the position and the rotation of an element that differ from none."""
+    """Set the position and the rotation of an element that are not zero."""
     if any(pose.pos):
         element.set("pos", words(*pose.pos))
     if pose.quat != IN_PLACE.quat:

@@ -48,7 +48,7 @@ class KernelBody:
         self._node, self._names, self._result = node, names, result
         self._signature_of = signature_of
         self._scopes: list[dict[str, Text]] = [{k: Text(k, kind) for k, kind in kinds.items()}]
-        self._owners = {name: name for name in kinds}  # of the arrays
+        self._owners = {name: name for name in kinds}  # by array: its owner
         self.written: set[str] = set()
         stores = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
         self._stores = Counter(stores)
@@ -57,7 +57,7 @@ class KernelBody:
         """Yield the lines of the body."""
         yield from self._block(self._node.body)
 
-    # what the expressions ask
+    # queries of the expressions
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""

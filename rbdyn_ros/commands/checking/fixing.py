@@ -182,4 +182,4 @@ def _findings(
             collisions=collisions,
         )
     except DescriptionError:
-        return ()  # reading reports it
+        return ()  # the reader reports the error

@@ -107,7 +107,7 @@ class StartUpTest:
 
     @property
     def what(self) -> str:
-        """What the test does now."""
+        """Description of the present part of the test."""
         n, k = len(self._names), self._s.k
         if k < 0:
             return f"testing who carries the arm (0 of {n})"

@@ -58,8 +58,7 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
-#: If states were already too old for blind_time and this long at the first call, the arm is silent
-#: [s].
+#: If the states were too old by more than this at the first call, the arm stays silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.

@@ -91,7 +91,7 @@ class UrBox(ControlBox):
         seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
         self._states = WireLine[_State](seed, 0, number, again)
         self._commands = WireLine[_Bytes](seed, 1, number, again)
-        self._shown = 0.0  # when clients of the primary interface got the last state
+        self._shown = 0.0  # time of the last state for clients of the primary interface
         self._free_since = 0.0, 0
 
     def _open(self, address: str, log: Callable[[str], object]) -> None:
@@ -194,7 +194,7 @@ class UrBox(ControlBox):
             self._keep_pace(tick)
 
     def _is_abandoned(self) -> bool:
-        """In lock-step, whether it is in vain to wait for the next command.
+        """In lock-step, return whether waiting for the next command is in vain.
 
         Somebody pressed a button or reset the arm, or the client that commands the program left.
         """

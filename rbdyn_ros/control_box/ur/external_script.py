@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a version of external_control.urscript says about itself: its ports, names and numbers.
+"""The data of a version of external_control.urscript: its ports, names and numbers.
 
 ur_client_library, and so ur_robot_driver, sends this program. Its versions differ in numbers of
 modes, kinds of points and commands, in the length of messages, and in their order; the box reads
@@ -105,7 +105,7 @@ class ExternalScript:
         )  # fmt: skip
 
     def name(self, prefix: str, number: int) -> str:
-        """Return the name of a number without its prefix, or nothing."""
+        """Return the name of a number without its prefix, or ""."""
         names = (n for n, k in self.numbers.items() if n.startswith(prefix) and k == number)
         return next(names, "").removeprefix(prefix)
 

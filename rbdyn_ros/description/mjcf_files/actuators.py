@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actuators of an MJCF as servos, and what they mean for joints."""
+"""The actuators of an MJCF as servos, and their effects on joints."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _BITS = 31
 def read_contacts(
     document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
 ) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
-    """Return the contact geometries, the obstacles of the world, and what does not touch."""
+    """Return the contact geometries, the obstacles of the world, and excluded pairs."""
     pairs = _NamedPairs(document, classes, tree)
     furniture = _furniture(tree)
     names = UniqueNames()

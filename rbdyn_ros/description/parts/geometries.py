@@ -252,7 +252,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What the `<collision>` elements of a robot touch, and their surfaces.
+    """The things that the `<collision>` elements of a robot touch, and their surfaces.
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.

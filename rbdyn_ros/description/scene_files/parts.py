@@ -31,7 +31,7 @@ class Surfaces:
             table = given.get(name)
             surface = surface_of(table) if table is not None and table.sound else None
             self._known[name] = surface
-            if surface is not None:  # whether anything has it or not
+            if surface is not None:  # audit the surface even if no part has it
                 audit_surface(surface, Subject(given.audit, f"surface {quote(name)}", line))
 
     def named(self, name: str, given: Given, key: str) -> Surface | None:

@@ -47,7 +47,7 @@ def is_scene(path: str | Path) -> bool:
             return _WORLD.search(_COMMENT.sub(b"", head)) is not None
         return _HEAD.search(head) is not None
     except (OSError, ValueError):
-        return False  # the reader reports it
+        return False  # the reader reports the error
 
 
 def check_scene_options(contact: bool | Contact, xacro_args: Mapping[str, object] | None) -> None:

@@ -161,7 +161,7 @@ def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit)
 def _audit_items(
     items: Sequence[Object | Obstacle], taken: Mapping[str, str], audit: Audit
 ) -> None:
-    """Add an error for every item with a taken name; `taken` says of what."""
+    """Add an error for every item with a taken name; `taken` has the owner of each name."""
     for item in items:
         if item.name in taken:
             kind = "object" if isinstance(item, Object) else "obstacle"
@@ -227,7 +227,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         joints=(*joined.joints, *own),
         robots=(*joined.robots, root, *robot.robots),
     )
-    if root == base:  # its root may have mass
+    if root == base:  # the root of the robot may have mass
         root_link = next(link for link in robot.links if link.name == base)
         joined = replace(joined, links=(root_link, *joined.links[1:]))
     return with_all_of(joined, replace(robot, links=()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a scene whose own file has a world: what floats in it, and what stands in it."""
+"""Parts of a scene whose own file has a world: the floating and the fixed parts of it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 _NEWEST = (1, 12)
-#: Of links that <selfCollide> keeps apart.
+#: Most pairs of links that <selfCollide> keeps apart.
 _MOST_PAIRS = 100_000
 #: The interfaces of the sensors of ros2_control that exist here.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
@@ -45,7 +45,8 @@ _OF_LINK = {
 }
 _REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
-#: Changes a joint by a text; a text: why it cannot; None: WHY says why not.
+#: Changes a joint by a text. In place of a joint it returns the reason why not, or None for the
+#: reason in WHY.
 _Rule = Callable[[Joint, str], Joint | str | None]
 
 
@@ -345,7 +346,7 @@ def _number(text: str) -> float:
 
 
 def _unread(joint: Joint, text: str) -> Joint | None:
-    """Nothing is lost with a 0, such as the velocity at the start."""
+    """Leave a joint as it is if the number is 0, such as the velocity at the start."""
     return joint if _number(text) == 0.0 else None
 
 

@@ -185,7 +185,7 @@ def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
 
 
 def _task_rows(m: Model, d: Data, tasks: Any, dt: float) -> tuple[Array, Array]:
-    """Return the weighted rows of all tasks (rows, nv), and what a step should do there (rows)."""
+    """Return the weighted rows of all tasks (rows, nv), and their wanted changes (rows)."""
     if not isinstance(tasks, Sequence) or not tasks:
         text = "differential_ik: tasks must be a list of FrameTask and PostureTask objects"
         raise ParameterError(Finding("tasks", text, "error", "tasks"))

@@ -250,7 +250,8 @@ class Options:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
         if exact and self._has_stops:
-            self._find_stop_stage()  # first: it may be interrupted, or a thread may step
+            # look up first: this may be interrupted, or a thread may step
+            self._find_stop_stage()
         self._exact_stops[()] = exact
 
     @property

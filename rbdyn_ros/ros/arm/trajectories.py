@@ -256,7 +256,7 @@ class TrajectoryController(Controller):
 
     @property
     def _follows_twist(self) -> bool:
-        """Whether the path started last follows a twist."""
+        """Return whether the path started last follows a twist."""
         return self._servo_path_number == self._tracker.number
 
     def _servo_path(

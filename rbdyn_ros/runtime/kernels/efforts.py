@@ -40,7 +40,8 @@ HOLD_TIME = 0.1
 #: Time constant in which a floating dof comes to rest [s].
 FLOAT_TIME = 0.3
 
-#: A load of this part of the effort limit leaves nothing that slowing down would save.
+#: Above this part of the effort limit the load itself needs nearly all effort: slowing down would
+#: not help.
 LARGE_LOAD = 0.9
 
 #: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.

@@ -50,7 +50,7 @@ def runs_of_task(trial: Trial, seeds: list[int]) -> list[Run]:
 
 
 def _shards(trial: Trial, seeds: Sequence[int], cores: int) -> Iterator[list[int]]:
-    """Divide seeds into tasks; the rows do not depend on how."""
+    """Divide seeds into tasks; the rows do not depend on the division."""
     fair = -(-len(seeds) // (PER_CORE * cores))
     if not trial.controller.isolated:
         yield from shards(trial, seeds, max(fair, COMPILED_LEAST))

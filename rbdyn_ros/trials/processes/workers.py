@@ -33,7 +33,7 @@ ENDING = 5.0
 
 @dataclass
 class _TriedJob:
-    """A job, and how many processes have ended with it."""
+    """A job, and the number of processes that have ended with it."""
 
     job: ShardJob
     tried: int = 0
@@ -61,7 +61,7 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # what a file of the user prints does not mix with the results
+                stdout=2,  # output of the user's files does not mix with the results
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())

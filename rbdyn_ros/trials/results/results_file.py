@@ -88,7 +88,7 @@ class ResultsFile(Output):
             with contextlib.suppress(OSError):  # at once: a forked process may have it open
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
-        except OSError as error:  # what was buffered does not fit on the disk
+        except OSError as error:  # the buffered lines do not fit on the disk
             raise unwritable(self._path, error) from error
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over the runs of a shard: what the controller sees, its commands, the measures.
+"""Compiled loops over the runs of a shard: the states seen, the commands, the measures.
 
 Arrays hold run beside run, (entries, runs). Random numbers are functions of the seed of the run,
 the timestep and the purpose, as in the loop of the simulator.

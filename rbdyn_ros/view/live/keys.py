@@ -35,7 +35,7 @@ LOST = (
 )
 #: A robot this far from what a camera looks at, over the camera's distance, has left the picture.
 FAR = 1.5
-#: Names of keys on the sheet, where viser's are others.
+#: Names of keys on the sheet that differ from viser's.
 NAMES = {"arrowright": "right arrow", "escape": "Esc"}
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4

@@ -38,7 +38,7 @@ from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
 from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 
 SKY = (0.77, 0.84, 0.92, 1.0)
-#: Edge of the picture that the sun sees [pixels].
+#: Edge of the shadow map of the sun [pixels].
 SHADOW = 2048
 #: Samples of a pixel.
 SAMPLES = 4

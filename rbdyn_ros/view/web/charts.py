@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
 #: Number of joints that are shown at first.
 FIRST = 6
-HEIGHT, WIDTH = 190, 330  # [pixels]
+HEIGHT, WIDTH = 190, 330  # size of a chart [pixels]
 
 #: Colours distinct on white and on black.
 COLOURS = (

@@ -258,7 +258,7 @@ class Nodes:
 
     @property
     def shows_lamps(self) -> bool:
-        """Whether lights of its file shine on the page."""
+        """Return whether lights of its file shine on the page."""
         return LIGHTS not in self._hidden and len(self._layers.get(LIGHTS, ())) > 0
 
     def _light_page(self) -> None:

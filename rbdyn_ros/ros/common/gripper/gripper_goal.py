@@ -64,7 +64,7 @@ class GripperMonitor:
         self._begun = self._moved = now_ns
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
-        """Return how the goal ends now; None while it goes on."""
+        """Return the end of the goal, or None while it goes on."""
         failed = now.failed
         if now.number != self.number:
             failed = "another goal replaced it"
