@@ -47,7 +47,7 @@ a parameter or the ROS 2 environment is refused."""
 
 #: Remedy for several robots.
 ONE_ROBOT = (
-    "several robots of one world are a scene (--scene), of worlds apart "
+    "put robots of one world into a scene (--scene), robots of separate worlds into "
     f"`{ROS_ARGS} -p robots:=[left, right]`"
 )
 

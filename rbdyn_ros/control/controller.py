@@ -413,7 +413,7 @@ class Controller(ControlLoop):
         """Continue with another payload."""
         limits, qpos = self.gate.limits, self.gate.measured.qpos
         if self.testing:
-            raise refusal("a payload is not taken during the start-up test", "testing")
+            raise refusal("a payload cannot be set during the start-up test", "testing")
         if self.armed:
             if holdable(self.arm, limits, qpos):
                 check_holdable(arm, limits, qpos)

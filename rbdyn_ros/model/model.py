@@ -234,7 +234,7 @@ class Model:
     def _no_body(self, frame: int) -> ModelError:
         name, body = self.frame_names[frame], self.body_names[self.frame_bodyid[frame]]
         text = (
-            f"link '{name}' is no body of its own: it is fixed to body '{body}'. "
+            f"link '{name}' is not a body of its own: it is fixed to body '{body}'. "
             f"rb.frame_pose(m, d, '{name}') returns its pose"
         )
         return ModelError(Finding("unknown-body", text, "error", name, None, name))

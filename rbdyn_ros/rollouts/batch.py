@@ -323,7 +323,7 @@ class Batch:
             return
         if name not in INPUTS and name not in self._expanded:
             known = name in DATA_NAMES or name in vars(self)
-            why = "is computed" if known else f"is no array of it{did_you_mean(name, INPUTS)}"
+            why = "is computed" if known else f"is not an array of it{did_you_mean(name, INPUTS)}"
             allowed = f"{', '.join(INPUTS)} and expanded fields"
             raise AttributeError(f"'{name}' of a Batch {why}; allowed are {allowed}")
         view = getattr(self, name)

@@ -209,7 +209,11 @@ def _gear(
     carried = {joint.name: joint for joint in robot.joints}
     names = [coordinates(carried[term.joint]) for term in gear.terms if term.joint in carried]
     if len(names) < len(gear.terms) or not all(names):
-        left.add(f"constraint {quote(gear.name)}", "it", "a joint of it is no hinge or slide")
+        left.add(
+            f"constraint {quote(gear.name)}",
+            "it",
+            "one of its joints is neither a hinge nor a slide",
+        )
         return
     tendon = ET.SubElement(tendons, "fixed", name=gear.name)
     for term, of_joint in zip(gear.terms, names, strict=True):

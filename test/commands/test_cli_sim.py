@@ -142,7 +142,7 @@ def test_without_viser_there_is_no_view(node, viser):
         (("arm.xacro", "left"), "several robots of one world are a scene"),
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
-        (("arm.xacro", "--contact", "left"), "'left' is no option and no name:=value"),
+        (("arm.xacro", "--contact", "left"), "'left' is neither an option nor name:=value"),
         (("arm.urdf", "-p", "3"), "'-p'"),
     ],
 )

@@ -472,7 +472,7 @@ def test_a_link_that_is_deleted_is_pulled_no_more(m, hand):
     made._show.m = SimpleNamespace(body_names=("world", "cube"))
     made.move()
     assert not made.held
-    assert server.told == ["'hand' is gone, so it is pulled no more"]
+    assert server.told == ["'hand' is gone, so the pull ends"]
 
 
 def test_a_hand_is_told_once_why_nothing_moves(m, hand, monkeypatch):

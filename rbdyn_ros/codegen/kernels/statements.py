@@ -72,7 +72,7 @@ class KernelBody:
         """Return a constant of the kernel's module."""
         value = self.value(node)
         if not is_constant(node.id, value):
-            raise TranslationError(node, f"`{node.id}`, which is no number")
+            raise TranslationError(node, f"`{node.id}`, which is not a number")
         return Text(node.id, type(value).__name__)
 
     def value(self, node: ast.expr) -> Any:

@@ -131,7 +131,7 @@ class PositionTest:
                 f"joint '{self._names[k]}' moves by {off[k]:.3g} when it is sent the position "
                 "that it reports"
             )
-            cause = "Check units, zeros and order of the positions sent, and who else sends some"
+            cause = "Check units, zeros and order of the positions, and other senders"
             raise _refused(f"{text}. {cause}", self._names[k])
 
     def _check_near(self, place: Array) -> None:

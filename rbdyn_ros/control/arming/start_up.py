@@ -110,7 +110,7 @@ class StartUpTest:
         """Description of the present part of the test."""
         n, k = len(self._names), self._s.k
         if k < 0:
-            return f"testing who carries the arm (0 of {n})"
+            return f"testing how the arm is held (0 of {n})"
         return f"testing joint '{self._names[k]}' ({k + 1} of {n})"
 
     @property

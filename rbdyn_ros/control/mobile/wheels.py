@@ -258,7 +258,7 @@ def _wheel(
 ) -> Wheel:
     name, axis = str(m.jnt_names[j]), _axis(m, d, j)
     if abs(axis[2]) > PARALLEL:
-        raise _error(f"joint {quote(name)} is no wheel: its axis is not level")
+        raise _error(f"joint {quote(name)} is not a wheel: its axis is not level")
     radius = radius or _radius(m, d, j)
     if radius <= 0.0:
         raise _error(

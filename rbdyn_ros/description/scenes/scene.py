@@ -148,7 +148,7 @@ def _audit_states(joined: Description, parts: SceneParts, audit: Audit) -> None:
     for state in () if audit.partial else parts.states:
         for name in (name for name in state.positions if name not in known):
             hint = audit.hint(name, known)
-            text = f"it names {quote(name)}, which is no joint of the scene{hint}"
+            text = f"it names {quote(name)}, which is not a joint of the scene{hint}"
             audit.about("keyframe", state).error("unknown-joint", text, found=name)
 
 
@@ -239,7 +239,7 @@ def _started(robot: Description, placed: Placed, at: Subject) -> Description:
     for name in start:
         if name not in known:
             message = (
-                f"its start names {quote(name)}, which is no joint{at.audit.hint(name, known)}"
+                f"its start names {quote(name)}, which is not a joint{at.audit.hint(name, known)}"
             )
             at.error("unknown-joint", message, found=name, allowed=listing(known))
     joints = tuple(

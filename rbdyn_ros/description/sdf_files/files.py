@@ -116,7 +116,7 @@ class ModelFiles:
         if outside:
             text = "is outside the folder of the file that includes it; pass its folder in "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
-        raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
+        raise MissingModelError("include-missing", f"is neither a file nor a model{_CURE}")
 
 
 def _around(folder: Path) -> tuple[Path, ...]:

@@ -206,7 +206,7 @@ class VendorParts:
         above = [joint.name for joint in self._joints.values() if joint.child == link]
         kind = next((kind for kind, known in _OF_LINK.items() if words and words <= known), "")
         if link not in self._links and words and (kind or words <= _WRENCH):
-            text = f"its frame_id is {quote(link)}, which is no link; it is left out"
+            text = f"its frame_id is {quote(link)}, which is not a link; it is left out"
             part.note("not-used", text, "warning", found=link)
         elif link in self._links and kind:
             self._entries.add(part.name, kind, link, {}, part.line)
@@ -254,7 +254,7 @@ class VendorParts:
             self._of_joint(replace(part, owner=f"joint {quote(name)}"), name)
         if name not in self._links and name not in self._joints:
             hint = part.audit.hint(name, (*self._links, *self._joints))
-            text = f"<gazebo> names {quote(name)}, which is no link and no joint{hint}"
+            text = f"<gazebo> names {quote(name)}, which is neither a link nor a joint{hint}"
             part.note("not-used", text, "warning", found=name)
 
     def _of_link(self, part: SdfElement, name: str) -> None:
@@ -380,7 +380,7 @@ def _ranged(field: str, ends: Sequence[float]) -> _Rule:
 
 def _with_rotor(joint: Joint, inertia: float) -> Joint | str:
     sound = inertia >= 0.0 and math.isfinite(inertia)
-    return replace(joint, armature=inertia) if sound else "it is no inertia"
+    return replace(joint, armature=inertia) if sound else "it is not an inertia"
 
 
 def _within(joint: Joint, text: str) -> Joint | None:
@@ -393,12 +393,12 @@ def _within(joint: Joint, text: str) -> Joint | None:
 def _sprung(joint: Joint, text: str) -> Joint | str:
     value = _number(text)
     sound = math.isfinite(value) and value >= 0.0
-    return replace(joint, stiffness=value) if sound else "it is no stiffness"
+    return replace(joint, stiffness=value) if sound else "it is not a stiffness"
 
 
 def _rested(joint: Joint, text: str) -> Joint | str:
     value = _number(text)
-    return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
+    return replace(joint, rest=(value,)) if math.isfinite(value) else "it is not a position"
 
 
 #: Text of the note on joints whose fields are changed.

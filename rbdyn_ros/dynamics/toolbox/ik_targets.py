@@ -30,7 +30,9 @@ def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[
     turns = UNTURNED if rotation is None else _matrices(rotation)
     n = max(len(places), len(turns)) if len(places) and len(turns) else 0
     if not (len(places) in (1, n) and len(turns) in (1, n)):
-        text = f"there are {len(places)} positions and {len(turns)} rotations; give as many"
+        text = (
+            f"there are {len(places)} positions and {len(turns)} rotations; give the same number"
+        )
         raise ParameterError(Finding("target", f"{text}, or one", "error", "rotation"))
     targets = np.empty((n, 12))
     targets[:, :3], targets[:, 3:] = places, turns

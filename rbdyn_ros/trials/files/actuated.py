@@ -79,7 +79,7 @@ class VariedActuators:
             _refuse(joint, key, given[joint, key], reason, audit)
 
     def _tried(self, place: Place, given: _Given) -> list[float]:
-        """Return rising samples of a distribution; if they are possible, all of its samples are."""
+        """Return rising samples of a distribution; all of its samples are possible if they are."""
         distribution = given.distribution
         if isinstance(distribution, Constant | Choice):
             values = getattr(distribution, "values", distribution.range)

@@ -117,8 +117,8 @@ def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
         raise _refused(f"the file {name} is not a file of results")
     if header.get("digest") != trial.digest:
         raise _refused(
-            f"{name} has the results of another trial: the robot, the controller or what is "
-            "sampled has changed since"
+            f"{name} has the results of another trial: the robot, the controller or the "
+            "sampled numbers have changed since"
         )
     runs = {}
     for number, line in enumerate(lines[1:], 2):

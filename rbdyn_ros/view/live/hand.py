@@ -160,7 +160,7 @@ class Hand:
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None
-            tell(self._server, None, f"'{grip.link}' is gone, so it is pulled no more")
+            tell(self._server, None, f"'{grip.link}' is gone, so the pull ends")
 
     def put(self, instant: Instant) -> None:
         """Show the pull at an instant: a line to the cursor, and the force at its end."""

@@ -94,7 +94,7 @@ BAD = [
     ),
     (car(), {"kind": "differential"}, "base.kind is 'differential'"),
     (car(), {"names": ["rear_left"]}, "'rear_left', no joint that can be commanded"),
-    (car(), {"names": ["left_steering_joint"]}, "is no wheel: its axis is not level"),
+    (car(), {"names": ["left_steering_joint"]}, "is not a wheel: its axis is not level"),
     (
         car(),
         {"names": ["rear_left_wheel_joint"] * 2},

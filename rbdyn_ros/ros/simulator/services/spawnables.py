@@ -218,7 +218,7 @@ def _fixed(
     name: str, shape: WorldShape, pose: Pose, given: dict[str, tuple[float, ...]]
 ) -> Obstacle:
     if "restitution" in given:
-        text = "what is fixed in the world has no restitution; set it on the moving object"
+        text = "a fixed object has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
     return Obstacle(name, shape, pose, **friction)
