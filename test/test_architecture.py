@@ -45,7 +45,7 @@ def test_no_module_imports_itself_by_way_of_others():
     assert circles(graph) == []
 
 
-def test_a_circle_is_found():
+def test_circular_imports_are_found():
     graph = grimp.ImportGraph()
     for importer, imported in (("a", "b"), ("b", "c"), ("c", "b")):
         graph.add_import(importer=importer, imported=imported)

@@ -90,7 +90,7 @@ def test_data_of_another_model(arm, other, call):
     assert np.array_equal(d.buffer, before)
 
 
-def test_none_is_refused():
+def test_missing_arguments_are_refused():
     with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
@@ -165,7 +165,7 @@ def test_a_source_is_a_path_or_text(source):
 
 
 @pytest.mark.parametrize("call", [rb.crb, rb.factor_m, rb.mass_matrix, rb.kinematics])
-def test_no_model_at_all(arm, call):
+def test_a_missing_model_is_refused(arm, call):
     d = rb.make_data(arm)
     for m, other in ((None, d), (d, arm), ("arm", d)):
         with pytest.raises(rb.ModelError):
@@ -278,7 +278,7 @@ def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
 
 
 @pytest.mark.filterwarnings("ignore:.* no longer a finite number")
-def test_warnings_are_counted_equally_in_one_call_and_in_many(arm):
+def test_one_call_and_many_calls_count_equal_warnings(arm):
     at_once, singly = rb.make_data(arm), rb.make_data(arm)
     at_once.qpos[0] = singly.qpos[0] = np.nan
     rb.step(arm, at_once, 10)

@@ -78,11 +78,11 @@ def installed(tmp_path_factory):
         "package.xml",
     ],
 )
-def test_data_files_travel(installed, name):
+def test_the_package_contains_its_data_files(installed, name):
     assert f"{SHARE}/{name}" in installed
 
 
-def test_all_of_the_package_travels(installed):
+def test_the_package_contains_all_its_modules(installed):
     """Type hints, field lists and the CMake file as well."""
     found = {name for name in installed if name.startswith("rbdyn_ros/")}
     assert found == set(tracked("rbdyn_ros"))

@@ -174,7 +174,7 @@ def test_a_task_drives_its_robots_by_a_law_of_its_own(m):
     np.testing.assert_array_equal(seen[:, :7], batch.qpos.astype(np.float32))
 
 
-def test_what_an_environment_refuses(m):
+def test_invalid_arguments_of_an_environment_are_refused(m):
     with refused(rb.ParameterError, "bad-argument", "effort"):
         Fall(rb.load_urdf(bundled_robot("pendulum")), 1)
     for effort in (np.ones(6), -1.0, np.nan, "strong"):

@@ -43,7 +43,7 @@ def test_a_ros_without_wheels_is_refused(setup_env, name):
     assert "workspace" in said
 
 
-def test_another_ros_makes_all_steps_anew(setup_env):
+def test_another_ros_repeats_all_steps(setup_env):
     info = {"version": [3, 12], "base": "/usr"}
     one, other = (setup_env.wanted_stamps(info, name) for name in setup_env.ROS)
     assert all(one[step] != other[step] for step in one)
@@ -76,7 +76,7 @@ def test_without_a_compiler(setup_env, monkeypatch):
     assert "sudo apt install build-essential" in said
 
 
-def test_without_a_network(setup_env, monkeypatch, tmp_path, capsys):
+def test_a_missing_network_is_reported(setup_env, monkeypatch, tmp_path, capsys):
     """The index is a port of this machine that nobody listens on."""
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
@@ -97,7 +97,7 @@ def test_without_a_network(setup_env, monkeypatch, tmp_path, capsys):
     assert "no-such-package" in capsys.readouterr().out
 
 
-def test_another_failure_is_not_the_network(setup_env, monkeypatch, tmp_path):
+def test_another_failure_is_not_blamed_on_the_network(setup_env, monkeypatch, tmp_path):
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -156,7 +156,7 @@ def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
     return env
 
 
-def test_what_needs_the_packages_runs_at_the_same_time(setup_env, monkeypatch, tmp_path):
+def test_steps_that_need_only_the_packages_run_at_the_same_time(setup_env, monkeypatch, tmp_path):
     order, meeting = [], threading.Barrier(3, timeout=60.0)
     first = {name: lambda name=name: order.append(name) for name in setup_env.FIRST}
     others = dict.fromkeys(("interfaces", "engine", "tests"), meeting.wait)
@@ -168,7 +168,7 @@ def test_what_needs_the_packages_runs_at_the_same_time(setup_env, monkeypatch, t
     assert len(order) == 2  # nothing is left to do
 
 
-def test_after_a_failed_step_only_what_is_missing_runs_again(setup_env, monkeypatch, tmp_path):
+def test_after_a_failed_step_only_missing_steps_run_again(setup_env, monkeypatch, tmp_path):
     ran = []
     act = {name: lambda name=name: ran.append(name) for name in ("environment", "packages")}
     act["tests"] = lambda: setup_env.fail("the step failed")

@@ -98,7 +98,7 @@ def test_robots_have_all_numbers_of_an_actuator_of_their_own(arm, actuated):
         assert b.act[robot, : own.na].tobytes() == d.act.tobytes()
 
 
-def test_a_delay_is_at_most_that_for_which_a_robot_has_room(actuated):
+def test_a_delay_longer_than_the_stored_samples_is_shortened(actuated):
     b = rb.Batch(actuated, 2)
     b.expand("actuator_delay")[1] = 10**6
     b.qfrc_applied = 2.0

@@ -82,7 +82,7 @@ def test_robots_side_by_side_have_the_bits_of_one(m, s):
     assert {row.tobytes() for row in found.qpos[:, 0]} == {d.qpos.tobytes()}
 
 
-def test_laws_of_a_rollout_do_not_know_the_actuators(m):
+def test_laws_of_a_rollout_ignore_the_actuators(m):
     given = {"nstep": 50, "every": 50, "policy": rb.ComputedTorquePolicy(100.0, 10.0)}
     target = m.qpos0 + 0.3
     one, other = (
@@ -176,7 +176,7 @@ def test_generated_c_steps_as_the_engine_does(m, tmp_path):
     assert all(sample.inputs["act"].all() for sample in samples(code))
 
 
-def test_what_actuators_do_not_have_is_refused_by_name(m, s):
+def test_fields_that_actuators_lack_are_refused_by_name(m, s):
     d = rb.make_data(m)
     for function in (s.step_derivatives, s.forward_derivatives, s.inverse_derivatives):
         with refused(ModelError, "not-traceable"):

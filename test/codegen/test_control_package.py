@@ -239,7 +239,7 @@ def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
 
 
 @pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
-def test_an_arm_whose_states_lie_is_braked_as_by_arm_controller(code, lie):
+def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
     """By the same velocity, until both are silent."""
     pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
@@ -288,7 +288,7 @@ def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode,
 
 
 @pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
-def test_a_wrong_period_of_simulated_time_frees_no_blind_arm(code, period):
+def test_a_wrong_period_of_simulated_time_keeps_a_blind_arm_blind(code, period):
     """The rate of the efforts depends on it, and the time until silence."""
     limits, settings = code.package.limits, settings_of(blind_time=0.2)
     arm = CppArm(code, settings, GateSettings(simulated=True))
@@ -442,7 +442,7 @@ def test_a_pause_of_the_updates_ends_the_start_up_test(code, readable):
     assert native.phase == "testing"
 
 
-def test_a_lie_is_not_believed_again(code):
+def test_a_false_state_that_repeats_stays_rejected(code):
     """Not after 0.15 s either, in which the joints might have moved there; the truth is."""
     for lies, phase in ((150, "blind"), (1, "braking")):
         native, still = started(code), np.zeros(7)
@@ -480,7 +480,7 @@ def test_simulated_time_may_run_at_any_pace(code):
         assert native.fault == ("", False)
 
 
-def test_a_blind_arm_in_simulated_time_is_silent_after_blind_time_of_it(code):
+def test_a_blind_arm_goes_silent_after_blind_time_in_simulated_time(code):
     native = started(code, simulated=True)
     wrong = np.full(7, np.nan)
     answers = [native.update(wrong, wrong, H, waited=1e-6) for _ in range(210)]

@@ -167,7 +167,7 @@ def test_graph_is_drawn(linkage, tmp_path):
     "picture",
     ["graph.gif", "/no/such/graph.svg"],
 )
-def test_a_graph_that_is_not_writable(linkage, picture):
+def test_an_unwritable_graph_is_refused(linkage, picture):
     done = _rbdyn("check", linkage, "--graph", picture)
     assert done.returncode == 2
     assert done.stderr.startswith("rbdyn check --graph: ")

@@ -66,7 +66,7 @@ def test_a_peer_with_free_mimic_joints_is_noted():
     assert "has nv 9: mimic joints are free there." in told
 
 
-def test_a_robot_that_is_refused(tmp_path):
+def test_a_refused_robot_ends_with_an_error(tmp_path):
     told = run("bench", tmp_path / "none.urdf")
     assert told.returncode == 1
     assert "none.urdf'" in told.stderr

@@ -65,7 +65,7 @@ def test_pairs_that_always_never_and_sometimes_overlap(robot):
     assert found["never"] == never
 
 
-def test_the_start_does_not_count_where_links_are_apart(robot):
+def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
     """With the hook turned half round at zero the hand overlaps it in other poses only."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
@@ -76,7 +76,7 @@ def test_the_start_does_not_count_where_links_are_apart(robot):
     assert len(always) == 3
 
 
-def test_the_report_is_text_too_and_nothing_is_sampled_unasked(robot):
+def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
     text = run("check", robot, "--collisions", "--samples", "50").stdout
     assert "4 pairs of links overlap at qpos0" in text
     assert "6 pairs never overlap" in text
@@ -105,9 +105,7 @@ def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
         ("prismatic", "never", "unlimited"),
     ],
 )
-def test_pairs_with_a_distance_without_limits_between_them_are_not_called_never(
-    kind, group, other, robot
-):
+def test_pairs_across_unlimited_joints_are_not_called_never(kind, group, other, robot):
     """The samples of a mobile arm are within 1 m; the prismatic joint has limits."""
     robot.write_text(URDF.replace('"to arm" type="revolute"', f'"to arm" type="{kind}"'))
     srdf = robot.with_suffix(".srdf")
@@ -119,7 +117,7 @@ def test_pairs_with_a_distance_without_limits_between_them_are_not_called_never(
     assert ["bulk", "far"] in found["never"]
 
 
-def test_equal_seeds_give_equal_samples(robot):
+def test_equal_seeds_draw_equal_samples(robot):
     one, two = (checked(robot, "--collisions", "--seed", "7") for _ in range(2))
     other = checked(robot, "--collisions", "--seed", "8")
     assert one == two

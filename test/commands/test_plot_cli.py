@@ -59,7 +59,7 @@ def test_a_figure_beside_the_recording(run_file, capsys):
     assert capsys.readouterr() == (f"{run_file.with_suffix('.png')}\n", "")
 
 
-def test_where_the_figure_is(run_file, tmp_path, monkeypatch, capsys):
+def test_the_figure_is_written_beside_the_recording(run_file, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "run.v1.MCAP").write_bytes(run_file.read_bytes())
     monkeypatch.chdir(tmp_path)

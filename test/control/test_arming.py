@@ -218,7 +218,7 @@ def test_an_arm_whose_efforts_are_measured_wrongly_stays_where_it_is(file, off, 
     ("mass", "code"),
     [(0.5, "payload-mismatch"), (1.0, "payload-mismatch"), (3.0, "effort-mismatch")],
 )
-def test_a_payload_that_is_not_there_is_refused_while_armed(mass, code):
+def test_a_missing_payload_is_refused_while_armed(mass, code):
     """The measured efforts must agree better with the payload than without it."""
     loop = ClosedLoop(model(), mode="hold").arm()
     loop.run(1.0)

@@ -143,6 +143,6 @@ def test_paths_that_the_arm_cannot_follow_are_refused(way, limits, code, words):
 @pytest.mark.parametrize(
     ("name", "value"), [("speed", 0.0), ("blend", -1.0), ("acceleration", np.nan)]
 )
-def test_limits_that_are_none_are_refused(name, value):
+def test_invalid_limits_are_refused(name, value):
     with refused(ParameterError, "bad-argument", name):
         CartesianLimits(**{name: value})

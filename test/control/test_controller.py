@@ -170,7 +170,7 @@ def test_an_inactive_controller_is_not_armed():
     loop.controller.try_arm(loop.now)
 
 
-def test_states_that_are_too_rare_refuse_to_arm():
+def test_rare_states_prevent_arming():
     loop = ClosedLoop(model(), mode="hold")
     loop.h = 0.03
     loop.run(3.0)

@@ -65,7 +65,7 @@ def test_commands_leave_out_what_the_robot_adds_sign_and_size(gravity):
         np.testing.assert_allclose(law(Q, SPEED, wanted) + added, expected, rtol=0, atol=1e-12)
 
 
-def test_the_robot_knows_no_payload_of_ours():
+def test_our_payload_is_not_sent_to_the_robot():
     m = model()
     load = ("tool0", 2.0, (0.0, 0.0, 0.1))
     own = Arm(m).bare
@@ -124,7 +124,7 @@ def moved(loop, way, time=1.5):
 
 
 @each_driver
-def test_an_arm_behind_its_driver_tracks_as_one_that_carries_nothing(name):
+def test_an_arm_behind_its_driver_tracks_like_an_unloaded_one(name):
     """The closed loop is the same: only who adds g and C qvel differs."""
     file = DRIVERS[name]
     plain = ClosedLoop(model(file), mode="computed_torque").arm()
@@ -162,7 +162,7 @@ def test_coriolis_counted_twice_shows_in_the_tracking():
 
 
 @each_driver
-def test_a_payload_set_in_the_controller_is_carried(name):
+def test_a_payload_set_in_the_controller_is_compensated(name):
     m = model(DRIVERS[name])
     link = "tool0" if DRIVERS[name] == UR5 else "panda_hand"
     load = (link, 1.5, (0.0, 0.0, 0.08))
@@ -180,7 +180,7 @@ def test_a_payload_set_in_the_controller_is_carried(name):
 @pytest.mark.parametrize(
     ("true", "told"), [("ur5e", "fr3"), ("ur5e", "gen3"), ("fr3", "ur5e"), ("rizon4", "ur5e")]
 )
-def test_a_wrong_preset_is_refused_at_arming_where_efforts_tell(true, told):
+def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
     """UR reports torques without gravity, the others with it: no posture looks alike."""
     loop = DrivenArm.behind(true, model(DRIVERS[true]), told, mode="hold")
     loop.run(0.5)
@@ -222,7 +222,7 @@ def test_gravity_counted_twice_in_a_floating_arm_is_a_fault():
     assert loop.controller.fault is not None
 
 
-def test_an_arm_without_measured_efforts_needs_a_word():
+def test_an_arm_without_measured_efforts_needs_an_explicit_setting():
     loop = DrivenArm.behind("gen3", model("kinova.urdf"))
     loop.run(0.5)
     with refused(RbdynError, "no-effort", loop.gate.limits.names[0]):

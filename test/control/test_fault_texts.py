@@ -202,7 +202,7 @@ COMPARED = (kinds.UNLIKE, kinds.LATE, kinds.SLOW, kinds.OLD, kinds.STRAYED, kind
 
 
 @pytest.mark.parametrize("kind", COMPARED)
-def test_no_number_reads_like_the_limit_that_it_breaks(kind):
+def test_printed_numbers_differ_from_the_limit_that_they_exceed(kind):
     send = limited()
     send()
     row = np.zeros(kinds.FOUND)

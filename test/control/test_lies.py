@@ -130,7 +130,7 @@ def test_the_page_has_the_lies_of_the_battery():
     assert table.splitlines() == lie_rows()
 
 
-def test_every_lie_ends_in_a_known_fault():
+def test_every_false_state_ends_in_a_known_fault():
     names = [lie.name for lie in LIES]
     assert len(set(names)) == len(names)
     for lie in LIES:
@@ -142,7 +142,7 @@ def name_of(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
+def test_an_arm_with_false_states_stays_within_safe_distances(case):
     """At most 0.3 rad beyond a trusted fault at the onset, and 120 % of a velocity limit."""
     verdict = judged(case)
     if known := OUTSIDE.get(name_of(case)):
@@ -153,7 +153,7 @@ def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
     assert allowed(case, verdict), verdict
 
 
-def test_two_lies_at_once(request):
+def test_two_lies_at_once_end_in_a_fault(request):
     """Each is harmless alone; the option `--lies all` prints all pairs outside the bound."""
     every = request.config.getoption("--lies") == "all"
     chosen = pairs()[:: 1 if every else SAMPLED]
@@ -236,7 +236,7 @@ def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
 
 
 @pytest.mark.parametrize("effort", [0.0, np.nan])
-def test_efforts_that_are_not_measured_say_nothing_about_a_freeze(effort):
+def test_unmeasured_efforts_do_not_reveal_a_freeze(effort):
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     tick = loop.tick
@@ -284,7 +284,7 @@ def test_unmodelled_friction_is_not_a_freeze(mode):
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_friction_that_the_model_knows_in_part_is_not_a_freeze(mode):
+def test_partly_modelled_friction_is_not_a_freeze(mode):
     """Its joints stand exactly still, but others move, and the measured efforts follow."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 

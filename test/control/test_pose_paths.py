@@ -72,7 +72,7 @@ class Arm:
         return np.array(found)
 
 
-def test_the_tool_follows_lines_and_what_is_refused_changes_nothing():
+def test_the_tool_follows_lines_and_refused_paths_change_nothing():
     arm = Arm()
     back, aside = [-0.1, 0.0, 0.0], [-0.1, -0.08, 0.0]
     with refused(RbdynError, "not-armed"):

@@ -142,7 +142,7 @@ def test_an_error_of_a_position_arm_is_refused_before_it_is_armed(name):
 
 
 @pytest.mark.parametrize("error", ["degrees", "zero", "order", "sign"])
-def test_positions_that_mean_something_else_are_found_by_the_first_ones(error):
+def test_misread_positions_are_found_by_the_first_ones(error):
     """The arm moves on the first position: all that is left is to send no other one."""
     takes = {
         "degrees": np.radians,

@@ -182,7 +182,7 @@ def test_an_overspeed_that_the_velocities_explain_is_not_a_mix_up(dt):
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
-def test_a_slow_drift_of_a_position_is_found_at_all():
+def test_a_slow_drift_of_a_position_is_found():
     """The comparison over a quarter of a second forgives 0.4 rad/s."""
     send = admitting()
     found = []

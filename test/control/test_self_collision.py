@@ -131,7 +131,7 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
         checker.check([line(near, (0.0, 2.11, 2.11))], near)
 
 
-def test_many_small_steps_get_no_further_than_one(m):
+def test_many_small_steps_are_checked_like_one_long_step(m):
     """A stream of targets, each from the one before."""
     checker, at = check(m), np.zeros(3)
     refusals = 0
@@ -206,7 +206,7 @@ def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
             world.check([line((-1.0, 1.0), (1.0, 1.0))], np.array([-1.0, 1.0]))
 
 
-def test_slides_reach_as_far_as_they_go():
+def test_slides_are_checked_along_their_whole_stroke():
     """A slide moves its link through another one in between two free ends."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
     path = line((-2.0, 3.0, 0.0), (2.0, 3.0, 0.0), duration=1e-2)

@@ -273,7 +273,7 @@ def test_noise_and_coarse_encoders_are_not_errors(place, speed, effort, coarse):
 
 
 @pytest.mark.parametrize("mass", [0.5, 1.0, 3.0])
-def test_a_payload_that_is_not_there_is_felt_out(mass):
+def test_a_missing_payload_is_found_by_the_start_up_test(mass):
     """It is within the tolerance of the measured efforts."""
     loop = Tried(arm_tolerance=40.0)
     loop.controller.set_payload("tool0", mass, (0.0, 0.0, 0.05), (0.0,) * 6)
@@ -283,7 +283,7 @@ def test_a_payload_that_is_not_there_is_felt_out(mass):
 
 
 @pytest.mark.parametrize("tilt", [3.0, 20.0])
-def test_a_tilted_base_is_felt_out(tilt):
+def test_a_tilted_base_is_found_by_the_start_up_test(tilt):
     loop = Tried(arm_tolerance=100.0, mounting=(np.radians(tilt), 0.0, 0.0))
     loop.plant.opt.gravity = (0.0, 0.0, -9.81)
     assert "mounting" in loop.tried()

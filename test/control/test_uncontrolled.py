@@ -78,7 +78,7 @@ class Cell:
         self.controller.follow(message)
 
 
-def test_a_joint_in_a_message_of_its_own_is_where_this_message_says():
+def test_a_joint_is_placed_by_its_own_message():
     """At the assumed position, 0, the path to -1 is free; at 1 rad the arms overlap by 100 mm."""
     cell = Cell()
     cell.report(RIGHT)

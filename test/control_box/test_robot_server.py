@@ -710,7 +710,7 @@ def test_a_second_grasp_keeps_its_object(rig, begins, side):
     assert not hand.holds
 
 
-def test_a_grasp_of_what_is_between_the_fingers_closes(rig):
+def test_a_grasp_of_an_object_between_the_fingers_closes(rig):
     hand = Hand(rig, 0.0398)
     wants, answer = hand.grasp(0.04, 0.0398)
     assert answer == bytes(2)

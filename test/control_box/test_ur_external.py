@@ -629,7 +629,7 @@ def test_a_flood_waits_outside(bench):
     assert bench.points.is_full
 
 
-def test_a_reboot_forgets_that_somebody_plays(bench):
+def test_a_reboot_clears_that_a_program_plays(bench):
     bench.robot.plays = True
     bench.robot.reboot()
     assert not bench.robot.plays

@@ -122,7 +122,7 @@ def test_a_number_out_of_range_ends_the_program_only(bench, line, reason):
     ["nan,0,0,0,0,0", "0,0,0,nan,0,0", "0,0,0,1e200,0,0", "0,0,0,0,0,inf", "0,0,0,0,1001,0"],
 )
 @pytest.mark.parametrize("call", ["set_tcp", "movel", "movej"])
-def test_a_pose_that_is_none_is_refused(bench, call, pose):
+def test_an_invalid_pose_is_refused(bench, call, pose):
     start_program(bench.robot, f"{call}(p[{pose}])")
     bench.until_rest()
     assert bench.robot.F_T.tolist() == np.eye(4).tolist()
@@ -146,7 +146,7 @@ def commands(bench, number, *numbers, integer=0):
 
 
 @pytest.mark.parametrize("gravity", [(1e308, 1e308, 1e308), (1e5, 0.0, 0.0), (0.0, 0.0, 30.1)])
-def test_no_planet_has_such_a_gravity(bench, gravity):
+def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     before = bench.robot.arm.gravity
     commanded(bench, 59, *gravity)
     assert bench.robot.program is None
@@ -243,7 +243,7 @@ def test_calls_of_a_path_take_turns(bench):
 
 
 @pytest.mark.parametrize("form", ["row", "path"])
-def test_a_program_has_a_most_of_calls(bench, form):
+def test_a_program_with_too_many_calls_is_refused(bench, form):
     lines = "    sync()\n" * 10_001
     row = f"def long():\n{lines}end" if form == "row" else CONTROL.format(offset=0, path=lines)
     start_program(bench.robot, row)

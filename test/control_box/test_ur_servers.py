@@ -200,7 +200,7 @@ def test_inputs_reach_the_robot(bench):
         packet("U", b"\1"), b"GET / HTTP/1.1\r\n\r\n",
     ],
 )  # fmt: skip
-def test_what_is_not_the_protocol_ends_the_connection(bench, data):
+def test_data_of_another_protocol_ends_the_connection(bench, data):
     client = bench.client()
     ask(client, "V", b"\0\2")
     with pytest.raises(ValueError, match=r"."):

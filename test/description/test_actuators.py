@@ -56,7 +56,7 @@ def test_taken_as_it_is(given):
     assert checked.findings == ()
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     assert joint(transmission=np.array([PUSH])) == joint(transmission=(PUSH,))
     check(system(joint(transmission=np.array([PUSH]))))
 

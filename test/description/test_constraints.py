@@ -46,7 +46,7 @@ def test_valid_constraints_are_unchanged():
     assert given.findings == ()
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     said = Length("rod", ["a", "b"], np.array([[0, 0, 0], [1, 0, 0]]), 0.5)
     assert said == ROD
     assert Gear("gear", list(GEAR.terms), 0.5) == GEAR

@@ -204,7 +204,7 @@ def test_objects_of_a_scene_are_decomposed(scene, tmp_path):
     assert alone.body_ipos[1] == pytest.approx(m.body_ipos[fork_body])
 
 
-def test_what_cannot_be_decomposed_is_named_with_its_line(scene):
+def test_meshes_that_cannot_be_decomposed_are_named_with_their_line(scene):
     pytest.importorskip("coacd")
     path = scene(
         box="box: {size: [1, 1, 1]}, mass: 1, decompose: true",

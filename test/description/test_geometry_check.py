@@ -40,7 +40,7 @@ def system(*geometries, obstacles=(FLOOR,)):
     )
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     box = Box(np.array([1, 2, 3]))
     points = Points([[0, 0, 0], np.ones(3)])
     assert box.size == (1.0, 2.0, 3.0)

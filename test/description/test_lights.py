@@ -80,7 +80,7 @@ def test_lights_that_are_off_or_unknown_are_left_out_and_the_first_ones_count():
     assert [finding.code for finding in found.findings] == ["many-lights"]
 
 
-def test_what_cannot_be_a_light_is_a_warning():
+def test_invalid_values_of_a_light_are_warnings():
     broken = "<diffuse>red green blue</diffuse><attenuation><range>far</range></attenuation>"
     found = read_appearance(world(light("point", broken)))
     assert {finding.severity for finding in found.findings} == {"warning"}

@@ -61,7 +61,7 @@ def must_be_read_or_refused(data):
         assert time.process_time() - start < 30.0  # bounds a hang only
 
 
-def test_the_unchanged_document_is_good():
+def test_the_unchanged_document_is_accepted():
     assert [finding.severity for finding in read_text(GOOD).findings] == ["note"]
 
 

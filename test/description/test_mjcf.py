@@ -581,7 +581,7 @@ def test_refused(write, case):
 @pytest.mark.parametrize(
     "case", [name for name, row in REFUSED.items() if row[1] == "not-supported"]
 )
-def test_what_is_not_read_is_left_out_without_strict(write, case):
+def test_unsupported_elements_are_left_out_without_strict(write, case):
     m = rb.load(write(REFUSED[case][0]), strict=False)
     assert m.nv == 1
     assert "not-supported" in {x.code for x in m.findings if x.severity == "warning"}
@@ -676,7 +676,7 @@ def test_gravity_comes_from_the_file(write, options, gravity):
     assert m.opt.gravity.tolist() == gravity
 
 
-def test_what_is_not_read_is_named_once(write):
+def test_each_unsupported_element_is_named_once(write):
     more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)

@@ -240,7 +240,7 @@ def test_an_error_of_an_included_file_names_the_file_and_both_lines(tmp_path):
     assert "part.sdf, line 1" in str(caught.value)
 
 
-def test_repair_leaves_out_what_is_missing(tmp_path):
+def test_repair_leaves_out_missing_models(tmp_path):
     text = model(f"<include><uri>model://nowhere</uri></include>{joint()}")
     m = load(text, tmp_path, strict=False)
     assert m.nv == 1
@@ -279,7 +279,7 @@ def test_unread_elements_are_noted_once_with_their_line(tmp_path, text):
     ]
 
 
-def test_what_is_read_is_not_noted(tmp_path):
+def test_elements_that_are_read_are_not_noted(tmp_path):
     from fuzz.targets import FOLDER
 
     for path in FOLDER.glob("good/sdf.*"):

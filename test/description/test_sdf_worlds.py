@@ -58,7 +58,7 @@ def test_a_ball_falls_onto_the_ground_of_its_world():
     assert d.qpos[3] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_what_a_static_model_holds_up_stays(tmp_path):
+def test_bodies_that_a_static_model_holds_up_stay(tmp_path):
     """A ball rests on a static cylinder, which no obstacle is, at a place given by frames."""
     tube = "<geometry><cylinder><radius>1</radius><length>1</length></cylinder></geometry>"
     body = "<frame name='spot'><pose>3 0 0 0 0 0</pose></frame>"
@@ -141,7 +141,7 @@ SURFACES = {
 
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("shape", ["<plane/>", "<box/>", "<sphere/>"])
-def test_what_an_obstacle_lacks_of_a_surface_is_noted(tmp_path, surface, shape):
+def test_surface_values_that_an_obstacle_lacks_are_noted(tmp_path, surface, shape):
     solid = f"<geometry>{shape}</geometry><surface>{surface}</surface>"
     body = link("l", f"\n<collision name='c'>{solid}</collision>")
     m = loaded(model("post", body, more=STATIC), tmp_path)

@@ -69,7 +69,7 @@ def read_by_urdfdom(text):
 
 
 @pytest.mark.parametrize("form", [*REFUSED, *READ])
-def test_what_urdfdom_refuses_has_a_warning(form):
+def test_documents_that_urdfdom_refuses_have_a_warning(form):
     text = REFUSED.get(form) or READ[form]
     found = [(f.severity, f.code) for f in read_text(text).findings if f.code == "unportable"]
     assert found == ([("warning", "unportable")] if form in REFUSED else [])

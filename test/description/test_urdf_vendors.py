@@ -215,7 +215,7 @@ def test_a_tag_that_is_not_used_is_named_once(place, text, named):
 
 
 @pytest.mark.parametrize(("text", "named"), WARNED.items())
-def test_what_moves_a_robot_otherwise_is_a_warning(text, named):
+def test_elements_that_would_change_the_motion_are_warnings(text, named):
     document = robot(robot=text)
     (found,) = read_text(document).findings
     assert (found.found, found.severity) == (named, "warning")
@@ -247,7 +247,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         '<gazebo reference="b"><selfCollide>true</selfCollide></gazebo>',
     ],
 )
-def test_what_a_robot_has_already_is_not_named(text):
+def test_values_that_a_robot_already_has_are_not_named(text):
     assert read_text(robot(robot=text), contact=True) == read_text(robot(), contact=True)
 
 
@@ -535,7 +535,7 @@ def test_a_loop_is_cut_where_no_controller_drives():
         assert driven not in closing
 
 
-def test_what_a_fixed_joint_ignores_is_not_noted_as_a_change():
+def test_values_that_a_fixed_joint_ignores_are_not_noted_as_changes():
     text = '<gazebo reference="j"><springStiffness>3</springStiffness></gazebo>'
     found = read_text(robot(robot=text).replace('"revolute"', '"fixed"')).findings
     assert "fixed-joint" in {x.code for x in found}

@@ -224,7 +224,7 @@ def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
         with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT))
 
 
-def test_what_an_object_leaves_in_its_world_is_a_warning(tmp_path):
+def test_elements_that_an_object_leaves_behind_are_a_warning(tmp_path):
     floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
     pairs = "<contact><exclude body1='world' body2='trunk'/></contact>"
     text = mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "") + pairs)

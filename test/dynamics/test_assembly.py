@@ -52,7 +52,7 @@ def test_a_delta_robot_from_near_its_pose(seed):
     np.testing.assert_allclose(qpos, right, atol=1e-10)
 
 
-def test_loading_assembles_what_zero_does_not_close():
+def test_loading_assembles_a_loop_that_is_open_at_zero():
     m = rb.build(mechanisms.grashof())
     assert gap(m, np.zeros(3)) > 0.01
     assert gap(m, m.qpos0) <= 1e-12

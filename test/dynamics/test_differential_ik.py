@@ -83,7 +83,7 @@ def test_a_step_is_the_bounded_least_squares_of_scipy():
     assert limit > 50
 
 
-def test_a_frame_has_the_velocity_that_is_asked_for():
+def test_a_frame_has_the_requested_velocity():
     m = seven()
     d, rng = rb.make_data(m), np.random.default_rng(2)
     d.qpos = rb.random_qpos(m, rng)

@@ -140,7 +140,7 @@ def mobile(kind, size=1.0):
 
 
 @pytest.mark.parametrize("kind", BASES)
-def test_a_mobile_base_reaches_what_is_far_away(kind):
+def test_a_mobile_base_reaches_far_targets(kind):
     """N4: steps of at most 1 m and starts within 1 m of zero missed 45 of 60 such targets."""
     m, rng = mobile(kind), np.random.default_rng(3)
     d = rb.make_data(m)
@@ -363,7 +363,7 @@ def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
 
 
-def test_the_posture_itself_where_it_reaches_the_target():
+def test_a_posture_that_reaches_the_target_is_returned_itself():
     m = arm("seven_dof_arm.urdf")
     d = rb.make_data(m)
     posture = np.array([0.3, 0.5, -0.4, -1.2, 0.6, 0.7, -0.2])
@@ -395,7 +395,7 @@ def panda_at_a_wall(x=0.45):
 
 
 @pytest.mark.filterwarnings("ignore:.*overlap at qpos0")
-def test_a_clearance_is_kept_by_what_is_found():
+def test_solutions_keep_the_clearance():
     m = panda_at_a_wall()
     d, judge, rng = rb.make_data(m), rb.make_data(m), np.random.default_rng(5)
     poses = []

@@ -100,7 +100,7 @@ def test_a_gain_must_be_positive(arm, gain):
         rb.MomentumObserver(arm, gain)
 
 
-def test_another_payload_changes_nothing_at_once(arm):
+def test_another_payload_does_not_change_the_estimate_at_once(arm):
     heavy = rb.with_payload(arm, arm.frame_names[-1], 1.0, (0.0, 0.0, 0.1))
     d, qvel = rb.make_data(heavy), np.full(arm.nv, 0.5)
     observer = rb.MomentumObserver(arm, GAIN)

@@ -104,7 +104,7 @@ def test_calls_do_not_depend_on_earlier_calls(arm):
             assert (a.distance, a.point1.tobytes()) == (b.distance, b.point1.tobytes())
 
 
-def test_the_sweep_finds_what_all_pairs_have():
+def test_the_sweep_finds_all_near_pairs():
     """80 balls over a floor, spread anew each time; their centres say which pairs are near."""
     built = rb.SystemBuilder("balls", base="world").floor()
     rng = np.random.default_rng(4)
@@ -235,7 +235,7 @@ def test_pairs_of_a_thousand_geometries_are_not_listed():
     assert rb.distance(m, d, 0, MOST_PAIRED).distance == pytest.approx(MOST_PAIRED - 0.2)
 
 
-def test_nothing_is_compiled_for_a_model_that_does_not_ask(arm):
+def test_collision_code_is_compiled_only_on_request(arm):
     """Nor does a new Data hold memory for it."""
     d = rb.make_data(arm)
     rb.step(arm, d, 3)

@@ -367,7 +367,7 @@ def test_stale_data_does_not_matter(pair, name):
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "operational_inertia"])
-def test_without_any_freedom(name):
+def test_functions_work_without_dofs(name):
     m = rb.build(Description("still", links("a"), (Joint("weld", "fixed", "base", "a"),)))
     assert m.nv == 0
     d = rb.make_data(m)

@@ -34,7 +34,7 @@ def with_state(m, other):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_what_ran_before_does_not_matter(name):
+def test_bits_do_not_depend_on_earlier_calls(name):
     """One step at a time, a copy, a reset, a new Data, and wrong axes for the search to begin."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()

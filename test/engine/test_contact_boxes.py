@@ -82,7 +82,7 @@ def overlap(m, p, R):
     return -found.fun
 
 
-def test_no_overlap_is_missed_and_none_is_invented():
+def test_overlaps_are_found_exactly_where_they_exist():
     m = pair((0.3, 0.2, 0.15), (0.25, 0.3, 0.2))
     rng = np.random.default_rng(0)
     seen = {True: 0, False: 0}

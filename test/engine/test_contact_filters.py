@@ -17,7 +17,7 @@ BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
-def test_welds_make_no_robot_of_two():
+def test_a_weld_does_not_merge_two_robots():
     """What hangs in the world, or is carried, is still in the way of all but its other half."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)

@@ -39,7 +39,7 @@ def test_without_its_memory_a_box_would_slip():
     assert abs(forgetful.qvel).max() > 1e-5
 
 
-def test_what_has_left_is_forgotten():
+def test_lost_contacts_are_removed_from_memory():
     m, d = resting()
     d.qpos[2] += 1.0
     rb.step(m, d, 1)
@@ -98,7 +98,7 @@ def test_keys_ascend_and_stay(shape, obstacle):
     assert followed > 10
 
 
-def test_new_points_of_a_pair_take_over_what_the_old_ones_held():
+def test_new_points_of_a_pair_inherit_the_friction_of_the_old_ones():
     """A box on a box, one of whose corners passes an edge: friction of the pair stays whole."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)

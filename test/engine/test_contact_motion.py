@@ -337,7 +337,7 @@ def test_viscous_friction_dies_out_exponentially():
     assert d.qvel[0] == pytest.approx(np.exp(-8.0 * 0.2), rel=1e-2)
 
 
-def test_viscous_friction_does_not_brake_what_hovers():
+def test_viscous_friction_does_not_brake_a_hovering_box():
     """Above the floor by half of the gap in which points are listed."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)

@@ -63,7 +63,7 @@ def points(d):
 
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
-def test_one_lies_on_the_other(zoo, low, high):
+def test_a_shape_lies_on_another_one(zoo, low, high):
     """All points are 1 mm deep, half way between the surfaces, along the vertical."""
     d = apart(zoo)
     put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))

@@ -187,7 +187,7 @@ def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
         assert np.abs(d.qvel).max() < 1e-9
 
 
-def test_beside_the_field_there_is_nothing():
+def test_beside_the_field_there_are_no_contacts():
     m = body(SHAPES["sphere"], (grid(lambda x, _y: 0.0 * x),))
     _pos, _normal, dist = listed(m, placed(m, (1.2, 0.0, 0.0), Rotation.identity()))
     assert len(dist) == 0
@@ -287,7 +287,7 @@ def test_a_quadruped_stands_on_bumps():
     assert d.nunsolved < 40
 
 
-def test_what_rests_on_terrain_keeps_its_friction_in_another_model():
+def test_a_box_on_terrain_keeps_its_friction_in_another_model():
     """A box on a slope, between two objects or none: keys of pairs have other numbers."""
 
     def scene(*names):

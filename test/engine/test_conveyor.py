@@ -154,25 +154,25 @@ def test_a_scene_file_has_belts(tmp_path):
         ("[1e9, 0, 0]", "out-of-range"),
     ],
 )
-def test_a_velocity_that_is_none_is_refused_with_its_line(tmp_path, velocity, code):
+def test_an_invalid_velocity_is_refused_with_its_line(tmp_path, velocity, code):
     with refused(rb.DescriptionError, code, "obstacle 'belt'", line=6):
         rb.load(scene_file(tmp_path, velocity))
 
 
 @pytest.mark.parametrize("velocity", [(1.0, 0.0), "fast", (np.inf, 0.0, 0.0)])
-def test_a_velocity_in_python_that_is_none_is_refused(velocity):
+def test_an_invalid_velocity_in_python_is_refused(velocity):
     with refused(rb.ParameterError, "bad-argument"):
         rb.SystemBuilder("room").obstacle("belt", rb.Plane(), velocity=velocity)
 
 
 @pytest.mark.parametrize("velocity", ["fast", None])
-def test_an_obstacle_whose_velocity_is_none_is_refused(velocity):
+def test_an_obstacle_with_an_invalid_velocity_is_refused(velocity):
     ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0)
     with refused(rb.DescriptionError, "not-finite", "obstacle 'belt'"):
         rb.scene(objects=[ball], obstacles=[rb.Obstacle("belt", rb.Plane(), velocity=velocity)])
 
 
 @pytest.mark.parametrize("velocity", [[1.0, 0.0], [np.nan, 0.0, 0.0], [1e300, 0.0, 0.0]])
-def test_a_replaced_velocity_that_is_none_is_refused(velocity):
+def test_an_invalid_replaced_velocity_is_refused(velocity):
     with refused(rb.ModelError, "model-array", "geom_velocity"):
         belt().replaced(geom_velocity=2 * [velocity])

@@ -282,7 +282,7 @@ print("scipy.linalg" in sys.modules)
 """
 
 
-def test_code_on_disk_is_loaded_without_what_only_the_compiler_needs():
+def test_cached_code_is_loaded_without_the_imports_of_the_compiler():
     """Numba imports SciPy's linear algebra before it compiles; a warm start leaves it out."""
     command = [sys.executable, "-c", WARM]
     for _ in range(2):  # the first may compile

@@ -162,7 +162,7 @@ def test_the_spatial_slider_crank_follows_its_closed_form():
         assert q(m, d, "guide") == pytest.approx(x, abs=1e-9)
 
 
-def test_a_rod_that_spins_idly_changes_nothing_else():
+def test_a_rod_that_spins_idly_does_not_change_the_other_motion():
     """With a ball at both ends the thin rod may turn about itself: a second freedom."""
     ways = []
     for idle in (False, True):
@@ -241,7 +241,7 @@ def test_the_grippers_fingers_follow_its_slider():
             assert min(abs(_wrapped(angle - direction - s * half)) for s in (1, -1)) < 1e-8
 
 
-def test_the_pantograph_doubles_what_its_middle_draws():
+def test_the_pantograph_doubles_the_path_of_its_middle():
     m = model("pantograph")
     d = started(m, qpos=mechanisms.pantograph_at(1.2, -0.9), speed=0.0)
     for _ in moving(m, d):
@@ -284,7 +284,7 @@ def test_runs_of_a_minute(name, record_property):
     assert drift.ranks == {RANKS[name][0]} or name == "gripper"
 
 
-def test_a_delta_robot_on_springs_for_a_minute(record_property):
+def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])), speed=1.0)
     drift = Drift(m, d, 60.0)

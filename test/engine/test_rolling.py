@@ -204,7 +204,7 @@ def test_a_wobbling_disk_keeps_its_energy_and_stays_on_the_ground(record_propert
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_default_integrators_keep_what_rolls_on_the_ground(integrator, record_property):
+def test_default_integrators_keep_the_constraint_of_a_rolling_disk(integrator, record_property):
     m = model(mechanisms.disk(RADIUS))
     m.opt.integrator = integrator
     drift = Drift(m, leaning(m, 1.2, 3.0, -8.0), 10.0)

@@ -154,7 +154,7 @@ def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
     assert d.qpos[0] / 0.3 == pytest.approx(exact, rel=0.01)
 
 
-def test_ends_that_meet_pull_nowhere():
+def test_a_spring_of_length_zero_exerts_no_force():
     m = rb.build(
         rb.SystemBuilder("met").body("a", BODY).joint("j", "revolute", "base", "a")
         .spring("s", "base", "a", stiffness=100.0, damping=5.0, length=0.3)

@@ -87,7 +87,7 @@ def chain(kind, reverse, **properties):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TWINS)
-def test_it_is_as_good_as_the_library(kind, reverse):
+def test_a_user_joint_equals_the_joint_of_the_library(kind, reverse):
     library, parameters = TWINS[kind]
     axes = {"axis": (0, 0, 1)} | ({"axis2": (1, 0, 0)} if library == "rack_pinion" else {})
     m, twin = chain(kind, reverse, **parameters), chain(library, reverse, **parameters, **axes)

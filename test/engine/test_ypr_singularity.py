@@ -147,7 +147,7 @@ def test_simulation_through_it(distance, integrator):
     assert met == 12 if distance < 0.01 else met > 2
 
 
-def test_far_from_it_like_a_ball():
+def test_far_from_the_singularity_it_moves_like_a_ball():
     """The same link on a ball joint: other coordinates, one motion."""
     ypr, ball = like_a_ball(np.array([0.4, 0.3, -0.5]), np.array([1.0, -0.8, 0.6]), "rk4", 300)
     assert ypr.nsingular == 0
@@ -158,7 +158,7 @@ def test_far_from_it_like_a_ball():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
-def test_passing_by_like_a_ball(aside, integrator):
+def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
     """Straight through and aside, without gravity: energy stays, and the path is a ball joint's.
 
     Tolerance: close by every step is of first order, an error of about the turn in one, 1e-3.

@@ -77,7 +77,7 @@ def test_the_rank_agrees_with_singular_values_of_pinocchio(name):
 
 
 @pytest.mark.parametrize("name", ["seven_dof_arm", "panda.urdf", "ur5_robot.urdf"])
-def test_base_parameters_give_the_efforts_of_all(name):
+def test_base_parameters_give_the_efforts_of_all_parameters(name):
     m = load(name)
     base, (_, q, v, a) = base_parameters(m), sines(m.nv, seed=5, samples=50)
     Y, x = torque_regressor(m, q, v, a), rb.inertial_parameters(m)

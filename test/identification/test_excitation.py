@@ -302,7 +302,7 @@ def test_robots_other_than_arms_are_refused():
         excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))
 
 
-def test_a_motion_shows_what_an_earlier_one_did_not(ur5):
+def test_a_motion_excites_the_parameters_that_an_earlier_one_did_not(ur5):
     # the earlier motion moves only the wrist, so the next one must move the shoulder and elbow
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]

@@ -62,7 +62,7 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
         assert typical[10] > 5.0
 
 
-def test_at_rest_a_wrench_is_known_and_no_more():
+def test_at_rest_only_the_wrench_is_identified():
     """Joints at rest see m g and two moments about the flange, not how high the centre is."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)
@@ -144,7 +144,7 @@ def test_a_refused_block_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(found.covariance, expected.covariance)
 
 
-def test_what_cannot_be_estimated_is_refused_at_once(tmp_path):
+def test_unidentifiable_payloads_are_refused_at_once(tmp_path):
     m, friction = arm()
     with pytest.raises(rb.ParameterError, match="no joint of the motion carries link"):
         OnlinePayload(m, np.array([5, 6]), int(np.flatnonzero(m.frame_bodyid == 3)[0]), friction)

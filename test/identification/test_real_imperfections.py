@@ -106,7 +106,7 @@ def leaning(seed):
     return described, motion, shares, tilt
 
 
-def test_friction_by_load_and_a_tilt_earn_their_place():
+def test_friction_by_load_and_a_tilt_are_kept():
     described, motion, shares, tilt = leaning(seed=1)
     found = identify(described, motion, load=None, tilt=None)
     assert {term.kind: term.kept for term in found.terms} == {"load": True, "tilt": True}
@@ -141,7 +141,7 @@ def test_efforts_are_linear_in_the_direction_of_gravity():
     np.testing.assert_allclose(columns.effort + columns.tilt @ angles, turned, atol=1e-11)
 
 
-def test_masses_stay_near_the_description_where_efforts_say_little():
+def test_masses_stay_near_the_description_when_efforts_determine_them_poorly():
     truth = load("panda.urdf")
     motion = recorded(truth, rubbing(truth), seed=1, noise=0.3, samples=400, size=0.3)
     found = identify(wrong(truth), motion)

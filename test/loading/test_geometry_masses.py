@@ -127,6 +127,6 @@ def test_ball_and_box_are_found_by_their_corners():
     assert m.geom_mass0[:2] == pytest.approx([1 / ((1.5 + arm) / 3), 2.0], rel=1e-13)
 
 
-def test_no_geometries_no_work():
+def test_a_model_without_geometries_is_returned_unchanged():
     m = rb.build(Description("n", (Link("base"),), (), obstacles=(Obstacle("s", Sphere(1.0)),)))
     assert with_masses(m) is m

@@ -28,7 +28,7 @@ def test_a_chain_leads_to_its_last_joint():
     assert found["jnt_mimic_offset"].tolist() == [1.0, -0.5, 0.0]
 
 
-def test_a_root_joint_has_none():
+def test_a_root_joint_has_no_coupling():
     root = Joint("root_joint", "floating", "world", "a")
     found = couplings([root, *joints(None, Mimic("j0", 0.0, 3.0))])
     assert found["jnt_mimic"].tolist() == [-1, -1, 1]

@@ -188,7 +188,7 @@ def chain(n):
     return builder
 
 
-def test_what_needs_a_mass_matrix_that_is_too_large(monkeypatch):
+def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
     """Its arrays are empty, and kernels would write outside."""
     monkeypatch.setattr("rbdyn_ros.model.tree.inertia_pattern.MAX_M_ENTRIES", 2)
     m = rb.build(chain(3), strict=False)

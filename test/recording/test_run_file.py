@@ -188,7 +188,7 @@ def disk(monkeypatch):
     return made
 
 
-def test_what_comes_after_the_end_is_left_out(tmp_path):
+def test_messages_after_the_end_are_left_out(tmp_path):
     with RunFile(tmp_path / "run.mcap") as file:
         file.add(TOPIC, STATE, state(0), 0)
     file.add(TOPIC, STATE, state(1), PERIOD)
@@ -293,7 +293,7 @@ def spoil(path, how):
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "deleted, and another one", "shortened"])
 @pytest.mark.parametrize("at_the_end", [False, True])
-def test_a_file_that_others_spoil(tmp_path, monkeypatch, how, at_the_end):
+def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the_end):
     monkeypatch.setattr(writer, "CHUNK_AGE", 1e9 if at_the_end else 0.0)
     reports, path = [], tmp_path / "run.mcap"
     file = RunFile(path, trouble=reports.append)

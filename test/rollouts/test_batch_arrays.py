@@ -105,7 +105,7 @@ def test_a_batch_is_neither_copied_nor_pickled(m):
 
 
 @pytest.mark.parametrize("nsim", [0, -1, 2.5, "many", None, True, 2**50])
-def test_a_number_of_robots_that_is_none(m, nsim):
+def test_an_invalid_number_of_robots_is_refused(m, nsim):
     with refused(rb.ParameterError, "bad-argument", ""):
         rb.Batch(m, nsim)
 
@@ -117,7 +117,7 @@ def test_more_robots_than_memory(m):
 
 
 @pytest.mark.parametrize("nthread", [-1, 1.5, "all", None, 10**6])
-def test_a_number_of_threads_that_is_none(m, nthread):
+def test_an_invalid_number_of_threads_is_refused(m, nthread):
     if nthread is None:
         assert rb.Batch(m, 1, nthread=0).nthread >= 1
         return
@@ -143,7 +143,7 @@ def test_robots_that_do_not_exist_or_twice(m, ids):
 
 
 @pytest.mark.parametrize("nstep", [-1, 1.5, "1", None, True, 2**60])
-def test_a_number_of_steps_that_is_none(m, nstep):
+def test_an_invalid_number_of_steps_is_refused(m, nstep):
     with refused(rb.ParameterError, "bad-argument", ""):
         rb.Batch(m, 2).step(nstep=nstep)
 

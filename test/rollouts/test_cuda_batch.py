@@ -173,7 +173,7 @@ def implicit():
 
 
 @pytest.mark.parametrize("make", [contact, implicit])
-def test_what_stays_on_the_cpu_is_refused_by_name(make):
+def test_models_that_stay_on_the_cpu_are_refused_by_name(make):
     """Before anything is compiled, so also without a GPU."""
     with refused(rb.ModelError, "not-traceable"):
         kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))

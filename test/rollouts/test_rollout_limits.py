@@ -62,7 +62,7 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         pressed(soft, torque=torque)  # as wanted
 
 
-def test_a_batch_says_it_once():
+def test_a_batch_warns_only_once():
     m = light()
     b = rb.Batch(m, 4)
     b.qfrc_applied[2] = 30.0 * TORQUE
@@ -89,7 +89,7 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
 
 
 @pytest.mark.parametrize("kind", ["batch", "rollout"])
-def test_what_the_timestep_cannot_carry_is_said(kind):
+def test_motion_too_fast_for_the_timestep_is_reported(kind):
     """A joint spring beyond inertia / h^2, and a body that turns by 0.6 rad in a timestep."""
     rod = rb.SystemBuilder("rod", base="world").body(
         "rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0)

@@ -86,7 +86,7 @@ WATCHED = {
     ),
     "ros2 launch my_arm_control controller.launch.xml": (
         "control/test_generated_arm.py",
-        "test_an_arm_whose_states_lie_stays_where_it_is_safe",
+        "test_an_arm_with_false_states_stays_within_safe_distances",
     ),
     "rbdyn sim shared_memory_arm.urdf.xacro": (
         "ros/simulator/test_ros2_control_node.py",

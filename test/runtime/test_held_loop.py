@@ -176,7 +176,7 @@ def test_the_future_of_a_saved_hold_is_the_same(start):
         ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # on one foot's width
     ],
 )
-def test_how_a_robot_is_held_is_said(file, options, text):
+def test_the_message_says_how_a_robot_is_held(file, options, text):
     m = rb.load_urdf(find(file), strict=False, **options)
     qpos = start_position(m, {})
     assert held_at(m, on_floor(m, qpos) if "contact" in options else qpos).text == text

@@ -385,7 +385,7 @@ def test_a_trajectory_is_tracked_under_a_push(start):
 
 
 @pytest.mark.parametrize("heavier", [1.0, 5.0, 30.0, 300.0])
-def test_a_mass_that_no_model_knows_does_not_make_a_servo_ring(start, heavier):
+def test_an_unmodelled_mass_does_not_make_a_servo_oscillate(start, heavier):
     """A push proportional to the acceleration is a mass: here a cart in front of a block."""
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1)
     block = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1 * heavier)

@@ -159,7 +159,7 @@ def test_wrenches_follow_their_bodies(start):
     assert state.xfrc[loop.m.body_id("ball")].tolist() == [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
 
 
-def test_what_fails_between_two_ticks_changes_nothing(start):
+def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
     """Commands and measurements under way stay, too."""
 
     def refuse(_):

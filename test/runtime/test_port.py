@@ -165,7 +165,7 @@ def test_the_memory_of_another_user_is_refused(serve, client):
 
 
 @needs_gcc
-def test_what_a_client_cannot_use_is_refused(serve, client):
+def test_unusable_files_of_a_port_are_refused(serve, client):
     said = [client(1).communicate()[0]]
     path = FOLDER / f"rbdyn.{NAME}"
     path.write_bytes(bytes(100))

@@ -119,7 +119,7 @@ def test_each_plain_state_is_published_once_with_its_own_numbers():
     assert [who for who, _, _ in found] == [7, 7, 8] * 10  # in the order of the table
 
 
-def test_what_is_due_in_python_is_left_to_python_in_order():
+def test_commands_due_in_python_are_left_to_python_in_order():
     with Streamed(arm(), others=(5, 7)) as streamed:
         streamed.loop.time.step(16)
         ticks = []

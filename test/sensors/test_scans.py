@@ -191,7 +191,7 @@ def test_a_suite_reads_as_scan_does_and_waits_for_a_sweep():
     assert later.distance.tobytes() == read.distance.tobytes()
 
 
-def test_rays_need_something_to_meet(robot):
+def test_rays_need_geometries(robot):
     m, description = robot
     sensor = LidarSpec("a", "hand", rate=10.0, near=0.1, far=5.0)
     with refused(rb.ModelError, "no-geometries", "sensor 'a'"):

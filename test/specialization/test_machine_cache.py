@@ -187,7 +187,7 @@ def test_a_damaged_file_is_compiled_again(compiler, tmp_path, monkeypatch, damag
     assert file.read_bytes() == whole
 
 
-def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
+def test_a_folder_in_place_of_the_cache_file_is_ignored(compiler, tmp_path, monkeypatch):
     before = swing(pendulum())
     (file,) = files(tmp_path)
     file.unlink()
@@ -198,7 +198,9 @@ def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("where", "made"), [("missing", 1), ("none", 2), ("file", 2)])
-def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, caplog, where, made):
+def test_code_is_compiled_without_a_cache_folder(
+    compiler, tmp_path, monkeypatch, caplog, where, made
+):
     """The code is compiled for this process only; a missing folder is made."""
     monkeypatch.setattr(cache, "_warned", [])
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[

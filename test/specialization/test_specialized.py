@@ -123,7 +123,7 @@ def trajectory():
     ],
     ids=["contact", "loop", "trajectory"],
 )
-def test_models_that_are_refused(make):
+def test_unsuitable_models_are_refused(make):
     m = make()
     for name in specialised.NAMES:
         with refused(ModelError, "not-traceable", f"'{m.name}'"):
@@ -201,7 +201,7 @@ def test_frames_and_references():
             s.frame_jacobian(d, "a", reference)
 
 
-def test_functions_that_are_not_specialised():
+def test_functions_that_are_not_specialised_are_refused():
     """Functions that write more than their results exist only for the Model."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)

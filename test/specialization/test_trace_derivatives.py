@@ -92,7 +92,7 @@ def test_edges():
     assert np.isnan(slopes_of(lambda x, y: x * y, (np.nan, 1.0))[1])
 
 
-def test_the_operand_that_is_not_selected_has_no_effect():
+def test_the_unselected_operand_has_no_effect():
     """For a unit quaternion, the square root that is not selected has no derivative."""
 
     def length(x, y):
@@ -259,7 +259,7 @@ def refused_in_motion(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_models_that_the_toolbox_refuses(name):
+def test_models_refused_by_the_toolbox_have_slopes(name):
     m, d = refused_in_motion(name)
     qacc = d.qacc.copy()
 
@@ -335,7 +335,7 @@ def test_step_with_damping_of_the_start():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_step_of_models_that_the_toolbox_refuses(name):
+def test_step_has_slopes_where_the_toolbox_refuses(name):
     # dry friction over speed, which damping implicit in the step has, asks for shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 

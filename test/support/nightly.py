@@ -32,14 +32,14 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_step": 4,
     "specialization/test_traced_joints.py::test_functions": 3,
     "specialization/test_traced_joints.py::test_near_a_singularity": 2,
-    "specialization/test_trace_derivatives.py::test_models_that_the_toolbox_refuses": 2,
-    "specialization/test_trace_derivatives.py::test_step_of_models_that_the_toolbox_refuses": 2,
+    "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
+    "specialization/test_trace_derivatives.py::test_step_has_slopes_where_the_toolbox_refuses": 2,
     "specialization/test_row_code.py::test_step": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
     "textbook/test_textbook_loops.py::test_K_is_the_derivative_of_the_error": 3,
     "textbook/test_textbook_loops.py::test_k_is_minus_the_rate_of_K_times_qd": 3,
-    "textbook/test_maximal.py::test_joint_forces_hold_every_body": 3,
+    "textbook/test_maximal.py::test_joint_forces_balance_every_body": 3,
     "textbook/test_maximal.py::test_the_smallest_lambda": 3,
     "textbook/test_maximal.py::test_maximal_kkt_and_projection": 3,
     "textbook/test_engine_constraints.py::test_closed_loops": 3,
@@ -60,7 +60,7 @@ ONE_IN = {
     "loading/test_storage.py::test_index_changed_within_its_range": 4,
     "loading/test_storage.py::test_nan_and_infinity": 6,
     "loading/test_storage.py::test_every_type_on_every_joint": 4,
-    "description/test_kinds.py::test_only_our_errors_leave": 4,
+    "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
     "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
@@ -112,7 +112,7 @@ LONG = {
         "False",
     ],
     "engine/test_contact_bodies.py::test_forces_satisfy_the_law": ["panda"],
-    "engine/test_contact_bits.py::test_what_ran_before_does_not_matter": ["humanoid"],
+    "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
     # the same code, compiled in another way
     "codegen/test_c_robots.py::test_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang",
@@ -135,7 +135,7 @@ LONG = {
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
-    "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": ["hangs"],
+    "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
     # arms in processes; test_controlled_motion.py has them without
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],

@@ -83,7 +83,7 @@ def test_explicit_forms_agree_with_the_implicit_one(x):
     close(constraints.projection(x.H, x.C, x.tau, G, g), ydd)
 
 
-def test_projection_is_a_system_like_any_other(x):
+def test_a_projection_is_again_a_system(x):
     """H_G is symmetric and positive definite; kinetic energy and power stay (3.22, 3.23)."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     H_G, _ = constraints.projected(x.H, x.C, G, g)

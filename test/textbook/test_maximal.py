@@ -67,7 +67,7 @@ def test_maximal_kkt_and_projection(case):
             compare.close("lambda", loop_lam, kkt.lam, allowed)
 
 
-def test_joint_forces_hold_every_body(case):
+def test_joint_forces_balance_every_body(case):
     x, tau, f_ext, where = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
     with Comparison("textbook joint forces", where) as compare:
@@ -246,7 +246,7 @@ def test_example_3_2(radius):
     np.testing.assert_allclose(T @ geared.lam[1], bearing, atol=1e-11 / radius)
 
 
-def test_a_rotor_out_of_balance():
+def test_an_unbalanced_rotor_loads_its_bearings():
     """The bearing feels m e w^2 outward, and the moment of that force at z."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))

@@ -91,7 +91,7 @@ def test_a_slower_node_is_judged_at_its_ticks(tmp_path):
     ],
     ids=["raises", "hangs"],
 )  # fmt: skip
-def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why):
+def test_the_behaviour_of_a_node_is_the_result_of_its_run(tmp_path, fault, status, why):
     limits = "{time: 15, memory: 2048}" if status == "timeout" else "{time: 300, memory: 2048}"
     (run,) = trials.run(of_node(tmp_path, fault, runs=1, process=limits), workers=1).runs
     assert run.status == status
@@ -110,12 +110,12 @@ def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why)
         ("{command: [a], joints: [knee]}", "unknown-joint"),
     ],
 )
-def test_a_node_that_cannot_be_is_refused_with_its_line(tmp_path, node, code):
+def test_an_invalid_node_is_refused_with_its_line(tmp_path, node, code):
     with refused(DescriptionError, code):
         of_node(tmp_path, controller=f"{{node: {node}}}")
 
 
-def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
+def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
     for node in ("{command: [nowhere]}", "{package: nowhere, executable: pd}"):
         with refused(ParameterError, "no-program"):
             trials.run(of_node(tmp_path, controller=f"{{node: {node}}}"), workers=1)

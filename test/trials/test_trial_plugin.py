@@ -71,7 +71,7 @@ def test_trials_are_tests(tmp_path):
     assert (folders[0] / "report.html").exists()
 
 
-def test_who_does_not_use_it_loads_nothing(tmp_path):
+def test_sessions_without_the_plugin_load_nothing(tmp_path):
     (tmp_path / "test_other.py").write_text(WITHOUT)
     done = session(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

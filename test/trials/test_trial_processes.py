@@ -51,7 +51,7 @@ ALLOWED = "{time: 2, memory: 300}"
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_what_a_controller_does_is_the_result_of_its_run(tmp_path, fault):
+def test_the_behaviour_of_a_controller_is_the_result_of_its_run(tmp_path, fault):
     policy = POLICY.replace("FAULT", fault)
     found = trial(tmp_path, policy, controller=PYTHON, process=ALLOWED, runs=1)
     (run,) = trials.run(found, workers=1).runs
@@ -358,7 +358,7 @@ def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
             time.sleep(0.02)
 
 
-def test_the_package_of_trials_costs_nothing_to_import():
+def test_importing_the_package_of_trials_is_fast():
     code = "import sys, rbdyn_ros.trials; print('numpy' in sys.modules, 'scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

@@ -55,7 +55,7 @@ def test_the_decision(tmp_path, rule, broken, decision):
     assert judge(found, runs[:10]).partial
 
 
-def test_no_runs_decide_nothing(tmp_path):
+def test_without_runs_the_verdict_is_undecided(tmp_path):
     verdict = judge(trial(tmp_path), [])
     assert (verdict.decision, verdict.low, verdict.high) == ("undecided", 0.0, 1.0)
 
@@ -88,7 +88,7 @@ def test_a_large_trial_has_the_normal_interval(tmp_path):
     assert spread.high - spread.mean == pytest.approx(half, rel=1e-6)
 
 
-def test_what_a_measure_depends_on_most_comes_first(tmp_path):
+def test_the_strongest_dependence_of_a_measure_comes_first(tmp_path):
     found = trial(tmp_path)
     assert influences(results(found, {}), "tracking_max") == []
     runs = {run.seed: run for run in made(found, np.linspace(0.0, 0.1, 20))}
@@ -114,7 +114,7 @@ def test_junit_has_a_case_for_each_limit(tmp_path):
     assert properties["partial"] == "true"
 
 
-def test_the_page_is_one_file_that_opens_nothing(tmp_path):
+def test_the_page_is_one_file_without_requests(tmp_path):
     found = trial(tmp_path, name="<script>alert(1)</script>", limits="{tracking_max: 0.03}")
     whole = trials.run(found, workers=1)
     files = trials.write_reports(whole, tmp_path / "out")

@@ -154,7 +154,7 @@ def clocked(monkeypatch):
     return clock
 
 
-def test_charts_are_there_only_while_they_are_shown(arm, clocked):
+def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     panel = Panel()
     drawn = Charts(panel, arm, "arm")
     fixed = len(panel.parts)
@@ -198,7 +198,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     assert min(panel.parts[fixed].data[0]) >= 9.0
 
 
-def test_they_are_drawn_ten_times_a_second(arm, clocked):
+def test_charts_are_drawn_ten_times_a_second(arm, clocked):
     panel = Panel()
     drawn, instant = Charts(panel, arm, "arm"), Instant.still(arm, arm.qpos0)
     panel["Show charts"].set(True)

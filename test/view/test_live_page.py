@@ -163,7 +163,7 @@ def told(monkeypatch):
 
 
 @pytest.mark.parametrize("loses", [PlainClient.vanish, lambda _: None])
-def test_a_lost_browser_lets_go(near, loses):
+def test_a_lost_browser_ends_its_pull(near, loses):
     """Whether its page closes or its network breaks."""
     loop, live, server = near
     with PlainClient(server) as hand:
@@ -184,7 +184,7 @@ STANDING = [
 
 @pytest.mark.parametrize(("near", "word"), STANDING, indirect=["near"])
 @pytest.mark.parametrize("let_go", [True, False])
-def test_a_drag_while_time_stands_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
+def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
     node = node_of(loop, live, "hand")
@@ -224,7 +224,7 @@ def test_the_world_is_not_dragged(near, told):
         assert told == []
 
 
-def test_only_one_browser_has_the_hand(near, told):
+def test_only_one_browser_can_drag(near, told):
     loop, live, server = near
     node = node_of(loop, live, "hand")
     position, _ = live.robots[0].show.pose("hand")
@@ -372,7 +372,7 @@ def fill(page, label, number):
     box.press("Enter")
 
 
-def test_time_is_ordered_about(shown, page):
+def test_buttons_pause_and_resume_time(shown, page):
     loop, _ = shown
     press(page, "Pause")
     wait_until(lambda: loop.loop.time.paused, "time to stand", page)

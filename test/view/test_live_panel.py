@@ -126,7 +126,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     assert FASTER not in str(other.parts["Time"].value)
 
 
-def test_a_button_does_what_its_word_says(m):
+def test_a_button_acts_as_its_label_says(m):
     """The state may have changed since the word was drawn: Resume must never pause."""
     server, asked = Server(), []
     simulated = SimpleNamespace(pause=lambda paused: asked.append(paused) or "")
@@ -197,7 +197,7 @@ def test_the_help_is_hidden_by_its_key_and_by_escape():
         assert not open_sheets
 
 
-def test_noise_of_a_force_has_no_digits(m):
+def test_the_noise_of_a_force_is_rounded_away(m):
     still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
     for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
         xfrc = np.zeros((m.nbody, 6))
@@ -205,7 +205,7 @@ def test_noise_of_a_force_has_no_digits(m):
         assert _strength(replace(still, xfrc=xfrc), body, turns=False) == text
 
 
-def test_the_history_lists_what_was_ordered(m):
+def test_the_history_lists_the_orders(m):
     refusals = {"step": "time runs"}
     taken = []
 
@@ -316,7 +316,7 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
 
 
-def test_a_release_ends_what_was_set_before_it(m, cast):
+def test_a_release_ends_earlier_settings(m, cast):
     """Also where the simulation gets to know of both at once, or refuses the release."""
     server, driven, released, answers = Server(), [], [], ["", "it has ended"]
     joints = JointSliders(
@@ -337,7 +337,7 @@ def test_a_release_ends_what_was_set_before_it(m, cast):
     assert (driven, released) == ([({"wrist_roll": 0.5}, {})], [1, 1])
 
 
-def test_a_reset_ends_what_sliders_hold():
+def test_a_reset_ends_the_holds_of_sliders():
     order = []
     simulated = SimpleNamespace(reset=lambda: order.append("reset") or "")
     clock = Clock(Server(), simulated, 1.0, {})
@@ -463,7 +463,7 @@ def test_a_pull_ends_when_its_browser_leaves_or_it_is_refused(m, hand):
     assert not made.held
 
 
-def test_a_link_that_is_deleted_is_pulled_no_more(m, hand):
+def test_a_deleted_link_is_no_longer_pulled(m, hand):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
@@ -475,7 +475,7 @@ def test_a_link_that_is_deleted_is_pulled_no_more(m, hand):
     assert server.told == ["'hand' is gone, so the pull ends"]
 
 
-def test_a_hand_is_told_once_why_nothing_moves(m, hand, monkeypatch):
+def test_a_drag_without_motion_is_explained_once(m, hand, monkeypatch):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     for paused, cause in ((True, "paused"), (False, "waiting for commands in lock-step")):
@@ -508,7 +508,7 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
         ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;", "it &lt;brakes&gt;"),
     ],
 )
-def test_a_robot_says_what_holds_it(m, cast, idle, released, after):
+def test_the_text_names_the_hold_of_a_robot(m, cast, idle, released, after):
     server = Server()
     torques = JointSliders(server, m, replace(cast, start="held <so>", idle=idle), None, None)
     (held,) = (
@@ -524,7 +524,7 @@ def test_a_robot_says_what_holds_it(m, cast, idle, released, after):
     assert (held.visible, rest.visible) == (False, True)
 
 
-def test_a_robot_that_fell_from_the_start_says_nothing_of_a_hold(m, cast):
+def test_the_text_of_a_falling_robot_names_no_hold(m, cast):
     server = Server()
     JointSliders(server, m, cast, None, None).put(Instant.still(m, m.qpos0))
     assert not any(part.visible for label, part in server.parts.items() if "holds it" in label)

@@ -208,7 +208,7 @@ def test_only_a_colour_camera_draws_pictures(cubes):
 
 
 @needs_renderer
-def test_a_far_plane_hides_nothing_near(cubes):
+def test_a_far_plane_does_not_hide_near_objects(cubes):
     d = rb.make_data(cubes)
     pictures = [rb.render(cubes, d, camera(near=0.01, far=far), CUBES) for far in (10.0, 1e6)]
     assert is_red(pictures[0]).sum() == is_red(pictures[1]).sum() > 0

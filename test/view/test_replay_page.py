@@ -79,7 +79,7 @@ def test_charts_of_a_run():
         assert curve[top] == pytest.approx(10.0 * (at - 2.0), abs=1e-9)
 
 
-def test_a_page_plays_and_obeys():
+def test_a_page_plays_and_its_buttons_work():
     run = a_run()
     server = open_server(0, "127.0.0.1", "replay")
     timeline = None

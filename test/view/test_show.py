@@ -69,7 +69,7 @@ def taken_ports(number):
     pytest.skip("no ports in a row are free")
 
 
-def test_it_listens_at_this_machine_alone_and_says_where(server):
+def test_the_server_listens_at_this_machine_alone_and_prints_its_address(server):
     address = address_of(server)
     assert address == f"http://127.0.0.1:{server.get_port()}"
     with urllib.request.urlopen(address, timeout=30) as page:
@@ -200,7 +200,7 @@ def test_another_host_name_gets_no_page(server):
         urllib.request.urlopen(request, timeout=30)
 
 
-def test_nobody_can_publish_the_view(server):
+def test_requests_to_share_the_view_are_ignored(server):
     from viser import _messages
 
     handlers = server._websock_server._incoming_handlers
@@ -208,7 +208,7 @@ def test_nobody_can_publish_the_view(server):
     assert _messages.ShareUrlDisconnect not in handlers
 
 
-def test_only_our_own_line_is_printed(capfd):
+def test_opening_a_server_prints_nothing(capfd):
     server = open_server(0)
     server.stop()
     import rich
@@ -313,7 +313,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
         assert not any(node.visible for node in show.nodes._layers[layer])
 
 
-def test_what_is_not_asked_for_is_not_made(server):
+def test_layers_are_made_only_on_request(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     assert MASSES not in show.nodes._layers
     assert BOXES not in show.nodes._layers
@@ -378,7 +378,7 @@ def room(*names):
     return rb.scene(ARM, objects=items)
 
 
-def test_objects_come_and_go_and_what_stays_keeps_its_nodes(server):
+def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     show = Show(server, room("ball", "other"), LOOKS)
     show.display.set(FRAMES, True)
     show.display.set(FRAMES, False)
@@ -572,7 +572,7 @@ def test_a_page_has_our_head(server, packed):
         ((Appearance((LinkShape("elbow", rb.Sphere(1.0)),)),), "unknown-frame"),
     ],
 )
-def test_invalid_arguments_of_a_view(arguments, code):
+def test_invalid_arguments_of_a_view_are_refused(arguments, code):
     with refused(rb.RbdynError, code):
         rb.view(rb.load_urdf(ARM), None, *arguments, port=0)
 

@@ -127,7 +127,7 @@ def test_surfaces_back_to_back_are_smooth_on_either_side():
     assert len(triangles) == 2 * len(ball.faces)
 
 
-def test_triangles_without_area_go():
+def test_triangles_without_area_are_removed():
     vertices, faces = bent(0.0)
     faces = np.concatenate([faces, [[0, 0, 1], [0, 3, 1]]])
     assert len(creased(vertices, faces)[1]) == 2

@@ -248,7 +248,7 @@ def shown(path):
 
 
 @needs_viser
-def test_it_serves_with_low_priority_and_leaves_no_process(shown):
+def test_the_view_has_low_priority_and_leaves_no_process(shown):
     loop, start = shown
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -335,7 +335,7 @@ def test_an_unreadable_appearance_is_one_warning(shown):
     assert "gone.yaml" in warning
 
 
-def test_many_warnings_are_counted():
+def test_repeated_warnings_are_counted():
     def odd(count):
         return [rb.Finding("x", f"{k} is odd", "warning") for k in range(count)]
 

@@ -105,7 +105,7 @@ def test_buttons_and_the_text_set_all_joints(arm):
     wait_until(lambda: not sliders.qpos[7:].any(), "the way back to zero", page)
 
 
-def test_the_robot_and_its_layers_are_shown(arm):
+def test_the_page_shows_the_robot_and_its_layers(arm):
     page, show, _ = arm
     assert colours_of(page) > 300  # shades of boxes and of their shadow, not a blank page
     page.get_by_text("Display", exact=True).click()

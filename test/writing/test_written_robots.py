@@ -43,7 +43,7 @@ def lost(findings):
 @needs_robots
 @each_robot
 @pytest.mark.parametrize("suffix", [".urdf", ".yaml"])
-def test_there_and_back_is_the_same_robot(path, suffix, tmp_path):
+def test_a_robot_survives_writing_and_reading(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
     rb.convert(path, written, strict=False)
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")
@@ -60,13 +60,13 @@ MECHANISMS = {
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_mechanism_file_says_what_a_builder_says(name, tmp_path):
+def test_a_mechanism_file_equals_its_builder(name, tmp_path):
     written = tmp_path / "robot.yaml"
     assert not lost(rb.convert(MECHANISMS[name], written))
     same(rb.build(MECHANISMS[name]), rb.load(written))
 
 
-def test_what_a_format_cannot_say_is_named(tmp_path):
+def test_values_that_a_format_lacks_are_named(tmp_path):
     system = (
         rb.SystemBuilder("losses", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))
@@ -86,7 +86,7 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "joint"), [("urdf", "teeth"), ("sdf", "teeth")])
-def test_a_loop_without_a_word_for_it_is_named(suffix, joint, tmp_path):
+def test_a_loop_that_a_format_lacks_is_named(suffix, joint, tmp_path):
     if suffix == "sdf":
         with refused(ParameterError, "not-convertible", f"joint '{joint}'"):
             rb.convert(rack(), tmp_path / "robot.sdf")
@@ -106,7 +106,7 @@ def test_a_joint_that_a_format_lacks_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_robot_is_not_replaced_by_itself(tmp_path):
+def test_a_robot_does_not_overwrite_itself(tmp_path):
     path = tmp_path / "robot.yaml"
     rb.convert(four_bar(0.1, 0.25, 0.2, 0.3), path)
     before = path.read_bytes()
@@ -173,7 +173,7 @@ def test_links_without_mass_stay_without(base, suffix, tmp_path):
     assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)  # the table
 
 
-def test_files_of_others_are_not_replaced(tmp_path):
+def test_foreign_files_are_not_replaced(tmp_path):
     arm = with_frames("stand")
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
@@ -228,7 +228,7 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     assert m.jnt_effort[0] <= 1e-9
 
 
-def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
+def test_lost_gravity_and_sensors_of_a_file_are_reported(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option gravity="0 0 -1.5"/><worldbody><body name="b"><joint name="j"/>'
         '<geom size="0.1"/><site name="s"/></body></worldbody><sensor><gyro site="s"/></sensor>'
@@ -253,7 +253,7 @@ def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
         (rb.Surface(stiffness=1e5, damping=3.0), ["its damping", "its stiffness"]),
     ],
 )
-def test_a_surface_that_a_urdf_cannot_say_is_named(surface, words, tmp_path):
+def test_a_surface_that_a_urdf_lacks_is_named(surface, words, tmp_path):
     system = (
         rb.SystemBuilder("touching", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))

@@ -71,7 +71,7 @@ DRIVES = {
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
+def test_the_twist_is_recovered_from_its_wheel_speeds(name):
     drive = drive_of(*DRIVES[name])
     twist = np.array([0.3, -0.2, 0.7]) * drive.moves
     fit = drive.twist(NONE, drive.rows(NONE) @ twist)
@@ -80,7 +80,7 @@ def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
     assert fit.contradiction() == pytest.approx(0.0, abs=1e-24)
 
 
-def test_wheels_that_contradict_each_other_are_slip():
+def test_contradicting_wheels_are_reported_as_slip():
     drive = drive_of(SKID_STEER.urdf, "skid_steer")
     speeds = drive.rows(NONE) @ (0.3, 0.0, 0.0)
     speeds[0] += 1.0

@@ -75,7 +75,7 @@ def test_a_swivel_caster_may_be_a_steered_wheel_so_its_base_needs_a_kind(kind):
     assert len(wheel_base(m, "ackermann").steerings) == 1
 
 
-def test_rollers_say_what_a_base_is():
+def test_rollers_determine_the_kind_of_the_base():
     base = wheel_base(load(mecanum()))
     assert base.kind == "mecanum"
     assert [wheel.radius for wheel in base.wheels] == pytest.approx([RADIUS] * 4)

@@ -67,7 +67,7 @@ def farthest(rows, place):
     return np.abs(np.array([row[1] for row in rows]) - place).max()
 
 
-def test_each_joint_is_felt_out_before_it_is_armed(simulate, control, peer):
+def test_each_joint_is_tested_before_it_is_armed(simulate, control, peer):
     pair = start_pair(
         simulate, control, peer, SEVEN, SEVEN_START, lockstep=True, start_up_test="true"
     )

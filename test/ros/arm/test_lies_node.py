@@ -84,7 +84,7 @@ def lied_to(simulate, control, peer, request):
     pair.end_well()
 
 
-def test_a_lie_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
+def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
     pair, driver = lied_to
     chosen = request.config.getoption("--lies")
     every = chosen is not None

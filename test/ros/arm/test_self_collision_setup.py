@@ -127,7 +127,7 @@ def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
         (text('<mesh filename="package://nowhere/a.stl"/>'), {}, "warning", "a.stl"),
     ],
 )
-def test_what_is_not_checked_is_in_the_log(document, values, level, word):
+def test_unchecked_pairs_are_logged(document, values, level, word):
     check, lines = made(of_text(document), **values)
     assert check is None
     assert [line[0] for line in lines] == [level]

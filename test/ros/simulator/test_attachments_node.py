@@ -89,7 +89,7 @@ def test_a_cube_in_the_air_goes_with_the_hand_and_falls_after_it(simulate, peer,
     peer.until(lambda: place(state("cube"))[2] < before[2] + 1e-3)
 
 
-def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, peer, ask, state):
+def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, state):
     simulate("--scene", SCENE, "--paused", *HOLD)
     start = peer.trigger("simulator/state_hash")
     done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
@@ -124,7 +124,7 @@ def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, pe
     refused(ask("detach", "cube", "ball"), "nothing is attached")
 
 
-def test_what_falls_is_attached_where_it_is_then(simulate, peer, ask, state):
+def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, state):
     """Its Model takes a while to make, in which it falls by some centimetres."""
     simulate("--scene", SCENE, *HOLD, "-p", "real_time_factor:=0.2")
     high = state("cube")
@@ -179,7 +179,7 @@ def test_an_obstacle_is_deleted_beside_what_is_attached_to_the_world(simulate, p
     done(ask("detach", "ball", "world"), "nothing is attached")
 
 
-def test_what_cannot_be_attached_is_refused_and_changes_nothing(simulate, peer, ask):
+def test_invalid_attachments_are_refused_and_change_nothing(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused", *HOLD)
     before = peer.trigger("simulator/state_hash")
     refused(ask("attach", "cub", "hand"), "no link 'cub' (did you mean 'cube'?)")

@@ -327,7 +327,7 @@ def test_rows_of_an_image_are_contiguous_even_if_the_array_is_not():
     np.testing.assert_array_equal(pixels_of(image(pixels, "16UC1"), "<u2"), pixels)
 
 
-def test_nothing_is_zero_millimetres():
+def test_a_pixel_without_depth_is_zero_millimetres():
     depth = np.array([[1.2344, 1.2346, np.inf], [-np.inf, np.nan, 65.535]])
     expected = [[1234, 1235, 0], [0, 0, 65535]]
     assert depth_pixels("16UC1", depth).tolist() == expected

@@ -125,7 +125,7 @@ def test_below_the_threshold_and_without_a_link(simulate, peer, arm):
         ({"actuator_effort": "current"}, "joint_states.effort is a current"),
     ],
 )
-def test_what_cannot_be_estimated_is_refused(simulate, arm, changes, words):
+def test_unidentifiable_motions_are_refused(simulate, arm, changes, words):
     simulator = simulate(arm, *held(rb.load_urdf(arm), **changes), wait=False)
     assert simulator.process.wait(600.0) != 0
     assert words in simulator.text()

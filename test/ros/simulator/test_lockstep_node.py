@@ -123,7 +123,7 @@ class Answers:
         raise AssertionError(f"'{words}' is not in the log:\n{self.simulator.text()}")
 
 
-def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
+def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     simulator = simulate(two_joints, *STANDING)
     stats = peer.collect(Statistics, "simulator/stats")
     answers = Answers(simulator, peer, stats)

@@ -90,7 +90,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert peer.trigger("simulator/state_hash") == before
 
 
-def test_what_a_client_says_of_an_entity_ends_with_it(simulate, peer, ask):
+def test_values_set_for_an_entity_are_deleted_with_it(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused")
     request = srv.SetEntityInfo.Request(entity="cube")
     request.info.category.category = EntityCategory.CATEGORY_OBJECT

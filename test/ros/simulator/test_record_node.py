@@ -234,7 +234,7 @@ def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_jo
     assert f"recorded {path}" not in simulator.text()
 
 
-def test_what_fails_is_reported_at_the_end(tmp_path):
+def test_failures_are_reported_at_the_end(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)

@@ -131,7 +131,7 @@ def test_resets_and_saved_states_take_away_and_bring_back_its_topics(simulate, p
     peer.until(lambda: "/crane/joint_commands" in topics(peer))
 
 
-def test_what_cannot_be_a_robot_is_refused_and_changes_nothing(simulate, peer, ask, spawn):
+def test_invalid_robots_are_refused_and_change_nothing(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     done(spawn("crane"))

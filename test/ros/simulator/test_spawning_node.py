@@ -169,7 +169,7 @@ def until_tick(peer, commander, tick):
     return peer.trigger("simulator/state_hash")
 
 
-def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, ask, spawn):
+def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--paused")
     before = peer.trigger("simulator/state_hash")
     codes = srv.SpawnEntity.Response
@@ -247,7 +247,7 @@ SECRETS = {
 }
 
 
-def test_no_request_runs_xacro_or_learns_what_is_in_files(simulate, ask, spawn, tmp_path):
+def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_path):
     """A request names a file, a file that names another one, or sends a text that names one."""
     pytest.importorskip("xacro")
     simulator = simulate("--scene", SCENE, "--paused")

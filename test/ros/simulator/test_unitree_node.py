@@ -191,7 +191,7 @@ def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
     assert sum(one.mode != 0 for one in sent) == len(joints)
 
 
-def test_a_target_that_turns_a_motor_loose_is_not_sent():
+def test_a_target_that_would_disable_a_motor_is_not_sent():
     targets = np.zeros(12)
     targets[3] = -3e9
     with pytest.raises(rb.RbdynError, match=r"wants a position of 3e\+09"):
@@ -320,7 +320,7 @@ def test_bad_commands_are_refused_whole(dog, peer):
         ("panda.urdf", "time_mode:=realtime", "has no joint 'FR_hip_joint'"),
     ],
 )
-def test_what_cannot_be_is_refused_at_the_start(simulate, robot, word, said):
+def test_impossible_parameters_are_refused_at_the_start(simulate, robot, word, said):
     words = ("--ros-args", "-p", "strict:=false", "-p", "unitree:=go2", "-p", word)
     node = simulate(robots.find(robot), *words, wait=False)
     assert node.process.wait(300.0) == 2

@@ -374,7 +374,7 @@ def viewed(robot):
     return simulated
 
 
-def test_a_release_gives_a_held_robot_back_to_what_held_it():
+def test_a_released_robot_returns_to_its_hold():
     """The first release ends the servos of the sliders, the second one lets the robot fall."""
     robot = DrivenRobot(held=np.full(7, FLOATS))
     simulated, loop = viewed(robot), robot.loop

@@ -102,7 +102,7 @@ SENSORS = {
 
 
 @pytest.mark.parametrize("name", SENSORS)
-def test_what_a_sensor_needs_stays(simulated, tmp_path, name):
+def test_entities_with_a_sensor_cannot_be_deleted(simulated, tmp_path, name):
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(f"rbdyn_sensors: 1\nsensors:\n  {name}: {SENSORS[name]}\n")
     sim = simulated(sensors=str(sensors))
@@ -295,7 +295,7 @@ def test_an_object_lies_on_an_attached_one_whose_obstacle_had_its_name(simulated
 
 
 @pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
-def test_what_is_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
+def test_a_body_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
     """`mount` is fixed to the world, as the table under the cube is."""
     sim = simulated()
     sim.simulation.step(300)

@@ -224,7 +224,7 @@ def test_a_source_of_the_parameter_that_is_gone_has_a_code_of_its_own(simulate, 
     assert len(done(ask("GetAvailableWorlds", continue_on_error=True)).worlds) == 2
 
 
-def test_robots_without_contact_or_without_a_shared_world_get_none(simulate, ask, load):
+def test_robots_without_contact_or_a_shared_world_cannot_load_worlds(simulate, ask, load):
     simulate("config/robots/pendulum.urdf", "--paused")
     world = done(ask("GetCurrentWorld")).world
     assert world.name == "empty"

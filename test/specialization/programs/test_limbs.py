@@ -134,7 +134,7 @@ def test_similar_limbs():
     assert len(similar_limbs(m, 2)[0]) == 6  # two pairs of legs
 
 
-def test_a_chain_has_no_limbs():
+def test_a_chain_has_no_equal_limbs():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"))
     plain = specialised.program_of(m, "step")
     assert similar_limbs(m, 2) == ()

@@ -64,7 +64,7 @@ def value_of(symbol, **numbers):
     return specialised.evaluate(whole, arrays)["out"][0, 0]
 
 
-def test_zero_and_one_add_no_operation(graph, x):
+def test_adding_zero_and_multiplying_by_one_add_no_operation(graph, x):
     before = len(graph.operations)
     for same in (x + 0.0, 0.0 + x, x - 0.0, x * 1.0, 1.0 * x, x / 1.0, +x, x**1, x + 0, x * 1):
         assert same is x

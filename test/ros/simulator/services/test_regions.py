@@ -83,7 +83,7 @@ def test_overlaps_agree_with_samples(shape):
         bounds(BOX, (0, 0, 0), (np.inf, 0, 0)),
     ],
 )
-def test_regions_that_are_none_are_refused(wrong):
+def test_invalid_regions_are_refused(wrong):
     with pytest.raises(RbdynError) as caught:
         region_of(wrong)
     worded("request", caught.value)

@@ -314,7 +314,7 @@ def test_a_moving_arm_is_taken_over_at_its_speed(held):
 
 
 @pytest.mark.parametrize("frame", ["world", "map", "left/panda_link0", ""])
-def test_the_world_has_its_names(held, frame):
+def test_the_world_is_accepted_under_its_names(held, frame):
     held.stream(100, 0.0, 0.0, 0.1, frame=frame)
     assert held.said[-1] == "moving"
 
