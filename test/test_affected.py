@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that a change reaches, as `make affected` chooses them."""
+"""The tests reached by a change, as `make affected` chooses them."""
 
 import importlib.util
 import sys

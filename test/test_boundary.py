@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
+"""Every mistake of a Python user is answered with a sentence and has no effect."""
 
 import copy
 
@@ -435,10 +435,10 @@ def test_trajectories_beyond_any_spline(times, positions, refusal):
 @pytest.mark.parametrize(
     ("times", "positions", "periodic"),
     [
-        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # nothing but rounding errors to swing out
-        ((0, 0.1, 1), (0, 1, 0), False),  # careless: it swings out by six times the range
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can swing out
+        ((0, 0.1, 1), (0, 1, 0), False),  # without care it swings out by six times the range
         ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # a jump is not this check's to judge
+        ((0, 1e-9), (0, 1), False),  # jumps belong to another check
     ],
 )
 def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
@@ -448,7 +448,7 @@ def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
 
 
 def ring(**fields):
-    """Three joints round: the spanning tree reaches both ends of `far` without it."""
+    """Three joints in a circle: the spanning tree reaches both ends of `far` without it."""
     inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     links = (Link("a"), Link("b", inertial), Link("c", inertial))
     near = Joint("j", "revolute", "a", "b"), Joint("k", "revolute", "a", "c")
@@ -457,7 +457,7 @@ def ring(**fields):
 
 
 def test_a_mimic_holds_in_a_built_description():
-    """In Python too, not only in a URDF; mimic=False takes it away."""
+    """This holds in Python too, not only in a URDF; mimic=False switches it off."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()
     described = Description("r", given.links, (given.joints[0], follower), base="a")

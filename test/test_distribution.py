@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels in a wheel, a source distribution and a release, its versions and platforms."""
+"""Contents of a wheel, a source distribution and a release, its versions and platforms."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ SHARE = "share/rbdyn_ros"
 
 
 def tracked(*folders):
-    """Return the files of a folder that git knows; skip where there is no repository."""
+    """Return the files of a folder in git; skip without a repository."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a repository")
     command = ["git", "ls-files", "--", *folders]
@@ -90,7 +90,7 @@ def test_the_package_contains_all_its_modules(installed):
     assert "rbdyn_ros/ros/messages/python_only.cmake" in found
 
 
-#: Runs the library as on a system that lacks what only Linux has.
+#: Runs the library as on a system without the special calls of Linux.
 ELSEWHERE = """
 import ctypes, os, sys
 for name in [name for name in dir(os) if name.startswith(("sched_", "memfd_", "eventfd"))]:
@@ -118,7 +118,7 @@ for arguments in (["info"], ["check", "pendulum"]):
 
 
 def test_the_library_needs_no_call_that_only_linux_has():
-    """There is no such machine for the tests; what they miss there is a call of the system."""
+    """The tests have no such machine; calls of the system are removed instead."""
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MuJoCo and Pinocchio are answered with our words for them."""
+"""Names of MuJoCo and Pinocchio raise an error with our names for them."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/setup_env.py: its ROS 2 and its Python, and its messages where something is missing."""
+"""tools/setup_env.py: its ROS 2, its Python, and its messages about missing parts."""
 
 import importlib.util
 import re
@@ -22,7 +22,7 @@ def setup_env():
 
 
 def message(call, *arguments):
-    """Return what a call says when it ends the program."""
+    """Return the message with which a call ends the program."""
     with pytest.raises(SystemExit) as ended:
         call(*arguments)
     return str(ended.value)
@@ -77,7 +77,7 @@ def test_without_a_compiler(setup_env, monkeypatch):
 
 
 def test_a_missing_network_is_reported(setup_env, monkeypatch, tmp_path, capsys):
-    """The index is a port of this machine that nobody listens on."""
+    """The index is a local port without a server."""
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -129,7 +129,7 @@ def test_make_takes_the_environment_of_a_ros():
 
 
 def test_a_workspace_with_an_old_python_is_refused():
-    """colcon runs setup.py without looking at python_requires."""
+    """colcon runs setup.py without reading python_requires."""
     code = "import sys; sys.version_info = (3, 8, 10); exec(open('setup.py').read())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -165,7 +165,7 @@ def test_steps_that_need_only_the_packages_run_at_the_same_time(setup_env, monke
     assert order == ["environment", "packages"]
     assert setup_env.read_stamps(env).keys() == {"python", *first, *others}
     setup_env.set_up(env, None, tuple(first | others))
-    assert len(order) == 2  # nothing is left to do
+    assert len(order) == 2  # all steps are done
 
 
 def test_after_a_failed_step_only_missing_steps_run_again(setup_env, monkeypatch, tmp_path):

@@ -28,10 +28,10 @@ def actuated(arm):
 
 def test_ctrl_holds_the_commands_and_act_the_states(actuated):
     m, rng = actuated, np.random.default_rng(1)
-    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is no slice of qfrc_applied
+    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is not a slice of qfrc_applied
     b, ds = rb.Batch(m, 4, specialize=False), [rb.make_data(m) for _ in range(4)]
     b.qfrc_applied = 1.5
-    assert (b.ctrl == 1.5).all()  # binding changes no command
+    assert (b.ctrl == 1.5).all()  # binding does not change a command
     for _ in range(20):
         commands, forces = rng.normal(0, 5, (4, m.nu)), rng.normal(0, 1, (4, m.nv))
         b.qfrc_applied[:] = forces

@@ -139,7 +139,7 @@ def test_a_gpu_has_the_same_bits(m, nsim):
             each.step([3, 1], 5)
             each.reset([k])
             each.joint("elbow_pitch").ctrl = 0.25
-            each.qfrc_applied[:, :2] = 0.125  # ctrl overwrites what has an actuator
+            each.qfrc_applied[:, :2] = 0.125  # ctrl replaces the forces of joints with an actuator
             each.step(each.time > 0.02)
     assert not b.diverged.any()
     for name in ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "nbad", "diverged"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations with few decimals are taken as the rotations that they round."""
+"""Rotations with few decimals are read as the rotations that they round."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of a header are true: axes, gravity and all digits."""
+"""The comments of a header are true: axes, gravity and all digits."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ MOUNTING = (0.1, -0.2, 1 / 3)
 
 
 def said(code):
-    """Return the words of a header, without line ends and stars."""
+    """Return the text of a header, without line ends and stars."""
     return " ".join(header(code).replace("\n *", "").split())
 
 

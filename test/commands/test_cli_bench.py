@@ -39,7 +39,8 @@ def test_json_with_others_and_their_ratios():
     assert not any("Pinocchio" in name for name in times["step(m, d)"]["peers"])
     for row in times.values():
         for other in row["peers"].values():
-            # medians of rounds and the median of their ratios: alike, on a busy machine roughly
+            # medians of rounds and the median of their ratios agree, on a busy machine only
+            # roughly
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 

@@ -19,9 +19,9 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # turns a ball at 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither gets to the base
-    ("arm", "hook", "0 0 1", -1, 1),  # where the hand is at 0
+    ("base", "arm", "0 0 0", -1, 1),  # joint that turns a ball at 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither reaches the base
+    ("arm", "hook", "0 0 1", -1, 1),  # the place of the hand at 0
     ("base", "bulk", "0 0 0", 0, 0.1),  # all are inside it
     ("base", "far", "0 9 0", 0, 0.1),
 ]
@@ -66,7 +66,7 @@ def test_pairs_that_always_never_and_sometimes_overlap(robot):
 
 
 def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
-    """With the hook turned half round at zero the hand overlaps it in other poses only."""
+    """The hook is turned half round at zero, so it overlaps the hand in other poses only."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
     found = checked(robot, "--collisions")
@@ -86,7 +86,7 @@ def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
 
 
 def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
-    """A grip on the hand is in the hand's body: the simulation lets it overlap the arm."""
+    """A gripper fixed to the hand belongs to its body: the simulation lets it overlap the arm."""
     grip = LINK.format(name="grip", z=0.5, r=0.1)  # fixed to the hand, half way to the arm's axis
     fixed = '<joint name="f" type="fixed"><parent link="hand"/><child link="grip"/></joint>'
     robot.write_text(URDF.replace("</robot>", f"{grip}{fixed}</robot>"))
@@ -131,11 +131,11 @@ def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
     assert srdf.read_text().count("<disable_collisions") == 15
     assert 'link1="hand" link2="hook" reason="Default"' in srdf.read_text()
     m = rb.load_urdf(robot, contact=rb.Contact(obstacles=()))
-    assert m.ndistance == 0  # it was found beside the robot
+    assert m.ndistance == 0  # the SRDF was found beside the robot
     assert [f.severity for f in m.findings if f.code == "unknown-link"] == []
     again = run("check", robot, "--samples", "100", "--write-srdf", srdf, "--overwrite")
     assert again.returncode == 0
-    assert srdf.read_text().count("<disable_collisions") == 15  # the old file did not count
+    assert srdf.read_text().count("<disable_collisions") == 15  # the old file was not read
 
 
 def test_an_old_srdf_is_kept(robot, tmp_path):

@@ -22,7 +22,7 @@ FILES = {
     "deep/robot.xml": SOUND,
     "mechanism.yaml": "rbdyn_mechanism: 1\nbase: base\nlinks: {base: }\njoints: {}\n",
 }
-#: Files that are no robots, or parts of other files.
+#: Files that are not robots, or that are parts of other files.
 OTHERS = {
     "package.xml": "<package/>",
     "part.xml": "<mujocoinclude/>",

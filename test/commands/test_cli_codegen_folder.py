@@ -64,7 +64,7 @@ def test_folders_not_writable(tmp_path):
 
 
 def test_a_link_to_elsewhere_is_not_followed(tmp_path):
-    """Nothing is written through a symbolic link, also through a dangling one."""
+    """Files are not written through a symbolic link, even a dangling one."""
     out, target = tmp_path / "out", tmp_path / "target"
     out.mkdir()
     (out / NAMES[1]).symlink_to(target)

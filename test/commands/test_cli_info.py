@@ -105,7 +105,7 @@ def test_extras_match_the_package(monkeypatch):
 
 
 def bare(monkeypatch):
-    """Take away all optional parts."""
+    """Remove all optional parts."""
 
     def missing(_):
         raise importlib.metadata.PackageNotFoundError

@@ -34,7 +34,7 @@ def node(monkeypatch):
 
 @pytest.fixture
 def viser(monkeypatch):
-    """Let the viewer be installed, or not."""
+    """Let the viewer seem installed, or not."""
 
     def installed(there):
         spec = object() if there else None
@@ -45,7 +45,7 @@ def viser(monkeypatch):
 
 
 def parameters(words):
-    """Return the parameters of ROS in words, of which the last of a name holds."""
+    """Return the parameters of ROS in words; the last value of a name counts."""
     pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
     return dict(pairs)
 
@@ -57,7 +57,7 @@ def test_a_robot_is_shown(node, viser):
     assert node["words"][1] == "--ros-args"
     assert parameters(node["words"]) == {"view": "true", "start": '"shown"'}
     assert node["view"] == "a process"
-    assert node["status"] == 0  # Ctrl-C ends a simulation as it should be ended
+    assert node["status"] == 0  # Ctrl-C is the normal end of a simulation
 
 
 def test_options_are_parameters(node, viser, tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def rbdyn(*words):
     options = parser.parse_args([str(word) for word in words])
     try:
         return options.run(options)
-    except SystemExit as end:  # of a command that is refused, as in cli.main
+    except SystemExit as end:  # as in cli.main, for a refused command
         return end.code
 
 
@@ -209,11 +209,11 @@ def test_a_table_against_another_robot(tables, tmp_path, capsys):
         assert rbdyn("replay", *words, "--robot", robot, "--against", heavy) == DONE
         found.append(capsys.readouterr().out)
         row = found[-1].splitlines()[-1].split()
-        # efforts between the samples are interpolated: an error of h / 2 in time
+        # efforts between the samples are interpolated, with an error of h / 2 in time
         assert float(row[1]) < 1e-4
         assert float(row[2]) > 20.0 * float(row[1])
     assert found[0] == found[1]
-    # a part of it, as a figure
+    # a part of the recording as a figure
     span = ("--from", 0.2, "--to", 0.4, "-o", tmp_path / "run.svg")
     assert rbdyn("plot", named, "--robot", robot, "--joints", "sw*", *span) == DONE
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()

@@ -115,9 +115,9 @@ class ClosedLoop:
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):
-        """Give joints a velocity that no effort gave them; the controller begins with it."""
+        """Give joints a velocity that no effort caused; the controller begins with it."""
         self.d.qvel[joints] = velocity
-        seen = self.gate.measured  # as if it had moved so before
+        seen = self.gate.measured  # as if the arm had moved like this before
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()

@@ -184,7 +184,7 @@ def test_gravity_compensation_of_the_robot_counts_as_it_is_measured(includes):
 
 @pytest.mark.parametrize("off", [0.02, 0.05, 0.09])
 def test_the_first_effort_is_the_one_of_the_model(off):
-    """Measured efforts may be wrong within arm_tolerance; none becomes a command."""
+    """Measured efforts may be wrong within arm_tolerance; they do not become a command."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     wrong = loop.applied + off * loop.gate.limits.effort * np.array([1, -1, 1, -1, 1, -1])

@@ -19,7 +19,7 @@ REFUSED, BAD = "cartesian-path", "bad-argument"
 
 
 class Bent:
-    """A UR5 in a bent posture, and where its tool is."""
+    """A UR5 in a bent posture, and the pose of its tool."""
 
     def __init__(self, file=UR5, frame=FRAME):
         self.m, self.frame = model(file), frame

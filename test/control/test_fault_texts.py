@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message of every fault: what was found, which joint, which bound, and what to do.
+"""The message of every fault: its value, the joint, the bound, and the remedy.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
 """
@@ -197,7 +197,7 @@ def test_the_messages_of_all_faults_are_tested():
     assert set(REMEDIES) == CODES
 
 
-#: Faults whose text has a number and the limit that it breaks, both from the kernel.
+#: Faults whose text has a number and the exceeded limit, both from the kernel.
 COMPARED = (kinds.UNLIKE, kinds.LATE, kinds.SLOW, kinds.OLD, kinds.STRAYED, kinds.IDLE)
 
 

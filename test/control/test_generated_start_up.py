@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of a generated controller finds what that of arm_controller finds."""
+"""The start-up test of a generated controller finds the same errors as that of arm_controller."""
 
 import numpy as np
 import pytest
@@ -68,14 +68,14 @@ def test_unreadable_states_end_the_test_of_generated_code():
     assert code.phase == "testing"
     for _ in range(3):
         code.update(loop.d.qpos, loop.d.qvel, 0.001, readable=False)
-    assert code.phase == "silent"  # an effort of the test acts for 30 ms and two periods at most
+    assert code.phase == "silent"  # an effort of the test acts for at most 30 ms and two periods
     assert code.event() == REFUSED
     assert "ms apart" in code.sentence
     assert code.fault[0] == ""
     loop.controller.disarm()
     loop.d.qvel[:] = 0.0
     loop.run(0.1)
-    assert loop.tried() == ""  # it may be started again
+    assert loop.tried() == ""  # the test may be started again
 
 
 def test_a_fault_that_stops_the_test_of_generated_code_is_not_latched():

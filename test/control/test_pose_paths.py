@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses for an armed arm: it moves its tool along lines, or refuses them and stays as it is."""
+"""Poses for an armed arm: its tool moves along lines, or the pose is refused without effect."""
 
 import numpy as np
 import pytest

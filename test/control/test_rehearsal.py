@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a rehearsal no kernel is left to be loaded or compiled when an arm needs it."""
+"""After a rehearsal all kernels that an arm needs are compiled."""
 
 import pytest
 from closed_loop import ClosedLoop, model
@@ -38,7 +38,7 @@ def test_a_lie_meets_compiled_kernels(mode):
 
 @pytest.mark.parametrize("limits", ["usual", "narrow"])
 def test_the_start_up_test_meets_compiled_kernels(limits):
-    """Also where the joints of the rehearsal have no room for it."""
+    """This holds also if the joints of the rehearsal have no room for it."""
     m = model()
     m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
     controller = ClosedLoop(m).controller

@@ -132,7 +132,7 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
 
 
 def test_many_small_steps_are_checked_like_one_long_step(m):
-    """A stream of targets, each from the one before."""
+    """Targets follow in a stream, each from the one before."""
     checker, at = check(m), np.zeros(3)
     refusals = 0
     for step in np.linspace(0.0, 1.0, 200)[1:]:
@@ -240,7 +240,7 @@ def test_a_slide_without_limits_is_refused():
 
 
 def test_a_path_that_takes_too_long_to_check_is_refused(m):
-    """All the time within a millimetre of the margin, so every step is a millimetre."""
+    """The arm stays within a millimetre of the margin, so every step is a millimetre."""
     points = np.tile([(0.0, 2.1, 2.1), (0.4, 2.1, 2.1)], (200, 1))
     path = Path(np.arange(400.0), points)
     margin = nearest(m, path, 9) - 0.5 * RESOLUTION

@@ -348,7 +348,7 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.move() == MoveStatus.NOT_POSSIBLE
     rig.server.press_user_stop(False)
     assert rig.move() == MoveStatus.STARTED
-    rig.server.press_user_stop(False)  # it is released already
+    rig.server.press_user_stop(False)  # it is already released
     assert rig.cycle()["robot_mode"] == Mode.MOVE
 
 
@@ -423,7 +423,7 @@ def speed_up(rig, name, goal, cycles):
 
 
 def jump(rig):
-    """Return how much the torques changed in the next cycle [N m]."""
+    """Return the change of the torques in the next cycle [N m]."""
     before = rig.now.copy()
     rig.cycle()
     return np.abs(rig.now - before).max()
@@ -679,7 +679,7 @@ class Hand:
         self.stop(width)
 
     def stop(self, width, cycles=1):
-        """Stop the fingers at a width; return how far each wants to open [m]."""
+        """Stop the fingers at a width; return the opening that each finger commands [m]."""
         for _ in range(cycles):
             self.server.observe(np.full(self.fingers, width / 2.0), np.zeros(self.fingers))
             torques = self.server.act()

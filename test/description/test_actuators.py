@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints have an actuator, and where its force acts."""
+"""The joints with an actuator, and the places where its force acts."""
 
 import math
 from dataclasses import replace

@@ -41,7 +41,7 @@ def mesh(name, scale="1 1 1"):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A ROS package `pack` with meshes/m.stl and a folder urdf/, which is returned."""
+    """Make a ROS package `pack` with meshes/m.stl and a folder urdf/; return that folder."""
     (tmp_path / "pack/urdf").mkdir(parents=True)
     (tmp_path / "pack/meshes").mkdir()
     (tmp_path / "pack/package.xml").write_text("<package><name>pack</name></package>")
@@ -97,7 +97,7 @@ def colors(*materials, named=NAMED):
         ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
         ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
         ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
-        # of one name the first counts, as in urdfdom
+        # the first of one name counts, as in urdfdom
         ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
         ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
         ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),
@@ -298,7 +298,7 @@ def test_the_links_are_frames_of_the_model():
 
 @robots.needs_robots
 def test_every_visual_and_collision_of_the_real_robots_is_read():
-    """The only meshes that are not had are 20 of a format of OGRE, of one robot."""
+    """Only 20 meshes of one robot, in a format of OGRE, cannot be read."""
     lost = {}
     for path in robots.FILES:
         read, root = read_appearance(path), ET.parse(path).getroot()
@@ -316,7 +316,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
 )
 def test_pinocchio_reads_the_same(name):
-    """Number, places and colours, which urdfdom reads for it in single precision."""
+    """Number, places and colours agree with urdfdom, which reads in single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))

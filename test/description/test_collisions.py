@@ -331,6 +331,6 @@ def test_real_robots_become_models(name):
     assert m.ngeom > 0
     assert (m.geom_mass0[: m.ngeommoving] > 0.0).all()
     assert not m.geom_mass0[m.ngeommoving :].any()
-    # no corner moves more mass than twice the robot's
+    # a corner moves at most twice the mass of the robot
     assert m.geom_mass0.max() < 2.0 * m.body_subtreemass[1]
     assert np.isfinite(m.vert_pos).all()

@@ -200,7 +200,7 @@ def test_names_are_unique_among_constraints():
         check(system(ROD, replace(GEAR, name="rod")))
     with refused(DescriptionError, "duplicate-name", "constraint 'rod'", line=5):
         check(system(replace(ROD, line=3), replace(GEAR, name="rod", line=5)))
-    check(system(replace(GEAR, name="ja")))  # a joint of the tree is called by its own kind
+    check(system(replace(GEAR, name="ja")))  # a joint of the tree is named by its own kind
 
 
 def test_a_weld_is_a_loop_joint():

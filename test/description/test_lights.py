@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of SDF and MJCF files: where they are, and how they shine."""
+"""The lights of SDF and MJCF files: their places and their light."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_a_light_of_a_world_has_what_the_file_says():
 
 @pytest.mark.parametrize("static", ["", "<static>true</static>"])
 def test_a_light_is_where_its_link_is(static):
-    """A static link is fixed in the world; another one takes its light along."""
+    """A static link is fixed in the world; a light on another link moves with it."""
     shining = light("spot", "<direction>1 0 0</direction>", "1 0 0 0 0 0")
     (one,) = lights(world(model(shining, more=static)))
     if static:
@@ -204,7 +204,7 @@ def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
 
 
 def test_a_scene_names_lights_beyond_the_limit_and_draws_lights_of_links(tmp_path):
-    """An object leaves the light of its own world behind, which takes no place."""
+    """An object drops the light of its own world, which takes no place."""
     (tmp_path / "lamp.xml").write_text(MJCF)
     names = range(MOST_LIGHTS + 1)
     objects = "".join(f"  o{k}: {{file: lamp.xml, xyz: [{k}, 0, 5]}}\n" for k in names)

@@ -665,7 +665,7 @@ def test_a_large_file_is_read_in_time():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 60.0  # bounds a hang only: it takes 0.3 s
+    assert time.process_time() - start < 60.0  # limits a hang only: it takes 0.3 s
 
 
 def test_unreadable_files(tmp_path):
@@ -678,7 +678,7 @@ def test_unreadable_files(tmp_path):
 
 
 HEAD = "rbdyn_mechanism: 1\nbase: g\n"
-#: Two ways to write one thing: the keys `xyz` and `rpy` of all elements, and a table of both.
+#: The two notations of a pose: the keys `xyz` and `rpy` of all elements, and a table of both.
 COMMON = {
     "joint": (
         "links: {b: }\njoints: {j: {type: revolute, parent: g, child: b, %s}}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files: where they are found, their hulls, and the refusal of broken ones."""
+"""Mesh files: their places, their hulls, and the refusal of broken ones."""
 
 import io
 import struct
@@ -79,7 +79,7 @@ def points(folder, name, scale=ONE, **options):
 
 
 def trouble(folder, name, scale=ONE, **options):
-    """Return the code of the error that the mesh must raise."""
+    """Return the error code of the mesh."""
     with pytest.raises(UnusableMeshError) as caught:
         points(folder, name, scale, **options)
     return caught.value.code
@@ -166,7 +166,7 @@ def test_inner_points_are_left_out():
 
 
 def test_a_reduced_ball_is_still_a_ball():
-    """No better than 100 corners can be spread over it: 2 % of the radius, and some."""
+    """Not all 100 corners can be spread better over it: 2 % of the radius, and some."""
     every = ball(3000)
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
@@ -208,7 +208,7 @@ def test_hulls_of_real_robots_are_close(monkeypatch):
     assert np.mean(worst) < 1e-3
 
 
-# where files are found
+# places of files
 
 
 def test_packages_are_found_by_folder_by_ros_and_above_the_robot(package, monkeypatch, tmp_path):
@@ -397,7 +397,7 @@ INSTANCE = b'<instance_geometry url="#g"/>'
 
 
 def test_geometries_shown_again_and_again_do_not_explode(package):
-    """A short document would be gigabytes of triangles, or days of small ones."""
+    """A short document would expand to gigabytes of triangles, or be read for days."""
     data = dae()
     (package / "m.dae").write_bytes(data.replace(INSTANCE, INSTANCE * 10_001))
     assert trouble(package, "m.dae") == "mesh-too-large"
@@ -459,7 +459,7 @@ def test_two_slashes_after_the_package_are_one(package):
     same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
 
 
-# as a robot names them
+# names as a robot file writes them
 
 
 @pytest.mark.parametrize("decompose", [False, True])

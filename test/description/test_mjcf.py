@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF: the same robot as in MuJoCo, and closed forms where no other program is needed."""
+"""MJCF: the robot is the same as in MuJoCo, and agrees with closed forms."""
 
 import math
 
@@ -595,7 +595,7 @@ def test_a_file_that_includes_itself_is_refused(write):
 
 
 def test_a_file_may_be_included_several_times(write):
-    """MuJoCo takes it by several names, such as links to it."""
+    """MuJoCo reads it under several names, such as links to it."""
     mujoco = pytest.importorskip("mujoco")
     part = write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
     part.with_name("link.xml").symlink_to("part.xml")
@@ -784,7 +784,7 @@ def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst)
 
 
 def test_a_star_keeps_all_its_faces_outside_of_mjcf(tmp_path):
-    """Its sides cross, so clipping ears does not finish."""
+    """Its sides cross, so ear clipping does not finish."""
     angles = np.arange(51) * 2 * np.pi * 25 / 51
     lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
     face = " ".join(map(str, range(1, 52)))

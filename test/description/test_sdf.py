@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF models: the same robots as in URDF, however their frames are written; and joints, shapes."""
+"""SDF models: the robots equal those in URDF in any notation of frames; joints and shapes."""
 
 import math
 
@@ -389,7 +389,7 @@ def test_auto_inertials_follow_from_the_collisions(tmp_path):
 
 
 def test_each_collision_has_its_own_density(tmp_path):
-    """On one line, or in an included file, whose parts all have the line of the include."""
+    """The elements are on one line, or in an included file with the line of the include."""
     box = "<geometry><box><size>1 1 1</size></box></geometry>"
     shapes = "".join(
         f'<collision name="c{x}"><pose>{x} 0 0 0 0 0</pose><density>{density}</density>{box}'

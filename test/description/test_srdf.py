@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SRDF files: which pairs of links may overlap, found beside a robot or given."""
+"""SRDF files: pairs of links that may overlap, found beside a robot or given."""
 
 import itertools
 
@@ -75,7 +75,7 @@ def test_unknown_links_are_warnings_with_line_and_a_hint():
     found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
     assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]
     first = next(f for f in m.findings if f.code == "unknown-link")
-    assert "arm" in first.message  # did you mean 'arm'?
+    assert "arm" in first.message  # the hint 'arm'
     assert listed(m) == ALL
 
 
@@ -126,7 +126,7 @@ def test_a_file_beside_the_robot_is_found(tmp_path, place):
 
 
 def test_a_broken_file_beside_the_robot_is_a_warning(tmp_path):
-    """Nobody asked for it: the robot loads as before."""
+    """The file was not requested: the robot loads as before."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(URDF)
     (tmp_path / "robot.srdf").write_text("<robot>")
@@ -165,7 +165,7 @@ FOLDED = [(f"j{n}", f"{value}") for n, value in enumerate((2.8, 2.8, 0.0))]
     ids=["all", "two", "others", "unknown", "none"],
 )
 def test_pairs_that_overlap_in_a_state_do_not_push_each_other(joints, left):
-    """If the state gives all joints between the two; distance queries list them."""
+    """The state gives all joints between the two; distance queries list the pair."""
     m = rb.load_urdf(BENT, contact=True, srdf=srdf(state(*joints)))
     names = m.geom_names
     assert {(names[g], names[h]) for g, h in m.push_geom} == left

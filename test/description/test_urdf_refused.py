@@ -280,7 +280,7 @@ def test_all_errors_are_reported_at_once():
 
 
 def test_a_dropped_element_is_reported_once():
-    """A joint without a type is left out; its child is no second root, its name is known."""
+    """A joint without a type is left out; its child is not a second root and keeps its name."""
     document = robot(
         AB,
         C,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What vendors write into a URDF is used, or named once with its line and the reason."""
+"""Extensions of vendors in a URDF are used, or named once with their line and the reason."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def transmission(inside):
     return f'<transmission name="t">{inside}</transmission>'
 
 
-#: Of an element of the robot, of a link, and of a joint: what the note names.
+#: Elements of the robot, of a link, and of a joint; the note names them.
 NAMED = {
     "robot": {
         '<sensor name="s"/>': "<sensor>",
@@ -78,7 +78,7 @@ NAMED = {
         '<state_interface name="position"/>': "<state_interface>",
     },
 }  # fmt: skip
-#: What a warning says, without which the robot would move otherwise than meant.
+#: Extensions with a warning: without them the robot would move differently.
 WARNED = {
     '<gazebo reference="b"><gravity>0</gravity></gazebo>': "<gazebo> <gravity>",
     '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
@@ -136,7 +136,7 @@ IMU_STATES = "".join(
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
 #: Changes of numbers, which one note names for all joints or links.
 NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
-#: What changes the robot: how to see it, and what is there then.
+#: Extensions that change the robot: a function that reads the change, and its value.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF 1.0, 1.1 and 1.2: the same robot in each, and what each version may not say."""
+"""URDF 1.0, 1.1 and 1.2: the same robot in each, and elements that each version forbids."""
 
 import itertools
 import math
@@ -111,7 +111,7 @@ def test_a_long_quaternion_is_normalised_with_a_note():
 @pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
 @pytest.mark.parametrize("version", ['version="1.0"', ""])
 def test_version_1_0_has_no_quaternion(version, beside):
-    """As in urdfdom: it is ignored with a warning, and the angles count."""
+    """As in urdfdom, it is ignored with a warning, and the angles count."""
     text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
     description = read_text(text)
     assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]
@@ -120,7 +120,7 @@ def test_version_1_0_has_no_quaternion(version, beside):
 
 
 def test_version_1_0_has_no_capsule():
-    """As in urdfdom: it is left out with a warning."""
+    """As in urdfdom, it is left out with a warning."""
     text = robot("", shape='<capsule radius="1" length="2"/>')
     left = read_text(text, contact=True)
     assert (left.geometries, codes(left)) == ((), [("warning", "newer-shape", 7)])

@@ -204,7 +204,7 @@ def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
 
 
 def test_mujocos_sparse_factorisation_is_right_in_a_stack():
-    """Its issue 3767; the Jacobians of 60 and more dofs are sparse by default."""
+    """MuJoCo issue 3767: the Jacobians of 60 and more dofs are sparse by default."""
     cube = (
         '<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>'
     )

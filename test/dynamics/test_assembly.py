@@ -114,7 +114,7 @@ def test_only_the_constraint_that_stays_open_is_named():
 
 
 def elbow(low, high):
-    """Two bars from the wall to a hand that a point of it holds: two ways to bend the elbow."""
+    """Two bars from the wall hold a hand at one point: the elbow can bend in two ways."""
     return (
         rb.SystemBuilder("elbow", base="wall")
         .body("upper", mechanisms.bar(0.3))
@@ -159,7 +159,7 @@ def test_a_screw_of_many_turns(pitch):
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_every_data(name, turns):
-    """For any number of turns: efc_pos is a function of qpos, not of earlier calls."""
+    """This holds for any number of turns: efc_pos is a function of qpos, not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
@@ -167,7 +167,7 @@ def test_a_closed_configuration_is_closed_for_every_data(name, turns):
 
 
 def test_a_run_goes_on_in_another_data():
-    """Ten turns along: qpos and qvel are the whole state."""
+    """The state is ten turns along: qpos and qvel describe it completely."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
     d, other = rb.make_data(m), rb.make_data(m)

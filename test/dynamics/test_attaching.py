@@ -100,7 +100,7 @@ def test_attachments_end_one_by_one():
 
 
 def test_a_ball_attached_to_the_world_still_blocks_a_rod():
-    """The rod swings against it, and stops there; unattached it would be knocked away."""
+    """The rod swings against the ball and stops there; a free ball would be knocked away."""
     near = rb.Object("near", rb.Sphere(0.05), mass=0.3, pose=rb.pose((-0.2, 0.0, -0.35)))
     m = scene(near)
     d = rb.make_data(m)
@@ -126,7 +126,7 @@ def test_two_attached_bodies_no_longer_touch():
 
 
 def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(tmp_path):
-    """They are 1 mm inside each other: a contact would push against the weld."""
+    """The bodies are 1 mm inside each other: a contact would push against the weld."""
     cubes = [
         rb.Object(name, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0.0, 0.0, height)))
         for name, height in (("low", 0.1), ("high", 0.3))
@@ -153,7 +153,7 @@ def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(
 
 
 def test_a_stopping_belt_brakes_the_crate_on_it():
-    """With mu g, in closed form, after it has ridden along."""
+    """The crate has ridden along and is braked by mu g, in closed form."""
     surface = rb.Surface(friction=0.4)
     belt = rb.Obstacle("belt", rb.Box((20.0, 1.0, 0.1)), rb.pose((0.0, 0.0, -0.05)), 0.4,
                        velocity=(0.5, 0.0, 0.0))  # fmt: skip
@@ -238,7 +238,7 @@ FLOATING = """<robot name="r"><link name="trunk"><inertial><mass value="2"/>
 
 @pytest.mark.parametrize("others", [(), (OTHER,)])
 def test_the_hand_of_a_floating_robot_carries_an_attached_object(others):
-    """Nothing holds the robot: its own weight stays at its root, as without the ball."""
+    """The robot floats freely: its own weight stays at its root, as without the ball."""
     robot = rb.Placed(FLOATING, rb.pose((0.0, 0.0, 0.3)), floating_base=True)
     ball = dataclasses.replace(BALL, pose=rb.pose((0.6, 0.2, 0.3)))
     m, d = rb.attach(m := scene(ball, *others, robot=robot), rb.make_data(m), "ball", "hand")

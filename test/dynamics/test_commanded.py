@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints can be commanded: one rule for lock-step, trials, environments and topics."""
+"""Commanded joints follow one rule in lock-step, trials, environments and topics."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notice on stderr while kernels are compiled for long."""
+"""A notice on stderr appears while kernels are compiled for long."""
 
 import time
 

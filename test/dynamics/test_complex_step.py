@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives against complex steps through the kernels as plain Python: no truncation at all.
+"""Derivatives equal complex steps through the kernels as plain Python, without truncation.
 
 Tolerance: 1e-13 of the largest entry, with M^-1 64 nv cond(M) eps where that is more.
 """

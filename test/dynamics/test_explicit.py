@@ -187,7 +187,7 @@ def test_no_step_sets_the_state(case):
 
 
 def test_the_four_bar_against_its_loop_joint():
-    """The same mechanism by K and k of the joint that closes its loop (KKT), all round a turn."""
+    """The same mechanism in terms of K and k of its closing joint (KKT), over a whole turn."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
     tau = np.array([0.3, -0.2, 0.5])
@@ -351,7 +351,7 @@ def test_wrong_vectors():
     with refused(rb.ModelError, "not-a-model"):
         ExplicitConstraint("m", 1, gears)
     assert d.time == 0.0
-    np.testing.assert_array_equal(d.qpos, m.qpos0)  # nothing was half done
+    np.testing.assert_array_equal(d.qpos, m.qpos0)  # the Data is unchanged
 
 
 def test_coordinates_without_inertia():

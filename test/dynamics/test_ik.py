@@ -382,14 +382,14 @@ def test_calls_do_not_depend_on_calls_before():
     places, turns = drawn(m, "panda_hand", 5)
     first = rb.ik(m, d, "panda_hand", places, turns)
     rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
-    d.buffer[:] = np.nan  # whatever a Data holds beside qpos
+    d.buffer[:] = np.nan  # the other fields of a Data do not matter
     d.qpos = m.qpos0
     again = rb.ik(m, d, "panda_hand", places, turns)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def panda_at_a_wall(x=0.45):
-    """Return a Panda before a wall that bars what is farther than x, above 0.3 m."""
+    """Return a Panda before a wall that blocks all points farther than x, above 0.3 m."""
     wall = rb.Obstacle("wall", rb.Box((0.1, 2.0, 0.8)), rb.pose((x + 0.05, 0.0, 0.7)))
     return rb.load_urdf(robots.find("panda.urdf"), contact=rb.Contact(obstacles=(wall,)))
 
@@ -440,7 +440,7 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
     s.joint("j1", "prismatic", "a", "b", xyz=(0.5, 0, 0), axis=(1, 0, 0), limit=(-1.0, 1.0))
     s.body("c", BODY).joint("j2", "prismatic", "b", "c", xyz=(0.1, 0, 0), axis=(1, 0, 0))
-    for name in "ac":  # a finger that is as near to the hand as it likes, while j1 and j2 stay
+    for name in "ac":  # a finger may be as near to the hand as it likes, while j1 and j2 stay
         s.geometry(f"{name}_ball", name, rb.Sphere(0.4 if name == "a" else 0.1))
     m = rb.build(s, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)

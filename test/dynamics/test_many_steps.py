@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many timesteps in one call: Ctrl-C ends them between two steps."""
+"""Ctrl-C ends many timesteps in one call between two steps."""
 
 import os
 import signal
@@ -110,7 +110,7 @@ def test_one_call_for_few_steps():
 
 
 def test_ctrl_c_in_explicit_steps():
-    """They are Python, so the signal may come at a trial state."""
+    """Integrators run as Python, so the signal may come at a trial state."""
     builder = rb.SystemBuilder("one").body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0)))
     d = rb.make_data(m)

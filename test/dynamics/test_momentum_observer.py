@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MomentumObserver: known pushes and weights, against the simulation that it does not see."""
+"""MomentumObserver against known pushes and weights, which it must estimate from the motion."""
 
 import numpy as np
 import pytest

@@ -91,7 +91,7 @@ def test_a_margin_lists_near_pairs_with_their_distances(arm):
 
 
 def test_calls_do_not_depend_on_earlier_calls(arm):
-    """Kept directions and orders save time but no bit of the result changes."""
+    """Stored directions and orders save time but do not change a bit of the result."""
     rng, used = np.random.default_rng(1), rb.make_data(arm)
     for _ in range(30):
         used.qpos[:] = rng.uniform(-3.0, 3.0, 3)
@@ -128,7 +128,7 @@ def test_the_sweep_finds_all_near_pairs():
 
 
 def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
-    """Of one robot only: two free bodies that start in one place are listed."""
+    """Pairs of one robot are left out; two free bodies that start in one place are listed."""
     crowded = rb.load_urdf(arm_text().replace("0.2 0.2 0.7", "0.2 0.2 2.5"), contact=True)
     d = rb.make_data(crowded)
     with pytest.warns(RuntimeWarning, match="l1 and l3"):
@@ -296,7 +296,7 @@ def test_robots_touch_themselves_where_coal_says(path, request):
 
 
 def test_distances_far_from_the_origin_are_as_exact():
-    """Poses are relative: a kilometre away nothing is lost but the digits of the position."""
+    """Poses are relative: a kilometre away only digits of the position are lost."""
     built = rb.SystemBuilder("far", base="world")
     for name in ("a", "b"):
         built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

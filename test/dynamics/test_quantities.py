@@ -161,7 +161,7 @@ def test_velocities_and_accelerations_of_frames(free):
 
 
 def test_rates_of_frames(any_system):
-    """Also of a robot with joints that are driven over time, which move frames without qvel."""
+    """This holds also with joints driven over time, which move frames without qvel."""
     m, d, where = any_system
     for name in frames(m):
         for ref in REFERENCES:
@@ -244,7 +244,7 @@ def ancestors(m, i):
 
 
 def test_links_fixed_to_the_world_do_not_count():
-    """N5: a Model does not keep their masses, as the docstring of rb.com says."""
+    """N5: the masses are not in a Model, as the docstring of rb.com says."""
     heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
     system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
     system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rays meet first, against MuJoCo, closed forms and all triangles one by one."""
+"""Rays against MuJoCo, closed forms and a test of all triangles."""
 
 import numpy as np
 import pytest

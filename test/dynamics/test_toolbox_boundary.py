@@ -259,7 +259,7 @@ def test_refused_with_drives(name):
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
     with refused(rb.ModelError, "no-derivative", "forward_derivatives"):
         getattr(rb, name)(m, d)
-    rb.inverse_derivatives(m, d)  # takes the motion as given
+    rb.inverse_derivatives(m, d)  # uses the motion as given
 
 
 @pytest.mark.parametrize("name", [
@@ -350,7 +350,7 @@ def test_inputs_are_left_alone(name, seed):
 
 @each_call
 def test_stale_data_does_not_matter(pair, name):
-    """Every function computes all it needs: NaN in the derived fields changes nothing."""
+    """Every function computes its own inputs: NaN in the derived fields changes nothing."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))
     poisoned = rb.make_data(m)
@@ -391,7 +391,7 @@ def test_functions_work_without_dofs(name):
 
 @each_call
 def test_state_that_is_not_a_number(pair, name):
-    """NaN in, NaN out."""
+    """NaN as input gives NaN as output."""
     m, d = pair
     d = d.copy()
     d.qpos[0] = d.qvel[0] = np.nan

@@ -68,7 +68,7 @@ def test_toolbox_of_tree_with_turning_axes(name, base):
 
 @pytest.mark.parametrize("kind", TURNING)
 def test_pinocchio_leaves_out_what_turning_axes_add(kind):
-    """Its own C v is not its own force; ours is that force."""
+    """Its C v differs from its own force; ours equals that force."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin
     gravity, bias = twin.ours(pin.computeGeneralizedGravity), twin.nle()
@@ -90,7 +90,7 @@ class Case:
         self.d.xfrc_applied = 0.0
         self.twin = Quantities(m, self.d, theirs)
         self.M = self.twin.mass_matrix()
-        self.scale = np.abs(self.M).max()  # of forces at speeds and accelerations of one
+        self.scale = np.abs(self.M).max()  # at speeds and accelerations of one
 
 
 def tree_case(kinds, name, floating):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With NUMBA_BOUNDSCHECK=1 an index error fails a test, wherever it happens."""
+"""With NUMBA_BOUNDSCHECK=1 any index error fails a test."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes on boxes: faces that overlap anyhow, edges that cross."""
+"""Boxes on boxes: faces with any overlap, and crossing edges."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a free box and one of the world whose upper face, unturned, is at z = 0."""
+    """Return a free box and a box of the world whose unturned upper face is at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
@@ -41,7 +41,7 @@ def test_it_rests(size, block, x, y, yaw, points):
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
     rb.step(m, d, 3000)
     assert np.abs(d.qvel).max() < 1e-6
-    # it lands flat, and rolls or slides far less than a millimetre
+    # the box lands flat, and rolls or slides far less than a millimetre
     assert d.qpos[:3] == pytest.approx([x, y, height], abs=5e-4)
     assert d.ncon == points
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
@@ -102,9 +102,9 @@ def test_overlaps_are_found_exactly_where_they_exist():
 
 
 def leads_out(m, d, p, turn):
-    """A shift along the normal by the depth, and no less, takes the boxes apart."""
+    """A shift along the normal by the depth separates the boxes, and a shorter one does not."""
     n = d.contact_normal[0]
-    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all of one face
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all are points of one face
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0

@@ -74,7 +74,7 @@ OBSTACLES = {
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
 def test_keys_ascend_and_stay(shape, obstacle):
-    """No two contacts have the same; a contact keeps its key while the body turns a little."""
+    """Keys of contacts differ; a contact keeps its key while the body turns a little."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)
     m = rb.build(system.obstacle("it", OBSTACLES[obstacle]).obstacle("ground", rb.Plane()))
@@ -93,7 +93,7 @@ def test_keys_ascend_and_stay(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # where two faces or edges are equally deep, another one may be chosen
+            # if two faces or edges are equally deep, another one may be chosen
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 

@@ -14,7 +14,7 @@ from support import touching
 import rbdyn_ros as rb
 
 G = touching.G
-STEP = 2e-4  # MuJoCo's; a box that slides hops there, the less the shorter the step
+STEP = 2e-4  # MuJoCo's step; a sliding box hops in it, less with shorter steps
 SHAPES = {
     "sphere": (rb.Sphere(0.1), 'type="sphere" size="0.1"', 0.1),
     "box": (rb.Box((0.4, 0.4, 0.1)), 'type="box" size="0.2 0.2 0.05"', 0.05),
@@ -22,7 +22,7 @@ SHAPES = {
 
 
 def pair(shape, angle, friction):
-    """The same body on the same slope, for both."""
+    """The same body on the same slope, for both engines."""
     ours, theirs, height = SHAPES[shape]
     system = touching.free(ours, 1.0, rb.Surface(friction=friction), floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))

@@ -138,7 +138,7 @@ def test_a_sheet_lets_through_what_comes_from_behind(shape, speed):
 
 
 def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
-    """The same mesh as a hull would have no hole."""
+    """The hull of the same mesh would have no hole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [
         np.column_stack([r * np.cos(angle), r * np.sin(angle), np.full(24, z)])

@@ -220,7 +220,7 @@ def test_known_distances(odd, first, second, place, expected):
     ],
 )
 def test_points_lie_on_the_face_that_has_the_depth(pos, turn):
-    """Newton's method solves one side of A - B, and EPA ends at another with less depth."""
+    """Newton's method finds one side of A - B, and EPA ends at another with less depth."""
     radius, half, edges = 2.5147, 4.43585, np.array([0.0867, 0.43485, 0.4376])
     m = system({"tube": rb.Cylinder(radius, 2.0 * half), "box": rb.Box(tuple(2.0 * edges))})
     d, R = rb.make_data(m), Rotation.from_rotvec(turn)

@@ -250,7 +250,7 @@ def test_same_data_three_times(tree):
     for _ in range(3):
         rb.forward(m, d)
         results.append(d.buffer.copy())
-        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc, scratch
+        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc and scratch
         rb.energy(m, d)
         rb.mass_matrix(m, d)
     rb.forward(m, d)
@@ -291,7 +291,7 @@ def test_velocity_is_the_derivative_of_position(tree):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_momentum_of_a_free_tree(seed):
-    """No gravity, nothing applied: linear and angular momentum of a floating tree are constant."""
+    """Without gravity and applied forces the momenta of a floating tree are constant."""
     m = trees.build(trees.auto_tree(8, 1.6, kinds=trees.ALL[:4], seed=seed), floating_base=True)
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = "rk4"
@@ -307,7 +307,7 @@ def test_momentum_of_a_free_tree(seed):
 
 
 def momentum(m, d):
-    """Spatial momentum about the world's origin [angular; linear]."""
+    """Return the spatial momentum about the world's origin [angular; linear]."""
     d = d.copy()
     rb.forward(m, d)
     total = np.zeros(6)

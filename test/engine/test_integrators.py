@@ -85,7 +85,7 @@ def test_a_written_quaternion_is_normalised_when_read():
 
 @pytest.mark.parametrize("integrator", ORDERS)
 def test_small_turn_of_a_ball(integrator):
-    """A rate of 1e-7 rad/s and below: the series of sin(x)/x must not lose or jump."""
+    """At a rate of 1e-7 rad/s and below the series of sin(x)/x must stay exact and continuous."""
     m = trees.build(trees.auto_tree(1, kinds=("spherical",), seed=1))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = integrator

@@ -41,7 +41,7 @@ def forces(m, d):
 
 
 def system(seed, constrained):
-    """A tree of every kind of joint; with all that may act between its bodies, if wanted."""
+    """A tree of every kind of joint, on request with all forces between its bodies."""
     description = trees.auto_tree(
         9, 1.5, kinds=trees.LIBRARY, seed=seed, damping=0.3, reversals=0.5, offsets=0.5
     )
@@ -170,7 +170,7 @@ def pulls(m, d):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_forces_on_every_body_move_it(seed, constrained):
-    """Sum of all that joints, springs and rods exert = d(momentum)/dt - m g - xfrc."""
+    """The forces of all joints, springs and rods sum to d(momentum)/dt - m g - xfrc."""
     description = system(seed, constrained)
     m = rb.build(description)
     d = rb.make_data(m)
@@ -191,7 +191,7 @@ def test_forces_on_every_body_move_it(seed, constrained):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_force_along_a_joint(seed, constrained):
-    """S^T f is all that acts along it: applied, passive of the joint, less the rotor's.
+    """S^T f equals all forces along it: applied, passive of the joint, less the rotor's.
 
     Left out are joints that follow and those they follow: they share one force.
     """
@@ -262,7 +262,7 @@ def test_weight_of_an_arm_at_its_base():
 
 
 def test_weight_of_a_reversed_arm():
-    """The base is now the successor: the same wrench on it, opposite, in its axes."""
+    """The base is now the successor: it has the opposite wrench, in its axes."""
     d = held(rb.build(pendulum(parent="bar", child="base")))
     assert d.jnt_force[0] == pytest.approx([0.0, G, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
@@ -337,7 +337,7 @@ def test_bearing_loads_of_an_unbalanced_rotor():
 
 
 def test_a_beam_on_two_supports():
-    """2 kg held by a hinge at one end and a ball joint at the other: half each.
+    """2 kg held by a hinge at one end and a ball joint at the other: each carries half.
 
     Forces along the beam are redundant; the solution of minimum norm has none.
     """

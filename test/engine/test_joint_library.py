@@ -63,7 +63,7 @@ def one_joint(name, polarity, seed=0, **more):
 
 
 def configurations(kind):
-    """Yield positions: neutral, at random, and where formulas with sines divide by zero."""
+    """Yield positions: neutral, random, and those at which formulas with sines divide by zero."""
     rng = np.random.default_rng(kind)
     yield np.array(JOINT_KINDS[kind].qpos0)
     for _ in range(3):
@@ -270,7 +270,7 @@ def test_difference_undoes_integration(name, polarity):
 
 @each_type
 def test_difference_of_any_two_positions(name):
-    """Also half a turn and more apart, and of opposite quaternions: the way leads there."""
+    """The poses may be half a turn or more apart, or opposite quaternions."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     rng = np.random.default_rng(5)
@@ -296,7 +296,7 @@ def test_quaternions_stay_of_unit_length(name):
 
 @each_type
 def test_random_positions(name):
-    """Each is a position, they differ, and the turns among them go all round."""
+    """Each is a position, they differ, and the turns among them cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     first = states.quaternion(kind)

@@ -74,5 +74,5 @@ def compare(case, m, d, twin):
 
 
 def test_every_type_but_one():
-    """The types that Pinocchio lacks are listed: a tree would leave them out silently."""
+    """The missing types of Pinocchio are listed: a tree would leave them out silently."""
     assert set(trees.LIBRARY) - set(pinocchio_twin.KNOWN) == {"rack_pinion"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""10,000 links in a row: linear algorithms work, the matrix is refused with its size."""
+"""A chain of 10,000 links: linear algorithms work, and the matrix is refused with its size."""
 
 import numpy as np
 import pytest

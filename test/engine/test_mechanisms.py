@@ -28,7 +28,7 @@ AWAY = {
     "rack": ({}, 1e-12, 1e-12),
 }
 
-#: rank of K, its equations, freedoms left: what `rank` says of the loops away from singular poses
+#: rank of K, its equations, remaining freedoms: `rank` of the loops away from singular poses
 RANKS = {
     "grashof": (2, 5, 1),
     "parallelogram": (2, 5, 1),
@@ -60,7 +60,7 @@ def q(m, d, name):
 
 
 def at(m, d, link, *point):
-    """Return where a point of a link is in the world."""
+    """Return the position of a point of a link in the world."""
     place, R = rb.frame_pose(m, d, link)
     return place + R @ np.array(point)
 
@@ -76,7 +76,7 @@ def moving(m, d, times=40, steps=25):
 @pytest.mark.parametrize("name", RANKS)
 def test_rank_and_mobility(name):
     m = model(name)
-    # where zero closes the loops it may be a singular pose: begin somewhere else
+    # if the loops close at zero it may be a singular pose: begin elsewhere
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0
     if name == "delta":
         start = mechanisms.delta_at(m, np.array([0.03, -0.05, -0.5]))
@@ -88,7 +88,7 @@ def test_rank_and_mobility(name):
 
 
 def test_the_four_bar_follows_its_closed_form():
-    """The rocker's end is where circles about B and D meet, on the side where it began."""
+    """The rocker's end is at a crossing of circles about B and D, on the side of the start."""
     m = model("grashof")
     crank, coupler, rocker, ground = 0.1, 0.25, 0.2, 0.3
     d = started(m, A=1.0)
@@ -296,12 +296,12 @@ def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
 
 @pytest.mark.parametrize("name", ["five_bar", "pantograph"])
 def test_mechanisms_of_two_freedoms_swing_quietly(name, record_property):
-    """From rest they keep away from the poses in which their bars fold flat."""
+    """From rest the loops stay away from the poses in which their bars fold flat."""
     if name == "five_bar":
         m = model(name)
         d = started(m, speed=0.0, shoulder_1=-1.8, shoulder_2=-1.2)
     else:
-        m = model(name, stiffness=20.0)  # or it would hang down flat
+        m = model(name, stiffness=20.0)  # otherwise it would hang down flat
         d = started(m, speed=0.0, qpos=mechanisms.pantograph_at(-0.2, -1.0))
     drift = Drift(m, d, 10.0)
     _tell(record_property, f"{name}, rk4, 10 s", drift)
@@ -321,13 +321,13 @@ def test_through_singular_poses(name, record_property):
     assert np.isfinite(d.buffer[: m.nq]).all()
     assert drift.largest < 1e-6
     assert drift.share < 1e-2
-    # it comes back within a tenth of a second, however often it goes through
+    # it comes back within a tenth of a second, even if it passes often
     assert max(min(drift.pos[n : n + 100]) for n in range(0, len(drift.pos) - 100, 50)) < 1e-8
     assert drift.pos[-1] < 1e-8
 
 
 def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
-    """Both bars lie on the ground line: K has rank 1, and the rest of K qacc = k is fulfilled."""
+    """Both bars lie on the ground line: K has rank 1, and all rows of K qacc = k hold."""
     m = model("parallelogram")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([5.0, -5.0, 5.0]))
@@ -426,7 +426,7 @@ def test_reset_gives_the_same_run(name):
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "gripper", "disk", "bricard"])
 def test_nan_stays_visible_until_reset(name):
-    """It is not healed by chance, and leaves nothing behind: loop joints remember positions."""
+    """The Data recovers completely and by design: loop joints remember positions."""
     m = model(name)
     d, clean = rb.make_data(m), rb.make_data(m)
     rb.step(m, d, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that is described in another way moves in the same way."""
+"""A robot with another description moves in the same way."""
 
 import dataclasses
 
@@ -77,7 +77,7 @@ def test_reorder_joints(tree, base):
 
 
 def joint_map(m, other):
-    """Return where the entries of other's qpos and qvel are found in m's."""
+    """Return the indices of other's qpos and qvel in those of m."""
     by_q, by_v = [], []
     for name in other.jnt_names:
         q, v = states.joint_slices(m, m.jnt_id(name))
@@ -117,7 +117,7 @@ def rehung(joint, welds):
 
 
 def split(inertial, rng):
-    """Return two inertials that make up one, and where the second one's frame is."""
+    """Return two inertials that make up one, and the frame of the second one."""
     R = trees.rotation(inertial.origin.quat).as_matrix()
     xx, yy, zz, xy, xz, yz = inertial.inertia
     whole = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
@@ -198,7 +198,7 @@ def reversed_chain(chain, places, n):
     """Joint j<i> keeps its place and axis; link l<i> gets its frame at the joint below, j<i+1>."""
     links = [chain.links[n - 1]]
     joints = []
-    here = Pose()  # where, in the old frame of link i, is its new frame: at joint i + 1
+    here = Pose()  # the place of its new frame in the old frame of link i: at joint i + 1
     for i in range(n - 1, 0, -1):
         # the joint's frame in link i is link i's old frame; seen from its new frame:
         turn = trees.rotation(here.quat)
@@ -211,7 +211,7 @@ def reversed_chain(chain, places, n):
 
 
 def moved(inertial, frame):
-    """The same mass given in another frame of the link."""
+    """The same mass is given in another frame of the link."""
     turn = trees.rotation(frame.quat).inv()
     pos = turn.apply(np.subtract(inertial.origin.pos, frame.pos))
     quat = trees.wxyz(turn * trees.rotation(inertial.origin.quat))
@@ -252,7 +252,7 @@ def inertial_acceleration(m, d, i):
 
 
 def test_one_long_step_or_many_short_ones():
-    """Halving the step changes the result by the order of the method, and not the time."""
+    """Halving the step changes the result by the order of the method, but not the time."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"
     ends = []
@@ -265,7 +265,7 @@ def test_one_long_step_or_many_short_ones():
 
 
 def test_si_units_scale(tree):
-    """Ten times the mass and ten times the forces: the same motion."""
+    """Ten times the mass and ten times the forces give the same motion."""
     heavy = []
     for link in tree.links:
         moments = tuple(10.0 * value for value in link.inertial.inertia)

@@ -20,7 +20,7 @@ SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)
 MIXED = (*SINGLE, *SINGLE, "spherical", "universal", "planar", "floating")
 
-#: with joints that move and follow; name -> how many follow
+#: with joints that move and follow; name -> number of followers
 ROBOTS = {
     "baxter.urdf": 2,
     "panda.urdf": 1,
@@ -246,7 +246,7 @@ def test_kinetic_energy(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_energy_is_conserved(seed):
-    """At two timesteps: the loss is only the integrator's error, of order 4."""
+    """At two timesteps the loss is only the integrator's error, of order 4."""
     losses = []
     for h in (2e-3, 1e-3):
         m = rb.build(tree(seed, nb=6))
@@ -396,7 +396,7 @@ def test_massless_links_of_mimic_joints():
 
 
 def test_a_mimic_joint_of_a_driven_joint_is_driven():
-    """As if it had the same trajectory, times the ratio and moved by the offset."""
+    """The joint moves as with the same trajectory, times the ratio and moved by the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])
     description = trees.auto_tree(5, 1.3, kinds=trees.SIMPLE, seed=6)

@@ -60,7 +60,7 @@ def compare(case, m, d, twin, regular):
 
 
 def test_singular_robots_are_singular():
-    """The robots left out of forward dynamics have no mass matrix to invert, indeed."""
+    """The robots left out of forward dynamics have no mass matrix to invert."""
     for name in robots.SINGULAR:
         m = robots.load(robots.find(name)).replaced()
         m = m.replaced(dof_armature=0.0 * m.dof_armature)

@@ -101,7 +101,7 @@ def test_without_jit(robot, on_numbers, name):
 
 @pytest.mark.parametrize("name", plain_python.SMOOTH)
 def test_on_symbols(robot, on_symbols, name):
-    """The specialiser will trace these kernels: no branch may depend on data."""
+    """The specialiser traces these kernels: branches may not depend on data."""
     compare("symbols", robot, name, on_symbols[name])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One mechanism, described once, with different bases: it moves in the same way.
+"""One mechanism with different bases, described once, moves in the same way.
 
 The joints on the way between the two bases are forward joints of one Model and reversed ones of
 the other. Their positions, velocities and forces are the same numbers (RBDA table 4.2).
@@ -48,7 +48,7 @@ def link_motion(m, d, name):
 
 
 def same_state(m, d, base, other, e):
-    """Put the other Data into the state of d: the joints by name, the root as d's `base` moves."""
+    """Put the other Data into the state of d: the joints by name, the root like d's `base`."""
     rb.forward(m, d)
     p, R, v, w = link_motion(m, d, base)
     root = other.jnt_id(ROOT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of any mass and size: a change of units changes the numbers, and nothing else."""
+"""Robots of any mass and size: a change of units changes only the numbers."""
 
 import numpy as np
 import pytest

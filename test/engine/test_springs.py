@@ -137,7 +137,7 @@ def test_energy_is_kept_without_damping():
 
 @pytest.mark.parametrize("ratio", [0.0, 0.05])
 def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
-    """Ten periods of 628 timesteps; h^2 k / I = 1e-4."""
+    """Ten periods have 628 timesteps; h^2 k / I = 1e-4."""
     builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
     builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)
     m = rb.build(builder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timestep cannot carry is said once, by name and with a figure."""
+"""Motion too fast for a timestep is reported once, by name and with a figure."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def said(m, d, steps=1):
 
 @pytest.mark.parametrize("times", [0.5, 2.0])
 def test_a_contact_spring_that_is_too_stiff(times):
-    """More than m / h^2, one ball of 2 kg on a floor with 1 ms."""
+    """The stiffness exceeds m / h^2 for one ball of 2 kg on a floor with 1 ms."""
     k = times * 2.0 / 1e-3**2
     m = rb.build(touching.free(touching.BALL, 2.0, rb.Surface(stiffness=k)))
     d = touching.placed(m, (0.0, 0.0, 0.1 - 1e-6))
@@ -82,7 +82,7 @@ def test_a_box_that_a_driven_piston_crushes():
     assert "'block'" in texts[0]
     assert " mm into each other by " in texts[0]
     rb.set_drive(m, d, "slide", "velocity", 0.05)
-    e = rb.make_data(m)  # a box that comes out of the floor is not crushed
+    e = rb.make_data(m)  # a box that comes out of the floor does not count as crushed
     e.qpos[m.jnt_qposadr[m.jnt_id("free")] + 2] = -0.01
     e.qpos[m.jnt_qposadr[m.jnt_id("slide")]] = 0.1
     rb.set_drive(m, e, "slide", "velocity", 0.0)

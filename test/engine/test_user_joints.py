@@ -122,7 +122,7 @@ def test_velocity_alone_may_change_between_stages():
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 def test_among_all_other_types(reverse):
-    """On top of a tree of all library types: the identities hold, energy and power balance."""
+    """On a tree of all library types the identities hold, and energy and power balance."""
     tree = trees.auto_tree(14, 1.5, kinds=trees.LIBRARY, seed=8, shuffle=False, reversals=0.5)
     ends = ("top", "link14") if reverse else ("link14", "top")
     joint = Joint("user", "my_rack", *ends, pose((0.2, 0.1, 0)), parameters={"radius": 0.2})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw, pitch and roll at a pitch of a quarter turn: counted, and never NaN.
+"""Yaw, pitch and roll at a pitch of a quarter turn are counted, and never NaN.
 
 There the yaw and the roll axis coincide: about one direction the joint cannot turn, and close by
 small turns need large rates.
@@ -159,7 +159,7 @@ def test_far_from_the_singularity_it_moves_like_a_ball():
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
 def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
-    """Straight through and aside, without gravity: energy stays, and the path is a ball joint's.
+    """Without gravity, straight through and aside, energy stays and the path is a ball joint's.
 
     Tolerance: close by every step is of first order, an error of about the turn in one, 1e-3.
     """
@@ -173,7 +173,7 @@ def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize(("timestep", "rate"), [(5e-3, 3.0), (5e-3, 8.0), (2e-3, 8.0)])
 def test_fast_passes_with_long_steps(timestep, rate, integrator):
-    """A free body passes again and again; a trial state of the step must not leap into it."""
+    """A free body passes again and again; a trial state of the step must not jump into it."""
     box = rb.shapes.box((0.3, 0.2, 0.1), mass=1.0)
     builder = rb.SystemBuilder("tumbling").body("box", box)
     m = rb.build(builder.joint("joint", "spherical_ypr", "base", "box"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that once failed are read or refused now; and `make fuzz` sees every kind of failure."""
+"""Inputs that once failed are now read or refused; `make fuzz` finds every kind of failure."""
 
 import os
 import signal

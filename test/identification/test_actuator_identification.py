@@ -129,7 +129,7 @@ def test_fast_motions_show_no_stribeck_friction(robot, samples):
 
 
 def unknown(one):
-    """Return what is not identifiable."""
+    """Return the parameters that are not identifiable."""
     texts = [text.removeprefix(f"joint '{one.joint}': ") for text in one.messages]
     return [text.partition(" is not identifiable")[0] for text in texts]
 

@@ -55,8 +55,8 @@ def test_columns_of_rotors_and_offsets():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # 7 for each of six joints, less 6 of the first one: of a body that turns about a vertical
-    # axis only the inertia about that is felt; about a tilted one its two static moments too
+    # 7 for each of six joints, less 6 of the first one: a body on a vertical axis has effect only
+    # by its inertia about it, on a tilted one also by two static moments
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -102,7 +102,7 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
 
 
 def test_base_parameters_of_a_double_pendulum_in_a_vertical_plane():
-    # ... and, felt by gravity, m1 c1x + m2 l and m1 c1y
+    # ... and, through gravity, m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
     base = base_parameters(m)

@@ -327,7 +327,7 @@ def test_a_motion_excites_the_parameters_that_an_earlier_one_did_not(ur5):
     assert together(after) < together(alone)
     assert together(after) == pytest.approx(after.condition, rel=0.05)
     peaks = np.abs(after.peaks[2])
-    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that were not seen move
+    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that did not move before do so now
 
 
 PILLAR = """<robot name="pillar"><link name="base">
@@ -357,9 +357,9 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     free = excite(rb.load_urdf(text), **arguments)
     angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
     nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
-    assert nearest[1] < 0.1  # without a check it would touch
-    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with it, it comes near, but not too near
-    with refused(RbdynError, "self-collision"):  # even a small motion about this centre
+    assert nearest[1] < 0.1  # without the check it would touch
+    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check it comes near, but not too near
+    with refused(RbdynError, "self-collision"):  # even a small motion about this centre does
         excite(
             rb.load_urdf(text),
             **arguments | {"centre": [side * 0.75, 0.0]},

@@ -126,8 +126,8 @@ def test_rotors_and_offsets_are_found():
     motion = recorded(truth, rubbing(truth), seed=1, offset=offset)
     found = identify(prior, motion, armature=True, offset=True)
     np.testing.assert_allclose(found.offset, offset, atol=1e-6)
-    # of a link that turns about the vertical, and of the next one, about a level axis, only the
-    # sum of the link's own inertia and its rotor's is felt
+    # of a link that turns about the vertical, and of the next one, about a level axis, the efforts
+    # depend only on the sum of the link's own inertia and its rotor's
     np.testing.assert_allclose(found.m.dof_armature[2:], rotors[2:], rtol=1e-6)
     assert found.after.share_of_peak.max() < 1e-8
     known = identify(truth, motion, offset=True)

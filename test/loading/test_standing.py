@@ -62,7 +62,7 @@ def test_a_fixed_robot_in_the_floor_gets_a_warning():
 
 
 def test_a_robot_that_cannot_be_raised_gets_a_warning():
-    """Between a floor and a ceiling that leave no room; below the ceiling's plane is its solid."""
+    """Floor and ceiling leave no room between them; below the ceiling's plane is its solid."""
     down = rb.pose((0.0, 0.0, 0.1), (np.pi, 0.0, 0.0))
     m = rb.build(ball().floor().obstacle("ceiling", rb.Plane(), origin=down))
     assert np.array_equal(m.qpos0[:3], np.zeros(3))

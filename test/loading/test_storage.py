@@ -82,14 +82,14 @@ def pack(path, header, arrays):
 
 
 def refusal(path):
-    """Return the codes of the error that loading must raise."""
+    """Return the codes of the loading error."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     return [finding.code for finding in caught.value.findings]
 
 
 def found(path):
-    """Return code and element of every finding of the error that loading must raise."""
+    """Return code and element of every finding of the loading error."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     for finding in caught.value.findings:
@@ -116,7 +116,7 @@ def test_the_example_has_a_bit_of_everything(m):
     assert not m.jnt_actuated.all()
     assert m.dof_transmission.any()
     assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # of a driven joint
-    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # by way of another
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # through another field
     assert set(m.length_closed.tolist()) == {0, 1}
     assert rb.JointType.WELD in m.loop_type
     d = rb.make_data(m)
@@ -234,7 +234,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
 def test_index_out_of_range(saved, name):
-    """At the first, the last and one more place: too low, too high, and far beyond."""
+    """Changed indices at the first, the last and one more place: too low, too high, far beyond."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -249,7 +249,7 @@ def test_index_out_of_range(saved, name):
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
 def test_index_changed_within_its_range(saved, name, parts):
-    """It is refused, or it is another Model that can be simulated."""
+    """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     for place in range(0, good.size, 1 + good.size // parts):
@@ -342,7 +342,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
 def test_every_type_on_every_loop(m, saved, kind):
-    """Its equations are then of another number, or it is another Model that can be simulated."""
+    """Its equations then differ in number, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -417,7 +417,7 @@ def test_invalid_geometries(saved, name, value):
     ("kind", "number"), [("SPHERE", 1), ("CAPSULE", 2), ("CYLINDER", 24), ("BOX", 8)]
 )
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
-    """A kernel reads the second corner of a capsule, whatever the number of corners."""
+    """A kernel reads the second corner of a capsule for any number of corners."""
     header, arrays = unpacked(saved)
     arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # which may have any number
     for g in range(m.ngeomlink):
@@ -431,7 +431,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
 
 
 def test_a_capsule_of_one_corner(saved):
-    """Which leaves one more to the mesh: all sums are right."""
+    """One more element is then left to the mesh: all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
@@ -635,7 +635,7 @@ def test_missing_keys_of_the_header(saved):
 
 
 def test_damaged_files(saved):
-    """Cut short, or with a byte changed: refused, or (a date in the archive) the same Model."""
+    """A changed file is refused; after a changed date in the archive the Model is the same."""
     good, m = saved.read_bytes(), load_model(saved)
     rng = np.random.default_rng(1)
     for length in (0, 1, 10, len(good) // 2, len(good) - 1):

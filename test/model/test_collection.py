@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of the 69 URDFs of example-robot-data load, and why the others fail."""
+"""The number of the 69 URDFs of example-robot-data that load, and the reasons of the others."""
 
 import pytest
 from support import robots

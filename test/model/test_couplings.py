@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joint leads which, and the pattern of M that couplings make: against dense elimination."""
+"""Leaders of joints and the pattern of M with couplings, against dense elimination."""
 
 import time
 from dataclasses import replace
@@ -90,7 +90,7 @@ def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
     ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
-    # which dofs meet, by bodies, whatever numbers there are
+    # pairs of dofs that meet, by bodies, for any numbers
     move = np.zeros((m.nbody, m.nv), bool)
     for i in range(1, m.nbody):
         move[i] = move[m.body_parentid[i]]
@@ -117,7 +117,7 @@ def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_matrix_lies_in_the_pattern(seed):
-    """M of the coupled Model is G^T M G, which no entry outside of the pattern is missing from."""
+    """M of the coupled Model is G^T M G, and the pattern contains each of its entries."""
     description = coupled_tree(seed)
     m, free = rb.build(description), rb.build(description, mimic=False)
     d, e = rb.make_data(m), rb.make_data(free)

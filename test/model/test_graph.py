@@ -240,7 +240,7 @@ def test_chords_keep_the_order_of_the_joints():
         assert list(m.loop_names) == sorted(m.loop_names, key=names.index)
 
 
-# a tree from URDF is numbered as ever
+# a tree from URDF is numbered as before
 
 
 @pytest.mark.parametrize("branching", [1.0, 1.5, 3.0])

@@ -187,7 +187,7 @@ def test_wrong_shape_changes_nothing(m, d):
     with refused(rb.ModelError, "data-shape", "qpos"):
         d.qpos = np.zeros(m.nq + 1)
     with refused(rb.ModelError, "data-shape", "xfrc_applied"):
-        d.xfrc_applied = np.zeros(6)  # would broadcast over the bodies
+        d.xfrc_applied = np.zeros(6)  # this shape would broadcast over the bodies
     assert np.array_equal(d.qpos, before)
 
 

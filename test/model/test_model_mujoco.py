@@ -14,7 +14,8 @@ import rbdyn_ros as rb
 TREE = ("body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "dof_bodyid", "dof_parentid")
 SPARSE = ("M_rownnz", "M_rowadr", "M_colind")
 JOINTS = ("jnt_type", "jnt_qposadr", "jnt_dofadr", "jnt_bodyid", "dof_jntid")
-TOLERANCE = 1e-10  # of the largest entry: the engines fuse links and turn axes in their own order
+# relative to the largest entry: the engines fuse links and turn axes in their own order
+TOLERANCE = 1e-10
 
 
 def compare(case, m, mm):
@@ -45,7 +46,7 @@ def test_robot(path, base):
         for name in JOINTS:
             case.equal(name, getattr(m, name), getattr(mm, name))
         case.close("jnt_axis", m.jnt_axis, mm.jnt_axis, TOLERANCE)
-        if b"initial_value" not in path.read_bytes():  # MuJoCo reads no <ros2_control>
+        if b"initial_value" not in path.read_bytes():  # MuJoCo does not read <ros2_control>
             case.close("qpos0", m.qpos0, mm.qpos0, TOLERANCE)
         compare(case, m, mm)
 

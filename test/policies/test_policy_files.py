@@ -110,8 +110,9 @@ def test_an_export_of_isaac_lab(tmp_path):
     path.write_text(ISAAC_LAB)
     spec = read_policy(path, joints=["first", "second"])
     assert spec.joints == ("second", "first")
-    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # they are in the robot's order
-    np.testing.assert_array_equal(spec.default_position, [0.2, -0.1])  # these in the network's
+    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # these are in the order of the robot
+    # these are in the order of the network
+    np.testing.assert_array_equal(spec.default_position, [0.2, -0.1])
     np.testing.assert_array_equal(spec.command_range, [[-0.5, 1], [-0.3, 0.3], [-0.2, 0.2]])
     assert spec.rate == 50.0
     assert [(term.name, term.history) for term in spec.terms] == [

@@ -124,7 +124,7 @@ def test_missing_and_unknown_joint_names(tmp_path):
         rows.append(("/joint_states", JOINT_STATE, stamp, joint_state(stamp, ["gripper"], [1.0])))
     run = read_run(bag(tmp_path / "bag", rows))
     assert len(run.time) == 150
-    assert np.isfinite(run.qpos).all()  # between two messages a joint is where it was
+    assert np.isfinite(run.qpos).all()  # between two messages a joint stays where it was
     assert np.isnan(run.qvel).any()
     assert "'gripper'" in run.notes[0]
     rows = [("/joint_states", JOINT_STATE, START, joint_state(START, ["elbow"], [0.5]))]
@@ -141,7 +141,7 @@ def _file(folder):
 
 
 def test_commands_are_at_the_time_they_came(tmp_path):
-    """Also if the recorder's clock is another one than that of the stamps."""
+    """This holds also if the recorder's clock differs from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)
@@ -202,7 +202,8 @@ def transforms(stamp, *rows):
     return bytes(STORE.serialize_cdr(kind(transforms=stamped), TF))
 
 
-ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)  # a quarter about z; none
+# a quarter about z; and no turn
+ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("prefix", ["", "left/"])
@@ -234,7 +235,7 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
 
 
 def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
-    """Also with frames in a circle, and with poses that are not finite."""
+    """This holds also with frames in a circle, and with poses that are not finite."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -420,7 +421,7 @@ def test_spoilt_bytes_are_read_or_refused(tmp_path):
 
 
 def test_a_damaged_model_in_a_recording(tmp_path):
-    """It is refused, or ignored if the recording has a robot_description."""
+    """The file is refused, or ignored if the recording has a robot_description."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 5)
     for with_urdf in (False, True):
         with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
@@ -495,7 +496,7 @@ def test_simulated_times_that_are_not_finite(tmp_path, clock):
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
 def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch, known):
-    """At first a State had none, then that of contacts."""
+    """Early States lacked this array, later ones that of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)
     then = Schemas()

@@ -100,7 +100,7 @@ def test_errors_come_first():
     assert [line.split(":")[0] for line in findings_text(found)] == ["error", "warning", "note"]
 
 
-# mechanisms: the spanning tree, the loops, and joints that URDF does not know
+# mechanisms: the spanning tree, the loops, and joints that URDF lacks
 
 
 def _mechanism(name="J4") -> Description:

@@ -30,7 +30,7 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array is b.bind(name)
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
-        assert array.ctypes.data % 64 == 0  # JAX shares such arrays only
+        assert array.ctypes.data % 64 == 0  # JAX shares only such arrays
         assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and compact ones
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)

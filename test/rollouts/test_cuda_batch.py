@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch on a GPU: refusals everywhere; where there is a GPU, the bits of the CPU."""
+"""rb.Batch on a GPU: refusals on every machine; with a GPU, the bits of the CPU."""
 
 import sys
 import types
@@ -174,7 +174,7 @@ def implicit():
 
 @pytest.mark.parametrize("make", [contact, implicit])
 def test_models_that_stay_on_the_cpu_are_refused_by_name(make):
-    """Before anything is compiled, so also without a GPU."""
+    """The check comes before compilation, so it also works without a GPU."""
     with refused(rb.ModelError, "not-traceable"):
         kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))
 

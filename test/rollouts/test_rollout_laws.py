@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's function as a law: machine code equals NumPy, or an error says why it cannot."""
+"""A user's function as a law: machine code equals NumPy, or an error gives the reason."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 

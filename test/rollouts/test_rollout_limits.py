@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints at their limits in code for one Model: nearly where the exact law stops them, or said."""
+"""Joints at their limits in specialised code stop nearly like the exact law, or warn."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def pressed(m, specialize=True, torque=TORQUE, nbatch=1):
 
 @pytest.mark.parametrize("timestep", [1e-3, 2e-4])
 def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
-    """N6: it passed the limit by 3.3 rad, because its spring had a time constant of 20 ms."""
+    """N6: the joint passed the limit by 3.3 rad; its spring had a time constant of 20 ms."""
     m = light()
     m.opt.timestep = timestep
     with warnings.catch_warnings():

@@ -99,13 +99,13 @@ def test_an_error_in_another_thread_is_raised_in_the_calling_one():
     pool = Pool(2, "rollout")
     with pytest.raises(MemoryError, match="for a test"):
         pool.run(piece, 2)
-    pool.run(lambda *_: False, 2)  # the thread is still there
+    pool.run(lambda *_: False, 2)  # the thread still exists
     pool.close()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_the_calling_thread_waits_until_the_others_have_stopped(error):
-    """Otherwise they would write into arrays that are gone."""
+    """Otherwise they would write into freed arrays."""
     met, steps = threading.Barrier(2), []
 
     def piece(k, words, own):

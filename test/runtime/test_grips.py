@@ -85,7 +85,7 @@ def hand():
 
 @pytest.mark.parametrize("effort", [0.05, 50.0])
 def test_a_weak_grip_does_not_slow_the_arm(start, effort):
-    """The cart arrives in time, however weakly the finger on it grips."""
+    """The cart arrives in time, even if the finger on it grips weakly."""
     loop = start(hand(), **WALKING)
     loop.orders.command(commanded(1, GRIP, position=-0.5, velocity=0.2, effort=effort))
     loop.orders.command(commanded(0, POSITION, position=0.5))

@@ -15,7 +15,7 @@ if DISABLED:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Return the processes that are started, of a loop that is not on disk."""
+    """Return the started processes, for a loop that is not on disk."""
     processes = []
 
     class Process(subprocess.Popen):

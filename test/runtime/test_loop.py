@@ -68,7 +68,7 @@ def test_a_state_says_how_many_contacts_do_not_fit(start):
 
 
 def test_a_state_has_the_memory_of_joints_and_contacts(start):
-    """A state with few contacts is shorter, but has the friction of joints whole.
+    """A state with few contacts is shorter, but keeps the friction of all joints.
 
     Its contact forces are those of step.
     """
@@ -175,7 +175,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
 def test_policies_account_for_springs(start, policy):
-    """Without commands the robot rests: the policy adds to the springs what gravity needs."""
+    """The robot rests without commands: the policy adds to the springs until gravity is held."""
     m = rb.build(
         rb.SystemBuilder("balanced")
         .body("a", BOX)

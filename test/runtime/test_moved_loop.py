@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop that gets and loses objects: what stays keeps its state and its future, bit for bit."""
+"""A loop whose objects change: the other parts keep their state and future, bit for bit."""
 
 import dataclasses
 import os
@@ -160,7 +160,7 @@ def test_wrenches_follow_their_bodies(start):
 
 
 def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
-    """Commands and measurements under way stay, too."""
+    """Commands and measurements under way also stay."""
 
     def refuse(_):
         raise RuntimeError
@@ -213,7 +213,7 @@ def without_ball(states, m):
 
 
 def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
-    """Also not for a command, a trajectory and a wrench that are under way."""
+    """This holds also for a command, a trajectory and a wrench under way."""
 
     def after(place):
         _, m = scene()

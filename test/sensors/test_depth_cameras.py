@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depth cameras: against rays, closed forms, OpenCV's lens, and what they refuse."""
+"""Depth cameras: against rays, closed forms, OpenCV's lens, and their refusals."""
 
 import math
 

@@ -202,7 +202,7 @@ def test_a_leg_stands_on_its_sole():
     specs = [
         ContactSpec("foot", "sole"),
         ContactSpec("dull", "sole", threshold=40.0),
-        # only the sole has a geometry, so it is in contact, whatever the side of pushes
+        # only the sole has a geometry, so it is in contact on any side of a push
         ForceTorqueSpec("ankle", "ankle", "sole", pushes="parent"),
         ImuSpec("imu", "leg"),
     ]

@@ -62,7 +62,7 @@ def assert_same_bits(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """In every lane, beside every other robot, in one memory that is reused."""
+    """The robot is in every lane, beside every other robot, in one memory that is reused."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -142,7 +142,7 @@ def test_slots():
 
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.3, -2.7, 1e-310, 1e300, -1e300, math.inf, -math.inf, math.nan)
-#: Of the C library, which may be an ulp off what NumPy's own are.
+#: Functions of the C library, which may differ from NumPy's by an ulp.
 ROUNDED = ("tan", "exp", "log", "tanh", "arctan2", "sin", "cos")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: found again, never wrong, and optional."""
+"""Machine code on disk: found again, always right, and optional."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Compiler:
-    """Counts what is compiled."""
+    """Counts compilations."""
 
     def __init__(self, compiled):
         self.compiled, self.count = compiled, 0

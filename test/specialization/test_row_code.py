@@ -58,7 +58,7 @@ def compare_rows(s, rows, name, where):
             found = called(s, ours, name)
             theirs = specialised.generic(m, d.copy(), name)
             specialised.compare_results(case, m, d, name, found, theirs)
-            for field in fields:  # nothing else has changed
+            for field in fields:  # all other fields are unchanged
                 setattr(ours, field, getattr(d, field))
             case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)
 
@@ -87,7 +87,7 @@ def test_functions(name):
 
 
 def test_ten_steps_are_ten_times_one():
-    """To the bit, by both ways to call; a thousand steps equal the engine's up to rounding."""
+    """Bits are equal for both ways to call; a thousand steps equal the engine's up to rounding."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=7)[0]
@@ -155,8 +155,8 @@ def test_old_calls_name_the_new_ones():
 
 
 def test_every_call_returns_new_arrays():
-    """N1: the second mass matrix was the first one, with other numbers."""
-    m = rb.load_urdf(bundled_robot("pendulum"))  # any robot does; its code is small
+    """N1: the second mass matrix overwrote the first one."""
+    m = rb.load_urdf(bundled_robot("pendulum"))  # any robot will do; this one has small code
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
     frame = m.frame_names[-1]

@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.trace import Tracing
 PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
 INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
 
-#: Model and what of it is scaled; all of it at once.
+#: A Model and its scaled arrays, all at once.
 SCALED = {
     "library": (
         "dof_armature", "dof_damping", "dof_frictionloss", "dof_inertia0", "jnt_solref",
@@ -162,7 +162,7 @@ def test_hoisted_programs_compute_the_same(fused):
         assert specialised.same_bits(found[name], values), name
     assert once.flops() >= 3
     assert always.flops() + once.flops() <= whole.flops() + len(once.outputs)
-    for operation in always.operations:  # nothing is left that could have been moved
+    for operation in always.operations:  # all movable operations have been moved
         if operation[0] not in ("input", "constant", "lt", "le", "eq", "ne"):
             leaves = [always.operations[x] for x in operation[1:]]
             assert any(

@@ -112,7 +112,7 @@ def test_independent_outputs_have_zero_derivatives_and_add_no_operation():
     assert (slopes == 0.0).all()
     assert len(graph.operations) == before
     (by_y,) = jacobian(graph, [output], [{y.number: 1.0}])[0]
-    assert graph.operations[by_y.number] == ("sin", x.number)  # it was there already
+    assert graph.operations[by_y.number] == ("sin", x.number)  # it is an existing symbol
     assert len(graph.operations) == before
     assert jacobian(graph, [], [{x.number: 1.0}]).shape == (0, 1)
     assert jacobian(graph, [output], []).shape == (1, 0)
@@ -302,7 +302,7 @@ def step_differences(m, d, h):
 
 
 def compare_step_slopes(name, m, d, integrator, h=1e-2):
-    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long, to see what is of higher order
+    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long steps show errors of higher order
     found_slopes, expected = step_slopes(m, d), step_differences(m, d, h)
     nv, dtau = m.nv, rb.inverse_mass_matrix(m, d)
     tolerance = max(DIFFERENCE, 100.0 * with_inverse(EXACT, np.linalg.inv(dtau), nv))
@@ -336,7 +336,7 @@ def test_step_with_damping_of_the_start():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_step_has_slopes_where_the_toolbox_refuses(name):
-    # dry friction over speed, which damping implicit in the step has, asks for shorter differences
+    # dry friction over speed, in the implicit damping of the step, needs shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 
 

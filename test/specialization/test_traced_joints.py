@@ -43,7 +43,7 @@ def near_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
 def test_near_a_singularity(integrator, distance):
-    """Runge-Kutta takes Euler steps there; every state decides for itself."""
+    """Runge-Kutta uses Euler steps there; each state decides for itself."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
@@ -53,7 +53,7 @@ def test_near_a_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
 def test_at_a_singularity(integrator, distance):
-    """cond(M) is 1e10, so accelerations are all rounding; but they are finite and counted."""
+    """cond(M) is 1e10, so accelerations are only rounding; but they are finite and counted."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
     assert all(np.isfinite(values).all() for values in ours.values())

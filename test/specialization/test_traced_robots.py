@@ -22,7 +22,7 @@ STATES = 2
 #: joints that follow others: loaded with their couplings as well
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
-#: What they are derivatives of, and the tolerance of these: 0 of what has passed through M^-1.
+#: Functions that they differentiate, and their tolerance: 0 after a product with M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
 #: its forward derivatives take more than a million operations with a floating base

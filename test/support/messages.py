@@ -21,7 +21,7 @@ VARIABLE = [
     (r"0x[0-9a-f]{6,}", "0xADDRESS"),
     (r"\b[0-9a-f]{64}\b", "SHA256"),
     (r"(process|pid|port) \d+", r"\1 NUMBER"),
-    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),  # how long such a path is depends on the folder
+    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),  # the length of such a path depends on the folder
     (r"\n", r"\\n"),
 ]
 

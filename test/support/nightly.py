@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of cases of which `make test` runs a few; `make test-nightly` runs all."""
+"""Families of cases: `make test` runs a few of them, and `make test-nightly` runs all."""
 
 import pytest
 
-#: Of the cases of a test one in so many runs.
+#: The share of the cases of a test that runs.
 ONE_IN = {
     # random arms, the same statement of each
     "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
@@ -72,10 +72,11 @@ ONE_IN = {
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,
 }
 
-#: A family of fewer cases runs whole, except what LONG names: each parameter has a value or two.
+#: A family of fewer cases runs whole, except the names in LONG: each parameter has one or two
+#: values.
 FEW = 10
 
-#: Long cases of the other families; those that run are shorter and show the same.
+#: Long cases of the other families; the remaining ones are shorter and test the same.
 LONG = {
     # large robots, beside smaller ones
     "specialization/test_traced_robots.py::test_functions": ["a1"],
@@ -146,7 +147,7 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],
 }  # fmt: skip
-#: Names of LONG that no case of a whole family has.
+#: Names of LONG that belong to no whole family.
 UNKNOWN: list[str] = []
 
 #: Multiples of it, taken modulo 1, are spread evenly, whatever the period of the parameters.

@@ -162,7 +162,7 @@ class Twin:
 
     def mass_matrix(self):
         M = pin.crba(self.model, self.data, self.q)
-        M = np.triu(M) + np.triu(M, 1).T  # only the upper triangle is promised
+        M = np.triu(M) + np.triu(M, 1).T  # only the upper triangle is filled
         return self.B.T @ M @ self.B
 
     def rnea(self, qacc):

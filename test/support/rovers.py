@@ -76,7 +76,7 @@ class Rover:
 
     @property
     def left(self):
-        """Which wheels are on the left, in the order of the joints."""
+        """Return which wheels are on the left, in the order of the joints."""
         return np.tile([True, False], len(self.axles))
 
 

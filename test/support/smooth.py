@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smooth law of dry friction and limits, for comparisons with what has no other law.
+"""The smooth law of dry friction and limits, for comparisons with engines that have only this law.
 
 Specialised code, rollouts, generated C, derivatives, MuJoCo's springs of limits and closed forms
 of viscous friction know no exact stops.

@@ -95,7 +95,7 @@ def with_rotors(x):
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse
     if x.where.endswith("floating"):
-        d.qfrc_applied[:6] = 0.0  # nothing holds the trunk
+        d.qfrc_applied[:6] = 0.0  # the trunk moves freely
     rb.forward_dynamics(m, d)
     return m, d, rotor_inertia
 

@@ -61,7 +61,7 @@ def test_maximal_kkt_and_projection(case):
     with Comparison("textbook constraints", where) as compare:
         compare.close("projection", projected, kkt.qdd, allowed)
         compare.close("maximal", bodies.qdd, kkt.qdd, allowed)
-        # of redundant constraints each side has its own smallest lambda; their effect is one
+        # for redundant constraints each side has its own smallest lambda; their effect is the same
         compare.close("tau_c", loops.K.T @ loop_lam, loops.K.T @ kkt.lam, allowed)
         if kkt.rank == len(loops.k):
             compare.close("lambda", loop_lam, kkt.lam, allowed)
@@ -205,7 +205,7 @@ def test_a_parallelogram_against_its_closed_form():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
 def test_a_parallelogram_near_its_singular_pose(angle):
-    """With all bars on a line K loses another row: 2 of 5 remain, then 1."""
+    """With all bars on a line K loses one more row: 2 of 5 remain, then 1."""
     s = System.of(rb.build(four_bar()))
     q, qd = np.array([angle, -angle, angle]), np.array([1.3, -1.3, 1.3])
     loops = loop_constraints(s, q, qd)
@@ -213,7 +213,7 @@ def test_a_parallelogram_near_its_singular_pose(angle):
     tau = np.array([2.0, 0.0, 0.0])
     kkt = constraints.implicit(H, C, tau, loops.K, loops.k)
     assert kkt.rank == (1 if angle == 0.0 else 2)
-    # singular values are known to some 1e-16, what they divide to that over the angle
+    # singular values are exact to 1e-16, their quotients to that over the angle
     allowed = max(1e-10, 1e-14 / (angle or 1.0))
     np.testing.assert_allclose(maximal(s, q, qd, tau).qdd, kkt.qdd, atol=allowed)
 
@@ -247,7 +247,7 @@ def test_example_3_2(radius):
 
 
 def test_an_unbalanced_rotor_loads_its_bearings():
-    """The bearing feels m e w^2 outward, and the moment of that force at z."""
+    """The bearing carries m e w^2 outward, and the moment of that force at z."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))
     m = rb.build(

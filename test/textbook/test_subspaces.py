@@ -41,7 +41,7 @@ def test_the_basis_does_not_matter(subspace):
     S, rng = subspace
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     assert same(S, S @ A)
-    assert same(S, np.hstack([S @ A, S]))  # columns that say nothing new
+    assert same(S, np.hstack([S @ A, S]))  # columns that depend on others
     assert same(S, range_matrix(S))
     assert rank(np.hstack([S, S])) == S.shape[1]
 
@@ -115,7 +115,7 @@ def test_subspaces_without_a_direct_sum():
     assert is_direct_sum(one[:, :2], one[:, 2:])
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small
     assert not is_direct_sum(one[:, :3], one[:, 2:])  # an intersection
-    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # one, though dimensions add up
+    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # a sum of dimensions alone is not enough
     assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
 
 

@@ -29,7 +29,7 @@ each_loop = pytest.mark.parametrize("kind", LOOP_TYPES)
 
 
 def one_loop(kind):
-    """Return a mechanism whose loop can move, as most can."""
+    """Return a mechanism whose loop can move, like most of them."""
     for seed in itertools.count(LOOP_TYPES.index(kind)):
         x = mechanism(7, [kind], seed, branching=1.5, reversals=0.4, offsets=0.5)
         if np.abs(loop_constraints(x.s, x.q, x.qd).k).max() > 0.1:

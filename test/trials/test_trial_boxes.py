@@ -100,7 +100,7 @@ def test_the_behaviour_of_a_program_is_the_result_of_its_run(tmp_path, fault, ti
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
     assert run.status == status
     assert run.why.startswith(why)
-    assert not is_running(word)  # what it started has ended with it
+    assert not is_running(word)  # its child processes have ended with it
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def of_node(folder, fault="pass", **changed):
 
 
 def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
-    """Both laws see each state and act on it, through the actuators of the run."""
+    """Both laws read each state and act on it, through the actuators of the run."""
     name = joint()
     (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
     robots = {
@@ -125,7 +125,7 @@ def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
 
 
 def test_files_of_another_trial_are_refused_before_the_first_run(tmp_path):
-    """Another machine of a cluster may have others."""
+    """Another machine of a cluster may have other packages."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(bundled_robot("pendulum").read_text())
     found = of_node(tmp_path, robot=robot)

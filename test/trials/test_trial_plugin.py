@@ -33,11 +33,11 @@ def test_nothing_is_loaded():
 
 
 def session(folder, *words):
-    """Run pytest in a folder with the plugin, as users of the wheel have it."""
+    """Run pytest in a folder with the plugin, like users of the wheel."""
     command = [sys.executable, "-m", "pytest", "-p", "rbdyn_ros.trials.pytest_plugin"]
     command += ["-p", "no:cacheprovider", "-q", *words]
     environment = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation has it already
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation already has it
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts, and the reports that hold them."""
+"""Verdicts, and their reports."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -64,7 +64,7 @@ def test_the_spread_of_a_measure(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)
-    # what did not finish does not count, whatever its numbers are
+    # an unfinished run does not count, with any numbers
     runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None})
     runs[4] = Run(4, "not finite", "", runs[4].values, {"tracking_max": 0.0})
     runs[5] = Run(5, "finished", "", runs[5].values, {"tracking_max": None})

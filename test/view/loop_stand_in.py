@@ -17,7 +17,7 @@ from rbdyn_ros.view.live.watched import Watched
 
 
 class ViewedLoop:
-    """Simulates a robot of a file, and notes every order in `orders`."""
+    """Simulates a robot of a file, and records every order in `orders`."""
 
     def __init__(self, path, **settings):
         path = Path(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Films: as many frames as asked, of the right motion, in a view that stays the same."""
+"""Films have the requested frames of the right motion, in a view that stays the same."""
 
 import itertools
 import shutil
@@ -72,7 +72,7 @@ def test_a_simulation_starts_from_the_data(m, path):
 
 
 def test_frames_of_a_simulation_are_one_frame_time_apart(m, path):
-    """Also where the timestep does not divide the time of a frame."""
+    """This holds also if the timestep does not divide the time of a frame."""
     m.opt.timestep = 0.003
     d = rb.make_data(m)
     d.qvel = 1.0
@@ -96,7 +96,8 @@ def test_the_box_has_the_inertia_of_the_body():
     inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
     edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
     assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
-    flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))  # no matter is like this
+    # no real material is like this
+    flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))
     assert np.isfinite(flat).all()
 
 
@@ -202,7 +203,7 @@ def test_a_film_has_the_floor_of_the_world(path):
 
 
 def test_a_film_shows_contact_points_and_forces(path):
-    """The arrows of a simulation and of given contacts are one, and no contacts show none."""
+    """Arrows of a simulation and of given contacts are equal; without contacts there are none."""
     m, d = boxed()
     points = np.concatenate([d.contact_pos[:4], d.contact_force[:4]], axis=1)
     animate(m, [d.qpos] * 2, path, contacts=[points, points[:0]], size=SIZE)

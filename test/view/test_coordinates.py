@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that a person moves a robot by: there and back, and from text."""
+"""Coordinates for a person to move a robot: to numbers, back, and from text."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of connectivity graphs: laid out without overlaps, written whole, refused clearly."""
+"""Pictures of connectivity graphs: free of overlaps, complete, and with clear refusals."""
 
 import itertools
 import subprocess
@@ -48,7 +48,7 @@ def test_a_picture_is_written(tmp_path, suffix):
 
 
 def texts(m):
-    """Return what is written in the picture of a Model, and where: rectangles in inches."""
+    """Return the texts in the picture of a Model, and their rectangles in inches."""
     picture = connectivity._Picture(m)
     picture.draw_tree()
     picture.draw_bodies()

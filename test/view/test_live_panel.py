@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a live view says and lets act, without a browser: a panel of stand-ins."""
+"""Texts and orders of a live view without a browser, on a panel of stand-ins."""
 
 import contextlib
 from dataclasses import replace
@@ -31,7 +31,7 @@ def cast(m):
 
 
 def run(coroutine):
-    """Run what viser would await, if it is a coroutine."""
+    """Run a coroutine like viser, if it is one."""
     if coroutine is not None:
         with contextlib.suppress(StopIteration):
             coroutine.send(None)
@@ -62,7 +62,7 @@ class Part:
 
 
 class Server:
-    """Stands for viser's: keeps what is added by its label, and what clients are told."""
+    """Stands for viser's: stores elements by label, and messages to clients."""
 
     def __init__(self):
         self.parts, self.told, self.watched = {}, [], True
@@ -108,7 +108,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     row, answer = server.parts["Time"], ""
     still = replace(Instant.still(m, m.qpos0), wanted=0.7)
     row.act(value=SLOWER)
-    row.act(value=SLOWER)  # before the simulation has said that it is slower
+    row.act(value=SLOWER)  # before the simulation has reported that it is slower
     assert asked == [0.5, 0.2]
     clock.put([replace(still, wanted=0.35)])  # set elsewhere
     row.act(value=FASTER)
@@ -127,7 +127,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
 
 
 def test_a_button_acts_as_its_label_says(m):
-    """The state may have changed since the word was drawn: Resume must never pause."""
+    """The state may have changed since the label was drawn: Resume must never pause."""
     server, asked = Server(), []
     simulated = SimpleNamespace(pause=lambda paused: asked.append(paused) or "")
     clock, row = Clock(server, simulated, 1.0, {}), server.parts["Time"]
@@ -144,7 +144,7 @@ def test_a_robot_that_left_the_picture_is_said_and_followed():
     server, seen = Server(), np.array([2.0, 0.0, 0.5])
 
     class Camera(SimpleNamespace):
-        """As viser's: what it looks at moves with its position."""
+        """Like viser's: its target moves with its position."""
 
         def __setattr__(self, name, value):
             if name == "position":
@@ -278,7 +278,8 @@ def test_torques_are_held_until_a_refusal(m, cast):
     assert not joints.held
     assert released == [1]
     assert {server.parts[f"{name} [N m]"].value for name in m.jnt_names} == {0.0}
-    server.parts["wrist_roll [N m]"].act(client=None, value=0.0)  # as viser says what we set
+    # as viser reports our own settings
+    server.parts["wrist_roll [N m]"].act(client=None, value=0.0)
     assert not joints.held
 
 
@@ -317,7 +318,7 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
 
 
 def test_a_release_ends_earlier_settings(m, cast):
-    """Also where the simulation gets to know of both at once, or refuses the release."""
+    """This holds if the simulation hears of both at once, or refuses the release."""
     server, driven, released, answers = Server(), [], [], ["", "it has ended"]
     joints = JointSliders(
         server, m, cast, lambda *one: driven.append(one) or "",
@@ -371,7 +372,7 @@ def test_a_push_suits_what_hangs_together_with_the_link():
     assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
-#: Where the world of a robot is on the page.
+#: The place of a robot's world on the page.
 ORIGIN = np.array([0.0, 7.0, 0.0])
 
 
@@ -428,7 +429,7 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert moved == pytest.approx(at - ORIGIN + 0.1)
     assert second == pytest.approx(4.0 * first)  # in simulated time
     run(made.dragged("hand", event("end", at, at)))
-    assert made.held  # the last pull is to be ended
+    assert made.held  # the last pull must end
     made.hold()
     assert pulled[2] == ("hand", point, (), 0.004)
     assert not made.held
@@ -467,7 +468,7 @@ def test_a_deleted_link_is_no_longer_pulled(m, hand):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
-    made.move()  # the link is still there
+    made.move()  # the link still exists
     assert made.held
     made._show.m = SimpleNamespace(body_names=("world", "cube"))
     made.move()

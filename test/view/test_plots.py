@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of runs: what is drawn where, peaks of long runs, refusals."""
+"""Figures of runs: curves, peaks of long runs, refusals."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_peaks_of_long_runs_are_kept():
     assert few_time[few.argmax()] == time[123_456]
     assert (few_time[0], few_time[-1]) == (time[0], time[-1])
     assert (np.diff(few_time) >= 0.0).all()
-    # of every hundredth of the time the extremes are those of all points
+    # in every hundredth of the time the extremes are those of all points
     for edge in range(100):
         here, there = (time // 1 == edge), (few_time // 1 == edge)
         assert few[there].max() == values[here].max()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures without a display: where things are in them, colours, shadows, the lens."""
+"""Pictures without a display: places of objects, colours, shadows, the lens."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in a real browser: play, pause, scrub, step; and what plays it, without one."""
+"""A recording in a real browser: play, pause, scrub, step; and its player without one."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_a_page_plays_and_its_buttons_work():
         show = Show(server, run.m, read_appearance(PENDULUM))
         (rod,) = (node for _, node in show.nodes._parts["visuals"])
         assert rod._impl.click_cb
-        assert not rod._impl.drag_cb  # there is nothing to pull in a replay
+        assert not rod._impl.drag_cb  # a replay has nothing to pull
         put = []
         show_put = show.put
         show.put = lambda instant: (put.append(instant), show_put(instant))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a robot, and where, against other ways to know it."""
+"""The shown parts of a robot and their places, against other ways to compute them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_the_hand_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
         last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
         hit.add("last" if last < 1e-9 else near)
         assert min(distances[near], last) < 1e-9
-    assert hit == {"last", 0}  # either limit has an end of its own
+    assert hit == {"last", 0}  # either limit has its own end
 
 
 def _one_joint(parent, child):
@@ -433,7 +433,7 @@ def test_a_robot_without_geometry_has_a_scene():
 
 
 def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
-    """A recording has the URDF of the robot only; the Model has the shapes of the objects."""
+    """A recording has only the URDF of the robot; the Model has the shapes of the objects."""
     m = rb.load("config/scenes/gripper.yaml")
     for source in ("config/scenes/gripper.urdf", "config/scenes/gripper.yaml"):
         scene = Scene(m, read_appearance(source))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views as a server sees them: where they listen, who may talk to them, what they send."""
+"""Views of a server: their addresses, their allowed pages, and their messages."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ def server():
 
 @contextlib.contextmanager
 def taken_ports(number):
-    """Yield the first of so many ports in a row that somebody listens at."""
+    """Yield the first port of several in a row that are in use."""
     for first in range(20_000, 60_000, 50):
         with contextlib.ExitStack() as held:
             try:
@@ -141,7 +141,7 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
         ("127.0.0.1:8080", "file://127.0.0.1:8080"),
         ("127.0.0.1:8080", ""),
         ("127.0.0.1:8080", "http://["),
-        ("evil.example:8080", "http://evil.example:8080"),  # a name that points here
+        ("evil.example:8080", "http://evil.example:8080"),  # a name of this machine
         ("127.0.0.1.evil.example", "http://127.0.0.1.evil.example"),
         ("evil.example", None),
         ("", None),
@@ -161,7 +161,7 @@ def test_words_after_the_address_are_refused():
 
 
 def knock(server, headers, host=None):
-    """Open a websocket as a browser would; return the status it is refused with, or 101."""
+    """Open a websocket like a browser; return the status of the refusal, or 101."""
     import viser
     import websockets.asyncio.client
     import websockets.exceptions
@@ -219,7 +219,7 @@ def test_opening_a_server_prints_nothing(capfd):
 
 
 def nodes_of(server, kind):
-    """Return the last message of a kind that each node of the scene got."""
+    """Return the last message of a kind for each node of the scene."""
     messages = server._websock_server._broadcast_buffer.message_from_id.values()
     return {one.name: one for one in messages if type(one).__name__ == kind}
 
@@ -235,11 +235,11 @@ def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
         assert np.allclose(turned, placed.xquat[body])
-    assert len(sent.messages) == 3  # body 1 turns where it is
+    assert len(sent.messages) == 3  # body 1 turns in place
 
 
 class _Sent:
-    """What a server sends to all, from now on until it is closed."""
+    """Collect the messages of a server to all clients, until it is closed."""
 
     def __init__(self, server):
         self._server, self._queue = server, server._websock_server.queue_message
@@ -277,7 +277,7 @@ def test_forces_are_sent_where_they_act(server):
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, False)
     show.put(Instant.of(m, d))
-    assert arrows["pushes"].points.shape == (0, 2, 3)  # what is hidden is not sent
+    assert arrows["pushes"].points.shape == (0, 2, 3)  # hidden parts are not sent
     assert not arrows["touches"].visible
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, True)
@@ -304,7 +304,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
     box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
     show = Show(server, m, Appearance((box,), (box,)))
     present = [VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, GRID]
-    assert list(show.display.boxes) == present  # all but lines, which this robot does not have
+    assert list(show.display.boxes) == present  # all but lines, which this robot lacks
     for layer in present:
         show.display.set(layer, True)
         assert show.nodes._layers[layer]
@@ -328,7 +328,7 @@ def test_frames_are_seen_through_the_robot(server):
     assert display.opacity.value == TRANSLUCENT
     display.set(JOINTS, False)
     assert display.opacity.value == 1.0
-    display.opacity.value = 0.7  # of the user's choice
+    display.opacity.value = 0.7  # the speed set by the user
     display.set(FRAMES, True)
     display.set(FRAMES, False)
     assert display.opacity.value == 0.7
@@ -402,7 +402,7 @@ def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # by its name, wherever it is in the Model
+    show._click("third")  # by its name, at any place in the Model
     assert show.picked == "third"
 
 
@@ -417,7 +417,7 @@ def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
     assert all(one.count("/") <= 2 for one in nodes_of(server, "FrameMessage"))
     kinds = {type(one).__name__ for one in
              server._websock_server._broadcast_buffer.message_from_id.values()}  # fmt: skip
-    assert "GuiMarkdownMessage" not in kinds  # viser runs what it finds in braces there
+    assert "GuiMarkdownMessage" not in kinds  # viser runs the text in braces there
 
 
 def test_a_robot_can_be_taken_away_again(server):

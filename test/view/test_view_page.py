@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn view` in a real browser: what is seen, and what a person does there."""
+"""`rbdyn view` in a real browser: its pictures and its controls."""
 
 import contextlib
 import re
@@ -30,7 +30,7 @@ SMALL = {"width": 760, "height": 420}
 
 @contextlib.contextmanager
 def opened(browser, m, scale=0.25):
-    """Yield a page of a robot in a small window, what it shows, and its sliders."""
+    """Yield a page of a robot in a small window, its view, and its sliders."""
     from rbdyn_ros.view.web.show import Show, address_of, open_server
     from rbdyn_ros.view.web.sliders import Sliders
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written as MJCF moves in MuJoCo as it does here."""
+"""Robots written as MJCF move in MuJoCo as here."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ def test_gears_springs_and_limits(tmp_path):
     np.testing.assert_array_equal(mm.jnt_range[0], (-1.0, 2.0))
     np.testing.assert_array_equal(mm.jnt_actfrcrange[0], (-30.0, 30.0))
     np.testing.assert_array_equal(mm.dof_armature, m.dof_armature)
-    # the spring between the links pulls as ours does; without the spring of the joint
+    # the spring between the links pulls like ours; without the spring of the joint
     d = rb.make_data(m)
     d.qpos, d.qvel = md.qpos.copy(), (0.3, -0.2)
     md.qvel[:] = d.qvel
@@ -182,7 +182,7 @@ def test_shapes_are_where_they_were(tmp_path):
         distance = mujoco.mj_ray(mm, md, start, aim, None, 1, -1, geom)
         hit = start + distance * aim
         if geom[0] == mm.geom("hills").id and np.any(np.abs(hit - (4, 1, 0))[:2] > (1.499, 0.999)):
-            theirs[n] = np.nan  # on a side, which our fields do not have
+            theirs[n] = np.nan  # on a side, which our fields lack
         elif distance >= 0.0:
             theirs[n] = distance
     seen = ~np.isnan(theirs)

@@ -120,7 +120,7 @@ def test_a_robot_does_not_overwrite_itself(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["robot.yaml"]
 
 
-#: What an SDF keeps: no frames, which are no links there, and no pairs of an SRDF.
+#: Contents that an SDF keeps: no frames without a link, and no pairs of an SRDF.
 MOVING = (
     *("body_mass", "body_ipos", "body_pos", "body_quat", "body_parentid", "jnt_axis", "jnt_range"),
     *("dof_damping", "dof_frictionloss", "geom_pos", "geom_mat", "vert_pos"),

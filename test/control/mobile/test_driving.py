@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheel speeds against closed forms, the way back to the twist, ramps and odometry."""
+"""Wheel speeds against closed forms, the inverse to the twist, ramps and odometry."""
 
 import math
 
@@ -86,7 +86,7 @@ def test_contradicting_wheels_are_reported_as_slip():
     speeds[0] += 1.0
     fit = drive.twist(NONE, speeds)
     assert np.abs(fit.slip).max() > 0.05
-    # by its way squared, so at any rate
+    # relative to the squared way, so at any rate
     assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
     assert fit.contradiction() > 1e-3
 
@@ -123,7 +123,7 @@ def test_odometry_of_an_arc_is_exact_for_any_step():
 
 
 def test_odometry_of_a_base_whose_frame_is_off_its_axle():
-    """It turns about the axle: the frame goes around on a circle."""
+    """The base turns about the axle: the frame goes around on a circle."""
     text = TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 ')
     drive = drive_of(text)
     assert drive.reference == pytest.approx([0.1, 0.0])
@@ -138,7 +138,7 @@ SLIP = 0.01
 
 
 def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
-    """Return the odometry after a way of the reference point in some steps, from a pose."""
+    """Return the odometry after a motion of the reference point in some steps, from a pose."""
     odometry = WheelOdometry(drive, SLIP)
     odometry.pose = np.array(begin)
     turned = drive.rows(NONE) @ way
@@ -174,7 +174,7 @@ def test_a_yaw_that_is_unknown_spreads_across_the_way():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """For a frame that is off its axle, by pose and by way."""
+    """The frame is off the axle; the motion is given by pose and by steps."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

@@ -122,7 +122,7 @@ def test_efforts_by_name(client, controller):
 
 
 def test_every_argument_arrives(client, controller, monkeypatch):
-    """Field by field; test_arm_services checks the numbers of the answers."""
+    """Fields are compared one by one; test_arm_services checks the numbers of the answers."""
     asked = []
 
     def call(kind, name, request):
@@ -253,7 +253,7 @@ def test_following_to_the_end(peer, client, controller):
 
 
 def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, controller, monkeypatch):
-    """In another thread it could be met there before it is complete."""
+    """In another thread an incomplete object could be used."""
     real, makers = caller.ActionClient, []
 
     def make(*given):
@@ -284,7 +284,7 @@ def test_the_reason_for_the_end_of_a_trajectory_is_raised(peer, client, controll
 
 
 class Interrupted(BaseException):
-    """Like KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
+    """As for KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
 
 
 def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller, monkeypatch):
@@ -449,7 +449,8 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
         thread, raised = follow(1.0)
         ended(thread)
         assert raised == []
-        peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)  # its states may wait
+        # its states may come later
+        peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)
         place, there = there, place
 
         thread, raised = follow_long(there)
@@ -472,6 +473,6 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
         closed.start()
         ended(closed)
         assert raised == ["the client is closed; the goal is cancelled"]
-        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds where it was then
+        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds its position of that time
     pair.until_said("computed_torque", "armed")
     pair.end_well()

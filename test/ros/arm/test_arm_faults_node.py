@@ -61,7 +61,7 @@ def ended_as_documented(fault, pair, relay):
     finally:
         relay.change = turned_round
         pair.do("disarm", "clear_fault")
-        pair.peer.trigger("simulator/clear_wrenches")  # or two pushes would add up
+        pair.peer.trigger("simulator/clear_wrenches")  # otherwise two pushes would add up
     return True
 
 
@@ -197,7 +197,7 @@ def test_names_suddenly_in_another_order_than_values(relayed):
     first = len(pair.arm.rows)
     relay.change = lambda state: turned_round(state, name=state.name[::-1])
     pair.arm.wait(1.0)
-    # it moved at less than 0.5 rad/s; held up there it stays below its limit
+    # it moved at less than 0.5 rad/s; held there it stays below its limit
     assert max(np.abs(row[2]).max() for row in pair.arm.rows[first:]) < 3.15
     ends(pair, "velocity", "silent")
 
@@ -223,7 +223,7 @@ def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
     pair.until(lambda: len(pair.said) > seen)
     why = "no state"
     while "no state" in why:
-        why = pair.ask("arm", again=5.0)  # the one that died may still count as a server
+        why = pair.ask("arm", again=5.0)  # the dead controller may still count as a server
     assert "'shoulder_lift_joint'" in why
     assert pair.commands_in(0.3) == 0
     assert pair.said[-1] == "hold; disarmed"

@@ -37,7 +37,7 @@ def test_it_floats(simulate, control, peer, name, duration):
     rows = arm.wait(1.0)
     assert farthest(rows, before) < 1e-3
 
-    # pushed, it gives way; without commands the simulator would hold it
+    # after a push it gives way; without commands the simulator would hold it
     pair.push(link, *force)
     ended = arm.wait(0.1)[-1][0]
     fastest = max(np.abs(row[2]).max() for row in arm.rows)

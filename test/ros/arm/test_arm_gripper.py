@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of an arm by hand: old and unmeasured states, and a hold that comes too late."""
+"""A gripper of an arm with a manual clock: old and unmeasured states, and a late hold."""
 
 import math
 from types import SimpleNamespace

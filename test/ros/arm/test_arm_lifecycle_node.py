@@ -63,7 +63,7 @@ def test_lifecycle(simulate, control, peer):
 
 
 def test_refused_starts(control, tmp_path):
-    """Exit status 2 and one line each."""
+    """The status is 2, with one line each."""
     robot = find("ur5_robot.urdf")
     starts = [
         (tmp_path / "none.urdf", {}, "none.urdf"),
@@ -85,7 +85,7 @@ def test_refused_starts(control, tmp_path):
 
 @pytest.mark.fresh_start
 def test_ends_during_the_start(control):
-    """While it waits for a robot, and while it compiles."""
+    """The signal comes while it waits for a robot, and while it compiles."""
     waiting = control(EMPTY, False)
     waiting.wait_for("waiting for a robot on /robot_description")
     waiting.end_well(signal.SIGTERM)

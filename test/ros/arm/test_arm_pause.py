@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a pause of the process an arm gets no answer to a state from before it."""
+"""After a pause of its process the controller does not answer earlier states."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def test_no_state_from_before_a_pause_is_answered(peer, topics):
 
     spin(lambda: (send(), controller.states)[1])
     controller.set_mode("hold")
-    controller._begin_armed()  # a busy machine sends too few states for an arm to be armed
+    controller._begin_armed()  # a busy machine sends too few states to arm an arm
     spin(lambda: (send(), answered)[1])
     topics._watch()
     before = send()

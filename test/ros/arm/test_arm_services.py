@@ -154,13 +154,13 @@ def test_computed_torque_with_present_and_given_gains(peer, robot):
         finger = -40.0 * v[7]  # the target is the present position, at rest
         expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
         answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
-        # efforts of thousands of N m, of which 1e-13 each
+        # efforts of thousands of N m, with errors of 1e-13 of each
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12, atol=1e-10)
         assert answer.saturated == bool((np.abs(expected) > 20.0).any())
 
 
 def test_gains_of_some_joints_leave_the_others_unchanged(held):
-    """Also the gains of joints that are not named, which act on the named ones."""
+    """Gains of unnamed joints, which act on the named ones, are checked as well."""
     held.gains[1][:] = np.linspace(10.0, 24.0, 8)
     names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
     asked = {"name": names, "desired_position": wanted, "use_current_state": True}
@@ -174,7 +174,7 @@ def test_gains_of_some_joints_leave_the_others_unchanged(held):
 
 
 def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
-    """As in the mode: joints that are not named have a target at rest and no friction."""
+    """As in the mode, unnamed joints have a target at rest and no friction."""
     queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
     asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
     for wanted in ([0.3, -0.004], []):
@@ -190,7 +190,7 @@ def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
 
 
 def test_efforts_are_clamped_after_all_terms_are_added(peer, robot):
-    """After the robot's own compensation is subtracted."""
+    """The robot's own compensation has been subtracted."""
     names = ["panda_joint2"]
     asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
     asked |= {"stiffness": [0.0], "damping": [0.0]}
@@ -258,7 +258,7 @@ def pose_at(place, turn, frame=""):
 
 
 def test_a_configuration_for_a_pose(peer, robot):
-    """Also of a pose in the frame of a link where it is now, and near other positions."""
+    """Poses may be in the frame of a link at its present place, and near other positions."""
     m = robot.arm.m
     d = rb.make_data(m)
     d.qpos = robot.qpos

@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.base.faults import FAULTS
 
-#: Limits that lies of a moderate size reach; without damping the arm does not answer the lies.
+#: Limits that moderate lies reach; without damping the arm does not react to the lies.
 TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
     "velocity_scale": 0.1,  # of 3.15 rad/s
@@ -31,7 +31,7 @@ TIGHT = {
     "target_timeout": 0.3,
     "gravity_damping": 0.0,
 }
-#: In this process the law of computed_torque fails.
+#: The law of computed_torque fails in this process.
 FAILING_LAW = """
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 law = ModeLaws.effort
@@ -112,7 +112,7 @@ def failing_law(pair, _driver):
     pair.arm_it("computed_torque")
 
 
-#: What provokes each row of the table, by code and reaction.
+#: The cause of each row of the table, by code and reaction.
 SCENARIOS = {
     ("finite", "blind"): told(LIE["nan"]),
     ("names", "blind"): told(LIE["missing"]),
@@ -171,7 +171,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Whether it ends as documented; silent without a reason, for braking did not fail."""
+    """Return whether it ends as documented; silent without a reason, as braking did not fail."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -207,7 +207,7 @@ def test_many_goals_at_the_same_time(peer, arm, goals):
 
 
 def test_goals_are_accepted_one_after_another(peer, arm, goals):
-    """Each gets its own number: the second waits until the first is accepted."""
+    """Each goal gets its own number: the second waits until the first is accepted."""
     real, both = arm.follow, threading.Barrier(2)
 
     def follow(message):
@@ -343,7 +343,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
         heard += "".join(capfd.readouterr())
         return "a goal of follow_joint_trajectory failed: Traceback" in heard
 
-    # again: what another thread writes while capfd is emptied may be lost
+    # repeated: text that another thread writes while capfd is emptied may be lost
     goals.peer.repeat(lambda: goals.client.send_goal_async(there([1.0, 0.5])), failed)
     arm.follow = real
     handle = goals.send(there([1.0, 0.5]))

@@ -234,7 +234,7 @@ def test_a_late_answer_to_tick_0_is_not_called_unstamped():
 
 
 def test_arrays_of_a_command_that_differ_in_length_are_an_error():
-    """Compiled code reads them without a check of its own."""
+    """Compiled code reads the arrays without a further check."""
     one = np.zeros(1)
     with pytest.raises(ValueError, match="lengths"):
         Command([0, 1], [0, 0], one, one, one, one, one)

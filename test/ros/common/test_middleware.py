@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A middleware that the ROS 2 of this Python does not have, and a Python without ROS 2."""
+"""Another middleware than that of the ROS 2 of this Python, and a Python without ROS 2."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def test_the_middleware_of_an_installed_ros_is_kept(monkeypatch, capsys):
     ],
 )
 def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy, words):
-    """No ROS 2, or the one of another Python, is said in one line."""
+    """A missing ROS 2, or that of another Python, is reported in one line."""
     code = f"from rbdyn_ros import cli, __main__; {start}"
     if rclpy is None:
         code = f"import sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; {code}"
@@ -74,7 +74,7 @@ def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy,
 
 @pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
 def test_a_missing_package_of_a_node_is_reported(start):
-    """ROS 2 runs, so it is not blamed."""
+    """The message does not blame ROS 2, which runs."""
     hidden = "import sys; sys.modules['sensor_msgs'] = None"
     command = [sys.executable, "-c", f"{hidden}; from rbdyn_ros import cli, __main__; {start}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -149,7 +149,7 @@ def names(node, kind, who):
 
 
 def test_a_namespace_can_replace_the_star():
-    """As the head of the file says: sed "s|>[*]|>left/|"."""
+    """The header of the file gives the command: sed "s|>[*]|>left/|"."""
     path = ROOT / "config" / "sros2" / "policy.xml"
     names = re.findall(r">([^<>\s]+)</", path.read_text().replace(">*", ">left/"))
     assert "left/joint_states" in names
@@ -173,7 +173,7 @@ OF_EVERY_NODE = (
 @pytest.mark.parametrize("role", ["controller", "operator", "arm_operator", "observer"])
 @pytest.mark.parametrize("node", ["_ros2cli_4711", "_ros2cli_requester_std_srvs_SetBool"])
 def test_the_command_ros2_may_open_its_nodes(role, node):
-    """Also where a namespace replaced the star: its nodes are in none."""
+    """This holds also if a namespace replaced the star: its nodes have no further one."""
     for service in OF_EVERY_NODE:
         assert may(role, "reply", f"/{node}/{service}")
         assert not may(role, "reply", f"/left/simulator/{service}")

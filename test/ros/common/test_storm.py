@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms of requests: each is answered, though nobody served while they came."""
+"""Storms of requests: each is answered, even if all came while the server was busy."""
 
 import threading
 

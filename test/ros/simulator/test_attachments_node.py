@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are attached to each other, and belts that run, at run time over ROS."""
+"""Links attached to each other and moving belts at run time over ROS."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the state that was saved is
+    # the saved state is
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)
@@ -125,7 +125,7 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
 
 
 def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, state):
-    """Its Model takes a while to make, in which it falls by some centimetres."""
+    """Making its Model takes a while, in which it falls by some centimetres."""
     simulate("--scene", SCENE, *HOLD, "-p", "real_time_factor:=0.2")
     high = state("cube")
     high.pose.position.x, high.pose.position.z = 1.0, 60.0
@@ -149,7 +149,7 @@ def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, st
 
 
 def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
-    """Which it had no link for."""
+    """The model had no link for it."""
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused", *HOLD,
              "-p", "contact:=true")  # fmt: skip
     high = state("gripper")

@@ -39,7 +39,7 @@ def eye(name="eye", **given):
 
 
 def have_a_common_stamp(*topics):
-    """Whether pictures and their calibrations have one; a busy machine may lose some of them."""
+    """Return whether pictures have calibrations; a busy machine may lose some of them."""
     stamps = [{nanoseconds(x.header.stamp) for x in messages} for messages in topics]
     return bool(set.intersection(*stamps))
 
@@ -225,7 +225,7 @@ def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
     topics.close()
 
 
-#: A process that says that it can draw, and never does.
+#: A process that announces that it can draw, but does not.
 HANGS = """
 import sys, time
 from multiprocessing.connection import Connection

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old answers, and a commander that stops: nothing happens in silence."""
+"""Old answers, and a commander that stops, are logged."""
 
 import copy
 

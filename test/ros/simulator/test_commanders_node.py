@@ -25,7 +25,7 @@ class Robot:
         peer.until(lambda: self.states)
 
     def take(self, publisher, command, condition):
-        """Publish a command, again where it is lost, until 10 states fulfil a condition."""
+        """Publish a command, again if it is lost, until 10 states fulfil a condition."""
         self.states.clear()
         fulfil = lambda: len(self.states) > 10 and all(map(condition, self.states[-10:]))  # noqa: E731
         self.peer.repeat(lambda: publisher.publish(command), fulfil)
@@ -56,7 +56,7 @@ def test_every_topic_that_commands(robot, peer):
     command = JointState(name=["lift"], velocity=[0.3])
     robot.take(joints, command, lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
 
-    # a spring carries the arm only to where its moment equals gravity, short of its goal
+    # a spring carries the arm only until its moment equals gravity, short of its goal
     by_mode = peer.publisher(JointCommand, "joint_commands_by_mode")
     spring = JointCommand(
         name=["lift", "turn"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes beside the simulator that publish what it publishes are named once, with what to do."""
+"""Nodes that publish the topics of the simulator are named once, with the remedy."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each reset does to payload, gravity and the state hash."""
+"""The effect of each reset on payload, gravity and the state hash."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def scope(number):
 
 
 def stop(ask):
-    assert ask(Trigger, "step").success  # it counted as stopped
+    assert ask(Trigger, "step").success  # its process counted as stopped
     request = SetSimulationState.Request()
     request.state.state = STOPPED
     kind, service = SetSimulationState, "set_simulation_state"

@@ -122,7 +122,7 @@ def test_measurements_of_a_later_time_are_not_repeated(simulate, peer, ask, two_
         assert ask(Trigger, "step").success
     peer.until(lambda: len(states) > 2)
     assert ask(srv.LoadState, "load_state", name="begin").success
-    peer.spin(0.2)  # what was sent before has arrived, but on a busy machine
+    peer.spin(0.2)  # earlier messages have arrived, except on a busy machine
     states.clear()
     peer.spin(2.5)
     assert len(states) < 2  # each second one would be repeated

@@ -159,7 +159,7 @@ def test_a_scene_and_a_robot_exclude_each_other(simulate):
 
 
 def test_object_poses_begin_when_somebody_subscribes(simulate, peer):
-    """Before that, nothing but joint_states is published, by compiled code alone."""
+    """Before that, compiled code alone publishes only joint_states."""
     lacks = "import sys; sys.modules['visualization_msgs.msg'] = None"
     simulate("--scene", SCENE, "--ros-args", "-p", "publish_tf:=false", prelude=lacks)
     states = peer.hear(JointState, "joint_states")

@@ -90,7 +90,8 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         peer.pause(True)
         peer.until(lambda: last(a) == last(b) > stood)  # noqa: B023
         stood = last(a)
-    peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])  # the heartbeat: none is on its way
+    # the heartbeat: no message is on its way
+    peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])
     stood = last(a)
     assert last(b) == stood
     peer.until_tf(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})

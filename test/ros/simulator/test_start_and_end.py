@@ -54,7 +54,7 @@ def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
     assert "Traceback" not in simulator.text()
     assert "simulating" not in simulator.text()
     end = time.monotonic() + 60.0
-    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the one that compiles the loop
+    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the process that compiles the loop
         assert time.monotonic() < end
         time.sleep(0.1)
 

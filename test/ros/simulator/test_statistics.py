@@ -82,7 +82,7 @@ class Robot:
 
 
 def connected(node, topic):
-    """Whether the publisher of a topic has found its subscriber."""
+    """Return whether the publisher of a topic has found its subscriber."""
     found = (publisher for publisher in node.publishers if publisher.topic_name == topic)
     return any(publisher.get_subscription_count() for publisher in found)
 

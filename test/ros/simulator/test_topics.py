@@ -177,13 +177,13 @@ def named(name):
 
 
 def publishes(simulator):
-    """Whether a simulator decided to publish /clock."""
+    """Return whether a simulator decided to publish /clock."""
     return "/clock has a publisher already" not in simulator.text()
 
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
 def test_two_robots_by_namespace(simulate, peer, two_joints, names):
-    """The second simulator begins at the time that it hears from the first, tick 7.
+    """The second simulator begins at the time of the first one, tick 7.
 
     On a busy machine it may not discover the first, or not hear it, in the time that it waits;
     it says so and begins at 0. test_clock.py has the rules, without DDS.

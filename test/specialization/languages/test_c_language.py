@@ -20,7 +20,7 @@ REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
 NAN = math.nan
 
-#: What two numbers x, y make, by what it is called.
+#: Operations on two numbers x, y, by name.
 OPERATIONS = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,

@@ -53,7 +53,7 @@ done:
 
 @cache
 def _has_typed_pointers():
-    """Whether this LLVM has typed pointers."""
+    """Return whether this LLVM has typed pointers."""
     try:
         llvm.parse_assembly("declare void @f(double*)")
     except RuntimeError:
@@ -79,7 +79,7 @@ def _machine(host):
 
 @cache
 def _compiled(width, host):
-    """Return the driver's function, and what keeps its code alive.
+    """Return the driver's function, and an object that keeps its code alive.
 
     Args:
         width: lanes.
@@ -146,8 +146,8 @@ SETS = (
     "any size",
     "sizes of joints",
     "next to LARGEST",
-    "quarter turns",  # where sin or cos is next to zero and all digits of pi/2 count
-    "eighth turns",  # where the nearest integer changes and |r| is largest
+    "quarter turns",  # places where sin or cos is next to zero and all digits of pi/2 count
+    "eighth turns",  # places where the nearest integer changes and |r| is largest
 )
 
 
@@ -212,7 +212,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # NaN is NaN, whatever its other bits
+    number = np.isfinite(x)  # any NaN equals another one
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 
@@ -243,7 +243,8 @@ def test_far_lanes_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
-    near = rng.uniform(above, LARGEST + 1e3, 500)  # where the polynomials would round otherwise
+    # places where the polynomials would round otherwise
+    near = rng.uniform(above, LARGEST + 1e3, 500)
     far = np.concatenate([far, near, [above, 1e6, 1e22, 1e300, np.finfo(float).max]])
     far = np.concatenate([far, -far])
     sin, cos = sincos(far, width)

@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, operands_of, progr
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.row_code import row_code
 
-#: Robot, lanes that suit it, and which share of the instructions must be gone at least.
+#: Robot, its lanes, and the least share of saved instructions.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
 
 
@@ -189,7 +189,7 @@ def test_slots_of_blocks_do_not_overlap(lanes, longest):
     blocks, sizes = cut(whole, 8, longest), widths(whole)
     begin, end = lifetimes(whole, blocks)
     assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= blocks.slots.keys()
-    waiting = {}  # by slot: when each value comes, when it is needed last
+    waiting = {}  # by slot: the first and the last use of each value
     for n, slot in blocks.slots.items():
         for place in range(slot, slot + sizes[n]):
             waiting.setdefault(place, []).append((begin[n], end.get(n, begin[n])))
@@ -208,7 +208,7 @@ def _powers(total, q):
 
 
 def test_a_condition_that_limbs_share():
-    """It is one number, not a vector, and selects for all limbs."""
+    """It is a single number instead of a vector, and selects for all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
@@ -235,7 +235,7 @@ def test_an_empty_program():
 
 
 def test_user_joints_on_one_body():
-    """They have the same JointType, but may have nothing else in common."""
+    """They have the same JointType, but may differ in everything else."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()
         assert similar_limbs(m, 2) == ()

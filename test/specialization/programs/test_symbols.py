@@ -265,7 +265,7 @@ def test_branches_one_after_the_other():
 
 
 def test_and_or_not_and_chained_comparisons():
-    """not, and, or, chained comparisons, min and max, a loop whose length is known."""
+    """not, and, or, chained comparisons, min and max, a loop of known length."""
 
     def words(x, y):
         a = 1.0 if -1.0 < x < 1.0 else 2.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of entities: all of one moment, and set in part."""
+"""States of entities: all belong to one moment, and some parts may be set."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ NAMES = ("a", "b")
 
 
 class MovingRobot:
-    """Robot with two objects, one tick later whenever it is read."""
+    """Robot with two objects, one tick later at each read."""
 
     name = ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of joints that are set beside attached objects."""
+"""Joint positions set beside attached objects."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services and topics of run-time changes over DDS, for a robot that notes them."""
+"""Services and topics of run-time changes over DDS, for a robot that records them."""
 
 import threading
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 
 class RestingRobot:
-    """A robot that notes the changes, in `asked`."""
+    """A robot that records the changes, in `asked`."""
 
     time_node = ""
 
@@ -214,7 +214,7 @@ def test_get_ik(peer, robot):
 
 
 def send(peer, kind, name, message, answers):
-    """Publish a message, again where it is lost, until there is an answer more."""
+    """Publish a message, again if it is lost, until there is one more answer."""
     publisher, seen = peer.publisher(kind, name), len(answers)
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 

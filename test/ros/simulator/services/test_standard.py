@@ -269,7 +269,7 @@ def test_the_action_makes_the_requested_steps(peer, simulation):
 
 
 def test_the_action_gives_feedback(peer, simulation):
-    # long enough for the two to find each other on the topic of feedback
+    # long enough for discovery on the topic of feedback
     goal, feedback = start(peer, 10**6)
     peer.until(lambda: len(feedback) >= 5)
     cancelled = goal.cancel_goal_async()

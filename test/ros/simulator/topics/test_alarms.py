@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trouble of a simulated robot in the log."""
+"""Alarms of a simulated robot in the log."""
 
 from dataclasses import replace
 from types import SimpleNamespace

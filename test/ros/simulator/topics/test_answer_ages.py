@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which stamps of commands are too old."""
+"""The age at which stamps of commands are too old."""
 
 import pytest
 from support.refusals import refused
@@ -28,7 +28,7 @@ def stamp(tick):
     [
         (ages(), stamp(NOW)),
         (ages(), stamp(NOW - 100)),
-        (ages(), stamp(NOW + 5000)),  # of before a reset of time
+        (ages(), stamp(NOW + 5000)),  # from before a reset of time
         (ages(), 0),
         (ages(), -MS),
         (ages(), stamp(0) + 1),  # of another clock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller inside a simulated arm adds to commands and hides in measured efforts."""
+"""The compensation inside a simulated arm, and the part that measured efforts hide."""
 
 from types import SimpleNamespace
 
@@ -49,7 +49,8 @@ def test_the_arm_adds_what_it_carries_to_efforts_only(carried):
     np.testing.assert_allclose(
         behind.added(command).effort, [1.0, -3.0] + expected[[2, 0]], rtol=1e-12
     )
-    goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])  # a servo carries itself
+    # a servo needs no such compensation
+    goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])
     assert behind.added(goal).effort == [0.5]
 
 

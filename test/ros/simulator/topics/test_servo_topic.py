@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
+"""The twists of a simulated tool, state by state in a real loop with the time of the test."""
 
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def values_of(**given):
 
 
 class Taken(MessageLog):
-    """Keeps what takes twists, so that the test can call it."""
+    """Keeps the callback of twists, so that the test can call it."""
 
     def subscribe(self, node, kind, topic, take, depth=10, **more):
         if kind is TwistStamped:
@@ -160,7 +160,7 @@ def test_a_twist_times_out_by_the_time_of_the_loop(held):
     held.run(100)
     rates = [np.abs(command.velocity).max() for command, _ in held.sent]
     assert rates[-1] == max(rates)
-    held.run(20)  # the age is 120 ms of the loop, whatever the clock of the machine says
+    held.run(20)  # the age is 120 ms of the loop, independent of the machine's clock
     last = held.sent[-1][0]
     braked = np.abs(held.sent[-2][0].velocity).max()
     assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
@@ -201,7 +201,7 @@ def test_a_reset_of_the_loop_forgets_the_twist(held, time):
 
 
 class Interrupted:
-    """A loop during whose use another thread acts: when its period is read."""
+    """A loop in which another thread acts when its period is read."""
 
     def __init__(self, loop, act):
         self._loop, self._act = loop, act
@@ -226,7 +226,7 @@ def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
 
 
 def test_without_measured_values_the_joints_go_on_as_they_did(held):
-    """Dead reckoning: the positions that count move on by the velocities commanded."""
+    """Dead reckoning: the counted positions move on by the commanded velocities."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
     place, v = held.topic._place.copy(), held.topic._velocity.copy()
@@ -320,7 +320,7 @@ def test_the_world_is_accepted_under_its_names(held, frame):
 
 
 def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
-    """The client does as RViz: it asks for the markers, then sends feedback and reads updates."""
+    """The client acts like RViz: it requests markers, sends feedback and reads updates."""
     messages = pytest.importorskip("visualization_msgs.msg")
     from visualization_msgs.srv import GetInteractiveMarkers
 
