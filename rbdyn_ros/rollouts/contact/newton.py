@@ -31,15 +31,15 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: Largest error of a force in the solution, as a part of the largest force: the engine's is 5e-7.
 TOLERANCE = 1e-9
 
-#: The lagged forces of a step give way where the law misses less than this part of what they miss.
+#: The lagged forces of a step move if the error of the law is less than this part of their error.
 SETTLED = 0.3
-#: They give way after the inverse of this number of passes in any case.
+#: They move after the inverse of this number of passes in any case.
 PATIENCE = 0.2
 
 #: Rounding errors of a velocity, as a part of it.
 ROUNDING = 4e-16
 
-#: Sums of velocities and forces above it, and NaN, are no solution.
+#: Sums of velocities and forces above it, and NaN, are not a solution.
 MOST = 1e300
 
 #: Columns of a linearisation: the normal force and its slope; friction, its slope across its
@@ -189,7 +189,7 @@ def _linear_force(line: Any, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return a force's error by the law, also with the lagged force, and the latter's error."""
+    """Return the errors of a force: by the law, with the lagged force, and of the lagged force."""
     raw, (x, y) = normal_force(point, u), _wanted(point, u)[0]
     presses = where(raw > 0.0, listed, 0.0)
     normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]
@@ -216,7 +216,7 @@ def _blocks(G: Objects) -> list[Objects]:
 
 
 def _without_jam(point: dict[str, Any], line: Any, lagged: Any, row: Objects) -> list[Any]:
-    """Return a linearisation in which friction does not press a contact down by more than it is.
+    """Return a linearisation in which friction cannot press a contact more than it is pressed.
 
     Friction that grows with the normal force would let it grow by itself, as in Painleve's rod,
     which leads away from the solution; the lagged force leads to it.

@@ -27,7 +27,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
-#: mesh, and corners that need none.
+#: mesh, and the number of corners that need no balls.
 BALL, FEW_CORNERS = 0.04, 8
 
 
@@ -115,7 +115,7 @@ def _of_world(m: Model) -> str:
     for o in range(m.ngeomlink, m.ngeom):
         if m.geom_type[o] != PLANE and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
             name = quote(m.geom_names[o])
-            return f"contact with {name}, which is no plane, runs only in the engine"
+            return f"contact with {name}, which is not a plane, runs only in the engine"
     return ""
 
 

@@ -247,7 +247,7 @@ class _Function:
         """Return its definition."""
         head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
-            # inlined into a loop over timesteps, nvcc 13.0 gives up on Go2
+            # nvcc 13.0 gives up on Go2 if this is inlined into a loop over timesteps
             writer = self._writer({})
             lines = [*writer.all(), *stores(self.program, writer, self._place)]
             return _lines(f"APART {head}", lines)

@@ -49,7 +49,7 @@ from rbdyn_ros.engine.contact.law.surfaces import has_limit_surface
 from rbdyn_ros.engine.tree.points import turn_rate
 from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 
-#: Closing speed of an impact, by the timestep [m/s^2]: twice what a fall from rest reaches in it.
+#: Closing speed of an impact divided by the timestep [m/s^2]: twice that of a fall from rest.
 IMPACT = 20.0
 
 #: Part by which 1 may exceed the product of two normals that count as one.
@@ -58,8 +58,8 @@ SAME_NORMAL = 1e-8
 #: A contact with this part of the force of its pair, squared, is a single point.
 ALMOST_ALL = 1.0 - 1e-6
 
-#: Square of the distance from the axis, as a part of that of the rim, from which points of a
-#: cylinder are on its rim: middles of the sides of an octagon are.
+#: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's count
+#: as on the rim; the middles of an octagon's sides do.
 ON_RIM = 0.85
 
 
@@ -172,7 +172,7 @@ def _radius(m, d, first, end, centre, by_total, by_number):
     share = 0.5 + 4.0 * det / (trace * trace) * (1.0 / 6.0 - 2.0 * corner * corner)
     if inside > 0.0:
         square /= inside
-    if by_number > 0.5:  # one corner carries most
+    if by_number > 0.5:  # one corner carries most of the force
         square *= 1.0 / by_number - 1.0
     return share * np.sqrt(square)
 

@@ -47,19 +47,20 @@ from rbdyn_ros.engine.contact.points.contact_list import (
 )
 from rbdyn_ros.engine.joints.frames import turn
 
-#: Part of the thickness of the thicker of two geometries that a depth is at most.
+#: Largest depth, as a part of the thickness of the thicker geometry.
 FLUSH_PART = 0.1
 
-#: Most times at which a pair is tested in a step.
+#: Most tests of a pair in a step.
 LOOKS = 16
 
-#: Way after a step, as a part of the depth, that is still of the step.
+#: A touch that is this far beyond the end of the step, as a part of the depth, still belongs to
+#: it.
 LATER = 3.0
 
-#: Width of a face, as a part of the depth, up to which it may be that of two edges.
+#: A narrower face, as a part of the depth, may belong to a contact of two edges.
 SLIVER = 3.0
 
-#: Times of two geometries that do not touch: far from each other, and near.
+#: In place of the time of a touch: the geometries are far from each other, or near.
 NEVER, NEAR = -1.0, -2.0
 
 
@@ -179,7 +180,8 @@ def next_look(tangents, gap, rate, flush):
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):  # of two as deep the later one
+    # among equal depths take the latest
+    if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
         low, gap_low, rate_low = t, gap, rate

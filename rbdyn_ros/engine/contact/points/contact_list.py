@@ -52,7 +52,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     `touches` says whether the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
-    if not (touches and dist < 0.0):  # what is inside is listed at any velocity
+    if not (touches and dist < 0.0):  # points inside are listed at any velocity
         v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
         if not _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
             return

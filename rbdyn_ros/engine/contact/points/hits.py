@@ -109,7 +109,7 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Tell hits from those whose bodies have another contact with a body, or an earlier hit.
+    """Keep the hits whose bodies have no other contact with a body and no earlier hit.
 
     Of these, bodies that bounce stop where they touch, and the hit is taken off the list.
     """
@@ -168,7 +168,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write when bodies are hit by contacts that press; needs the forces."""
+    """Write the times at which pressing contacts hit bodies; needs the forces."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -179,7 +179,7 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Let two bodies that touch at the end of their ways stay where they do.
+    """Stop two bodies that touch at the ends of their paths where they touch.
 
     The points x1 and x2 of both have the distance `dist` at the start of the step.
     """
@@ -235,7 +235,7 @@ def _shift(d, body, v):
 
 @kernel
 def hold_back(m, d):
-    """Add to body_shift that bodies that are hit go on by their old velocity until then."""
+    """Let hit bodies keep their old velocity until the hit: add the difference to body_shift."""
     if d.hits[0] != 0:
         for i in range(m.nbody):
             if d.body_hit[i] > 0.0:

@@ -70,7 +70,8 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
-NO_END = 0.01  # part of its length near an end, which has a contact of its own
+# points within this part of the length count as ends, which have contacts of their own
+NO_END = 0.01
 
 
 @optional_stage("contact_stage")
@@ -80,7 +81,7 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """List the contacts with all that the law needs; needs com_vel.
+    """List the contacts and prepare their law; needs com_vel.
 
     The solution of a step is a stage of its own (solve_step.py). A step that looks for contacts
     that begin in it (late_contacts.py) lists the points first, and has the rest written only if
@@ -226,7 +227,7 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 
 @kernel
 def _beside(m, g, o, p, R, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+    """Return whether two edges are FLUSH side by side: then they slide past each other.
 
     Nothing holds them apart along the normal, which is by chance that of a side.
     """

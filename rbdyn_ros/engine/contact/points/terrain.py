@@ -72,7 +72,7 @@ def terrain(m, d):
 @kernel
 def _list_field(m, d, g, o):
     i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
-    B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
+    B = mat_mul(F_T, load9(d.xmat, i))  # rotation of the body in the frame of the field
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
     R, t = mat_mul(B, load9(m.geom_mat, g)), add3(b, mat_vec(B, load3(m.geom_pos, g)))
     centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))

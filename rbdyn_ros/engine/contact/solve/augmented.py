@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of a contact where velocities and forces are unknowns beside each other (newton.py).
+"""The law of a contact with velocities and forces as unknowns (newton.py).
 
 A contact presses if
 
@@ -42,7 +42,7 @@ def write_steep(m, d, c):
 
 @inline
 def soften_steep(d, c):
-    """Halve contact_steep: another r may lead further where steps have become short."""
+    """Halve contact_steep: another r may allow longer steps."""
     d.contact_steep[c, 0] *= 0.5
     d.contact_steep[c, 1] *= 0.5
 

@@ -180,7 +180,7 @@ def _add_square(d, number, h, A):
                 d.skyline[start + d.skyline_depth[i]] += value
             elif i > k:
                 d.skyline[place_of(d, i, k)] += value
-            else:  # a leader and its mimic joint
+            else:  # the row of a leader and its mimic joint
                 d.skyline[diagonal_of(k)] += 2.0 * value
 
 

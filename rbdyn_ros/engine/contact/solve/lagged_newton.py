@@ -168,7 +168,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Turn the step around if it leads away from where the gap does."""
+    """Turn the step around if it points against the gap."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

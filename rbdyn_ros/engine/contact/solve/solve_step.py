@@ -80,7 +80,7 @@ LATE_LISTS = 3
 #: Times that an impact which adds energy is solved with another part of its restitution.
 CHORDS = 4
 
-#: The lagged forces move where the law misses less than this part of what they miss.
+#: The lagged forces move if the error of the law is less than this part of their error.
 SETTLED = 0.3
 
 #: The same for moves by Newton's method, which follow after EASY others.
