@@ -206,7 +206,7 @@ class Trot(BatchEnv):
 
 _JOINTS = ([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8], [-1, 1, 1] * 4)
 _LINEAR, _ANGULAR = ([0, 1, 2], [1, -1, 1]), ([0, 1, 2], [-1, 1, -1])
-#: Of each term: the places of its numbers in the mirror image, and their signs.
+#: For each term the places of its numbers in the mirror image, and their signs.
 _IMAGES = {
     "base_ang_vel": _ANGULAR,
     "projected_gravity": _LINEAR,

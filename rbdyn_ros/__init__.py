@@ -9,10 +9,10 @@
 
 A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
 
-The public names are listed in __init__.pyi, which type checkers and editors read. Each
-is imported when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and
-a URDF is loaded without rollouts, pictures or recordings. The __getattr__ that does it makes
-`rb.step` some 10 ns slower; `from rbdyn_ros import step` does not.
+The public names are listed in __init__.pyi, which type checkers and editors read. Each is imported
+when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and a URDF is
+loaded without rollouts, pictures or recordings. The __getattr__ for this makes `rb.step` some 10
+ns slower, unlike `from rbdyn_ros import step`.
 """
 
 __version__ = "1.0.0"

@@ -145,7 +145,7 @@ def exactly(number: float) -> str:
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
     """Return numbers as text with some digits, or with as many as tell unequal ones apart.
 
-    A message has a number and the limit that it breaks from here, so that both never read alike.
+    Messages print a number and the exceeded limit with it, so that the two differ.
     """
     unequal = len({float(number) for number in numbers})
     for count in range(digits, 18):

@@ -42,10 +42,10 @@ CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10",
 # rclpy would end; rbdyn_ros.ros drops it with a warning.
 START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_ros.ros")\n'
 
-# What pip writes when it reaches no package index.
+# Messages of pip when it cannot reach a package index.
 UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
-# What a sourced ROS 2 sets. It would put its own rclpy and libraries before those of .venv.
+# Variables of a sourced ROS 2, which would put its rclpy and libraries before those of .venv.
 # The last one stops the ROS wheels from setting their library path in a child process.
 ROS_VARIABLES = (
     "AMENT_PREFIX_PATH",

@@ -172,8 +172,8 @@ class Controller(ControlLoop):
     def _begin(self) -> None:
         """Begin with the efforts that hold the arm by the model.
 
-        Measured efforts may be wrong, and nothing tells by how much. If the model is wrong, the
-        law of the mode would do the same a little later.
+        Measured efforts may be wrong by an unknown amount. If the model is wrong, the law of the
+        mode would do the same a little later.
         """
         self.gate.begin(self._effort_check.holding()[self._dofs])
         self._remember_start()

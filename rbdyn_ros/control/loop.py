@@ -72,7 +72,7 @@ class ControlLoop:
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
         self.period = math.nan  # between states [s]
-        self._wrong: Fault | None = None  # of the newest state
+        self._wrong: Fault | None = None  # the fault of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""

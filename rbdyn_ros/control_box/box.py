@@ -302,7 +302,8 @@ class ControlBox(ABC):
     def _listens(self) -> bool:
         """Return whether requests are served now.
 
-        In lock-step they wait for rest: so the tick of a motion does not depend on the machine.
+        In lock-step they wait for rest, so that the tick of a motion does not depend on the
+        machine.
         """
         unrest = self._lockstep and self.robot.settles and self._unrest < MOST_UNREST
         return not (self._is_starting or unrest)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets between a client and a box, with faults: lost, late, doubled, overtaken, or none at all.
 
-Over TCP nothing is lost or overtaken: what the network loses comes again later, and all behind it
-waits.
+Over TCP packets are not lost or overtaken: a lost packet comes again later, and all packets behind
+it wait.
 
 Random numbers are functions of seed, tick and purpose (runtime/kernels/noise.py), so in lock-step
 the same seed gives the same faults.

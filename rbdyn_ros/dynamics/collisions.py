@@ -75,11 +75,10 @@ class NearPairs:
 def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
-    Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls, but
-    for triangle meshes. From an open one the distance is that of its surface, on both sides; in a
-    closed one it is negative.
-    The distance is within 1e-10 m, with a cylinder within 2e-10 m, except in rare poses that
-    docs/explanation/contact_forces.md lists under "Distances".
+    Any two geometries or obstacles have a distance, even of the same link. Meshes are their convex
+    hulls, but for triangle meshes. From an open one the distance is that of its surface, on both
+    sides; in a closed one it is negative. The distance is within 1e-10 m, with a cylinder within
+    2e-10 m, except in rare poses that docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
         m: the Model, loaded with `contact`.
@@ -164,7 +163,7 @@ def _check_position(m: Model, d: Data) -> None:
 def start_overlaps(m: Model) -> list[Distance]:
     """Return the pairs of one robot that overlap at qpos0, which `collisions` leaves out.
 
-    Such meshes overlap in every pose, or nearly so: as links that MoveIt's assistant disables.
+    Such meshes overlap in nearly every pose, like the pairs that MoveIt's assistant disables.
 
     Raises:
         ModelError: m is not a Model, or has no geometries or too many.

@@ -186,9 +186,9 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
 def _growing(m: Model, d: Data) -> str | None:
     """Return the warning for a kinetic energy that doubled in the last step without a cause.
 
-    What springs and gravity gave is the difference of the energies a timestep apart, and what
-    qfrc_applied can have given follows from the velocities. The work of other forces, and what
-    springs of contacts and limits gave back, is not known: where they act, nothing is said.
+    The work of springs and gravity is the difference of the energies a timestep apart, and that of
+    qfrc_applied follows from the velocities. The work of other forces, and of springs of contacts
+    and limits, is not known: if they act, there is no warning.
     """
     # imported here: a robot that is only loaded and stepped needs no toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy

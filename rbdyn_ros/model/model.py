@@ -130,7 +130,7 @@ class Model:
     def stages(self) -> dict[str, int]:
         """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
 
-        Only the engine knows them, so they are looked up when the first Data is made.
+        They are in the engine, so they are looked up when the first Data is made.
         """
         return {name: self._stage_address(name) for name in STAGES}
 

@@ -62,13 +62,13 @@ class Batch:
 
     Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
     A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
-    the threads: dry friction and limits of joints follow the smooth law. What cannot be
-    specialised, such as closed loops and most contact, runs in the engine's own code, with the
-    bits of `rb.step(m, d)`, which obeys m.opt.exact_stops.
+    the threads: dry friction and limits of joints follow the smooth law. Models that cannot be
+    specialised, such as closed loops and most contact, run in the engine's own code, with the bits
+    of `rb.step(m, d)`, which obeys m.opt.exact_stops.
 
     Spheres that touch planes only are specialised, too: with the law of `rb.step`, exact stops
-    included, up to what its solver may miss. The engine's own step takes a robot whose forces do
-    not converge, or whose other geometries come near a plane.
+    included, up to the tolerance of its solver. The engine's own step takes a robot whose forces
+    do not converge, or whose other geometries come near a plane.
 
     An array is live: a write counts at the next call, and a call leaves its results in it. The
     numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of

@@ -2,13 +2,13 @@
 """The compiled loop of a step with contact: passes until all lanes have their solution.
 
 A lane without one, or whose robot may touch the world with another geometry than its contact
-points, takes the engine's own step from the same state, before the others move on. What decides
+points, takes the engine's own step from the same state, before the others move on. The decision
 depends on the lane alone, so a robot has the same bits beside any others.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
-`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of what
-else a thread needs.
+`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of the
+other arrays of a thread.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class Loop:
     ) -> None:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
-        What both Models have, by its name, keeps its state to the last bit. What is new starts at
+        Parts of both Models, by name, keep their state to the last bit. New parts start at
         base.qpos0, at rest. Robots come first in both Models: the dofs of commands stay.
 
         Args:

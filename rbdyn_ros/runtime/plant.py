@@ -196,8 +196,8 @@ class Plant:
     ) -> None:
         """Set some coordinates, all between the same two ticks.
 
-        Robots and objects without a given coordinate, and not connected with those that have
-        some, go on as if nothing was set, unless the state had diverged.
+        Robots and objects without a given coordinate, and not connected with those that have some,
+        go on unchanged, unless the state had diverged.
 
         While time is paused, and in lock-step, the new state has a tick of its own.
 

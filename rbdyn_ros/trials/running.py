@@ -91,7 +91,7 @@ def run(
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     """Simulate one run of a trial again: it has the bits of the run in the whole trial.
 
-    What a Python controller or a program of the user prints goes to stderr.
+    Output of a Python controller or a program of the user goes to stderr.
 
     Args:
         trial: the trial.

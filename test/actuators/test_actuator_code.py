@@ -104,7 +104,7 @@ def test_expanded_fields_decide_the_code_of_a_batch(m):
     b = rb.Batch(m, 2, specialize=True)
     with refused(ModelError, "not-traceable"):
         b.expand("actuator_error")
-    b.step()  # nothing has changed
+    b.step()  # the Batch is unchanged
     params = {"actuator_error": {"wrist_roll": 0.1}}
     with refused(ModelError, "not-traceable"):
         rb.rollout(m, m.qpos0, np.zeros(m.nv), nstep=1, params=params)
@@ -156,7 +156,7 @@ def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number):
     for name in ("actuator_error", "actuator_delay"):
         with refused(ModelError, "not-traceable"):
             g.expand(name)
-    g.step()  # nothing has changed
+    g.step()  # the Batch is unchanged
 
 
 @needs_gcc

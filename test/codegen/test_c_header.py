@@ -115,7 +115,7 @@ def test_axes_of_the_forces_of_a_free_joint():
     """The weight is in world axes at the body's origin, its torque in body axes."""
     m = arm(floating_base=True)
     d = rb.make_data(m)
-    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # of length 1
+    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # a unit quaternion
     rb.kinematics(m, d)
     tau = rb.gravity_term(m, d)
     weight = -m.body_subtreemass[0] * m.opt.gravity

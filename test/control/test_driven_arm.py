@@ -49,7 +49,7 @@ def target(m, qpos, qvel):
 
 
 @pytest.mark.parametrize("gravity", [False, True])
-def test_commands_leave_out_what_the_robot_adds_sign_and_size(gravity):
+def test_commands_leave_out_the_compensation_of_the_robot(gravity):
     """Command + C qvel (+ g) is the effort of the same law for an unloaded arm."""
     m = model()
     bare = Arm(m).bare

@@ -181,7 +181,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("row", TABLE)
-def test_a_fault_says_which_joint_which_bound_and_what_to_do(row):
+def test_a_fault_names_the_joint_the_bound_and_the_remedy(row):
     make, code, reaction, words = TABLE[row]
     fault = make()
     assert (fault.code, "blind" if fault.blind else "brake") == (code, reaction)

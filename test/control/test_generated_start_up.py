@@ -96,7 +96,7 @@ def test_generated_code_needs_room_to_move_each_joint():
     loop.run(0.3)
     with pytest.raises(RbdynError):
         loop.controller.try_arm(loop.now)
-    assert "needs 0.017 of room" in loop.controller._own.sentence  # as Python says
+    assert "needs 0.017 of room" in loop.controller._own.sentence  # the text of Python
 
 
 def test_the_sentences_of_the_start_up_test_match_python():

@@ -303,7 +303,7 @@ def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
-def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
+def test_a_cleared_fault_clears_the_disagreement_of_numbers():
     loop = ClosedLoop(model()).arm()
     loop.gate.s.memory[2] = 2.0 * LONG_GAP
     loop.tick()

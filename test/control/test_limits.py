@@ -157,7 +157,7 @@ def test_a_limit_never_becomes_wider(name, wrong):
 
 
 @pytest.mark.parametrize("wrong", [1e9, np.inf, np.nan, -1.0])
-def test_a_power_limit_is_at_most_what_the_robot_file_allows(wrong):
+def test_a_power_limit_does_not_exceed_the_robot_file(wrong):
     limits = Limits.of(model())
     most = float((limits.effort * limits.velocity).max())
     with refused(ParameterError, "limits", "power_limit") as caught:

@@ -91,7 +91,7 @@ def rightly_accepted(m, checker, path, margin):
     try:
         checker.check([path], np.zeros(3))
     except RbdynError:
-        assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+        assert least < margin + 0.05  # from samples; the motion between two is up to 0.05 m
         return False
     assert least > margin - RESOLUTION
     return True
@@ -335,7 +335,7 @@ def test_only_the_world_is_checked_without_links():
 
 
 @robots.needs_robots
-def test_a_real_arm_moves_freely_where_it_is_free():
+def test_a_real_arm_moves_freely_in_free_space():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"), contact=rb.Contact(obstacles=()), strict=False)
     checker = check(m)
     start = np.array([0.0, -1.5, 1.5, 0.0, 1.5, 0.0])

@@ -352,7 +352,7 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.cycle()["robot_mode"] == Mode.MOVE
 
 
-def test_a_reboot_ends_a_motion_and_forgets_load_and_errors(rig):
+def test_a_reboot_ends_a_motion_and_clears_load_and_errors(rig):
     load = np.concatenate([[0.5], np.zeros(3), 1e-3 * np.eye(3).ravel()])
     rig.ask(Request.SET_LOAD, load.tobytes())
     assert rig.cycle()["m_load"] == 0.5

@@ -125,7 +125,7 @@ def test_a_line_before_version_1_6_has_the_speed_of_a_line():
         (program().replace("raw_point[13]", "raw_point[19]"), "is no number of a point"),
     ],
 )
-def test_a_program_that_the_box_does_not_know_is_refused(text, wrong, reason):
+def test_an_unrecognised_program_is_refused(text, wrong, reason):
     bench = Bench(text)
     start_program(bench.robot, wrong)
     assert bench.robot.program is None
@@ -290,7 +290,7 @@ def test_a_closed_reverse_interface_ends_the_program(bench):
     assert bench.robot.program is None
 
 
-def test_a_client_that_sends_nothing_anew_keeps_a_program_without_timeout(bench):
+def test_a_client_without_new_commands_keeps_a_program_without_timeout(bench):
     bench.say(message("IDLE", timeout=0.0), 5000)
     assert bench.robot.runtime == RuntimeState.PLAYING
 

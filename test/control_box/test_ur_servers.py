@@ -189,7 +189,7 @@ def test_inputs_reach_the_robot(bench):
     client.request(packet("U", bytes([2, 0b0110, 0b1111])))
     assert signals.digital_out == 0b0110
     client.request(packet("U", struct.pack(">BIdd?", 1, 1, np.nan, 8.5, False)))
-    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # nothing of it
+    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # the values are unchanged
     assert any("not finite" in text for text in bench.said)
 
 

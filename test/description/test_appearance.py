@@ -49,7 +49,7 @@ def folder(tmp_path):
     return tmp_path / "pack/urdf"
 
 
-# what is there
+# existing elements
 
 
 def test_shapes_and_origins_of_both_kinds():
@@ -129,7 +129,7 @@ def test_collisions_have_no_colors():
     assert read_appearance(text).collisions == (LinkShape("a", Box((1.0, 2.0, 3.0))),)
 
 
-# what is broken
+# broken elements
 
 
 @pytest.mark.parametrize("kind", ["visual", "collision"])

@@ -44,7 +44,7 @@ def test_joints_of_every_type_are_unchanged(kind):
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-def test_urdf_wants_limits_where_a_mechanism_does_not(kind):
+def test_urdf_requires_limits_and_a_mechanism_does_not(kind):
     tree = replace(system(joint(kind)), base="")
     with refused(DescriptionError, "missing-limit", "joint 'j'"):
         check(tree)

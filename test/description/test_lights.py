@@ -32,7 +32,7 @@ def lights(text):
     return read_appearance(text).lights
 
 
-def test_a_light_of_a_world_has_what_the_file_says():
+def test_a_light_of_a_world_has_the_values_of_the_file():
     more = (
         "<diffuse>0.5 0.25 1 1</diffuse><intensity>2</intensity><cast_shadows>1</cast_shadows>"
         "<direction>0 3 -4</direction><attenuation><range>7</range><constant>0.5</constant>"
@@ -189,7 +189,7 @@ def test_a_scene_has_the_lights_of_its_robots(tmp_path):
     assert [one.link for one in found] == ["left/world", "left/b"]
 
 
-def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
+def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_unused_values():
     text = (
         "<mujoco><worldbody><light range='4' mode='targetbody' target='b' intensity='3'/>"
         "<light range='-4'/><light range='4' directional='true'/></worldbody></mujoco>"

@@ -93,7 +93,7 @@ def same(found, expected, atol=1e-12):
 # formats
 
 
-def test_stl_and_obj(package):
+def test_cubes_in_stl_and_obj_are_equal(package):
     (package / "urdf/cube.OBJ").write_bytes(obj())
     text = "solid x\n" + "".join(
         f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"

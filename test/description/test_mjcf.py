@@ -179,7 +179,7 @@ RANGES = """<mujoco><compiler autolimits="{}" angle="radian"/><worldbody>
         ("false", "auto", "0 0"),
     ],
 )
-def test_ranges_limit_where_they_do_in_mujoco(write, autolimits, word, given):
+def test_ranges_limit_joints_as_in_mujoco(write, autolimits, word, given):
     from support.mjcf import mujoco
 
     path = write(RANGES.format(autolimits, *[given, word] * 4))

@@ -123,7 +123,7 @@ def test_a_joint_to_a_static_model_is_one_to_the_world(tmp_path):
 
 @pytest.mark.parametrize("own", ["true", "false"])
 @pytest.mark.parametrize("given", ["true", "false", ""])
-def test_an_include_says_whether_its_model_is_static(tmp_path, own, given):
+def test_an_include_can_make_its_model_static(tmp_path, own, given):
     body = model("part", link("l", BALL), more=f"<static>{own}</static>")
     (tmp_path / "part.sdf").write_text(f"<sdf version='1.11'>{body}</sdf>")
     says = f"<static>{given}</static>" if given else ""

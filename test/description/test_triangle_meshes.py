@@ -65,7 +65,7 @@ def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(fold
 
 
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
-def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
+def test_a_moving_or_marked_mesh_becomes_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
 
 

@@ -389,7 +389,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
-    limits.write_text("j: {limit: {lower: 1}}")  # of a xacro
+    limits.write_text("j: {limit: {lower: 1}}")  # for the xacro file
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]
@@ -518,7 +518,7 @@ def test_warnings_in_gazebo_name_their_link():
     assert found.element == "link 'b'"
 
 
-def test_a_loop_is_cut_where_no_controller_drives():
+def test_a_loop_is_cut_at_a_joint_without_command_interface():
     loop = (
         '<loop_joint name="l" type="revolute"><link1 link="c" xyz="1 0 0"/>'
         '<link2 link="d" xyz="0 1 0"/><dynamics damping="1"/></loop_joint>'

@@ -78,7 +78,7 @@ def test_angles_of_any_quaternion_turn_like_it():
         quats += [quat_from_rpy(*rng.uniform(-3, 3, 1), pitch + off, *rng.uniform(-3, 3, 1))]
     for quat in quats:
         again = quat_from_rpy(*rpy_from_quat(tuple(quat)))
-        # of both signs; an angle has rounding errors of a few units of 4e-16
+        # quaternions of both signs; an angle has rounding errors of a few units of 4e-16
         assert abs(np.dot(quat, again)) == pytest.approx(1.0, abs=4e-15)
         for axis in np.eye(3):
             np.testing.assert_allclose(rotate(again, axis), rotate(tuple(quat), axis), atol=4e-15)

@@ -100,7 +100,7 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
-    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # of this process
+    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # handlers of this process
     monkeypatch.setitem(node["main"].__globals__, "GravityNode", note)
     with pytest.raises(LookupError):
         node["main"]()

@@ -270,7 +270,7 @@ FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
 
 
 @robots.each_robot
-def test_robots_touch_themselves_where_coal_says(path, request):
+def test_self_contacts_of_robots_match_coal(path, request):
     """All robots with `--poses 100000`, a hundredth of it each; without the option a few of them.
 
     Coal may give up, which it shows: no distance, or a normal that is not a unit vector.

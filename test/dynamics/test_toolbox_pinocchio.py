@@ -67,7 +67,7 @@ def test_toolbox_of_tree_with_turning_axes(name, base):
 
 
 @pytest.mark.parametrize("kind", TURNING)
-def test_pinocchio_leaves_out_what_turning_axes_add(kind):
+def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
     """Its C v differs from its own force; ours equals that force."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin

@@ -294,7 +294,7 @@ def test_accelerations_and_forces(kind, ends, variant):
 
 
 @each_kind
-def test_nothing_drifts(kind, record_property):
+def test_constraints_do_not_drift(kind, record_property):
     """The mechanism swings freely at up to 70 rad/s, so the steps are fine."""
     m, d = closed(kind, "trees", "plain", 1)
     d.qfrc_applied = 0.0

@@ -238,7 +238,7 @@ def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
     for _ in range(5):
         rb.step(m, d, 1)
-        assert deepest(m, d) < 1e-5  # of the springs
+        assert deepest(m, d) < 1e-5  # the deflection of the springs
     assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
     # the matrix of the three has a condition of STIFF = 3e4
     assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-10)

@@ -184,7 +184,7 @@ def test_a_hull_on_undamped_springs_keeps_its_energy_however_it_falls():
 
 
 @pytest.mark.parametrize("stiff", [0.01, 1.0, 100.0])
-def test_a_body_rests_on_its_spring_where_its_weight_is(stiff):
+def test_a_body_on_its_spring_rests_at_the_depth_of_its_weight(stiff):
     mass, h = 2.0, 1e-3
     k = stiff * mass / h**2
     m = rb.build(touching.free(touching.BALL, mass, rb.Surface(stiffness=k)))

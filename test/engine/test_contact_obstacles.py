@@ -58,7 +58,7 @@ def test_a_fast_ball_does_not_fall_through_an_obstacle(obstacle):
     for _ in range(60):
         rb.step(m, d)
         low = min(low, d.qpos[2])
-    assert low > -0.501  # where they touch
+    assert low > -0.501  # the height of the touch
 
 
 def test_a_belt_of_any_shape_carries_away():

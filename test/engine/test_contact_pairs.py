@@ -221,7 +221,7 @@ def test_kept_axes_and_order_change_no_bit(solids):
 
 
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
-def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
+def test_contacts_of_real_robots_match_the_distances(name, poses):
     """The pairs with contacts are those that rb.collisions lists, at random poses."""
     contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)

@@ -68,7 +68,7 @@ def test_a_spin_is_braked_as_by_even_pressure(patch, h, mu):
     assert d.cfrc_contact[1, 2] == pytest.approx(torque[2], rel=1e-9)
 
 
-def test_a_disc_between_two_bodies_is_braked_so_too():
+def test_a_disc_between_two_bodies_is_braked_the_same_way():
     """Ends of cylinders touch at 8 points, which are a little inside their rims."""
     disc = rb.Cylinder(0.1, 0.04)
     parts = [

@@ -269,7 +269,7 @@ def test_a_cube_that_flies_onto_a_table_lands_on_it():
         assert d.qpos[2] == pytest.approx(0.25, abs=1e-3)
 
 
-def test_nothing_tunnels():
+def test_fast_bodies_do_not_pass_through_thin_walls():
     """320 shots at 10 to 1000 m/s hit a thin wall: obstacle, link, hull and free body."""
     rng, turns = np.random.default_rng(0), Rotation.random(320, random_state=0)
     shots = itertools.product(("obstacle", "link", "hull", "free"), SMALL.values(), range(16))

@@ -10,7 +10,7 @@ from support import mechanisms, robots, states, touching
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.options import INTEGRATORS
 
-#: Of the velocity-dependent forces of the end of a step.
+#: Tolerance of the velocity-dependent forces at the end of a step.
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
 
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)

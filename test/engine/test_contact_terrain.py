@@ -223,7 +223,7 @@ def test_no_body_falls_through_bumps(shape):
         assert np.abs(d.qvel).max() < 1e-6
 
 
-def test_a_slope_holds_and_lets_go():
+def test_a_slope_holds_a_box_up_to_the_friction_angle():
     """At 99 % of the cone a box stands, beyond it slides with g (sin - mu cos)."""
     for part, sign in ((0.99, 0), (1.5, 1)):
         m = body(SHAPES["box"], (grid(lambda x, _y, s=0.5 * part: -s * x, (20.0, 4.0)),), 0.5)

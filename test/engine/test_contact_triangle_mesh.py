@@ -128,7 +128,7 @@ def test_no_shot_passes_a_wall_of_triangles(shape, wall):
 
 @pytest.mark.parametrize("speed", [0.05, 1.0, 10.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_sheet_lets_through_what_comes_from_behind(shape, speed):
+def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
     m = free_body(SHAPES[shape], SHEET, gravity=False)
     turn = Rotation.random(random_state=3)
     d = touching.placed(m, (0.3, 0.1, 0.2), turn, (-speed, 0.0, 0.0))

@@ -124,7 +124,7 @@ def test_a_copy_goes_on_like_its_original(model):
     assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_reset_forgets_everything(model):
+def test_reset_clears_the_whole_memory(model):
     d = started(model)
     rb.step(model, d, 10)
     rb.reset_data(model, d)

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 
 EACH = 3  # shapes of a kind
-POSES = 40  # of each pair of kinds
+POSES = 40  # for each pair of kinds
 
 #: Coal iterates on cylinders, too, and stops some 1e-9 m away. Of the same boxes and capsules it
 #: returns depths that differ by 1e-11 m from process to process; the slab is the tight test.
@@ -91,7 +91,7 @@ def test_random_poses_against_coal(zoo, twin, first, second):
                 put(zoo, d, name, rng.normal(size=3) * 0.08, Rotation.random(random_state=rng))
         found = measured(zoo, d, *names)
         dist, normal = twin.distance(d, *map(zoo.geom_numbers.get, names))
-        # where the two differ, coal has not converged on a cylinder: the slab is the proof
+        # if the two differ, coal has not converged on a cylinder: the slab is the proof
         assert found.distance == pytest.approx(dist, abs=CLOSE[smooth]) or smooth
         if not smooth and abs(dist) > 1e-4:
             assert found.normal == pytest.approx(normal, abs=1e-6)

@@ -104,7 +104,7 @@ def test_set_drive_frees_a_locked_drive():
     assert d.nlocked == 1
     rb.set_drive(m, d, "A", "velocity", -SPEED)
     rb.step(m, d, 200)
-    assert d.nlocked == 1  # none more
+    assert d.nlocked == 1  # no further drive
     assert d.qvel[0] == pytest.approx(-SPEED, rel=1e-9)
     assert angle(m, d) == pytest.approx(LAST - 200 * 0.001 * SPEED, abs=10 * 0.001 * SPEED)
 

@@ -130,7 +130,7 @@ def test_the_middle_of_watts_coupler_runs_on_watts_curve():
         assert min(np.abs(errors)) < 1e-9
 
 
-def test_watts_point_goes_nearly_straight_where_it_should():
+def test_watts_point_moves_nearly_straight():
     """About its inflection the curve leaves its tangent with the fifth power of the way.
 
     With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
@@ -264,7 +264,7 @@ def test_a_screw_jack_goes_down_many_turns():
     assert turned > 20 * 2 * np.pi
 
 
-def test_a_rack_moves_by_what_the_pinion_unrolls():
+def test_a_rack_moves_by_the_unrolled_length_of_the_pinion():
     m = model("rack")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([10.0, 0.0]))

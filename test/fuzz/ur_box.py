@@ -27,7 +27,7 @@ from rbdyn_ros.control_box.ur.scripts import ScriptSession
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: What a piece is; any other number is a cycle.
+#: Kinds of pieces; any other number is a cycle.
 RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
 #: Data of a client of external_control.urscript: points, script commands, messages.
 LINES = range(10, 13)

@@ -162,7 +162,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # of no namespace
+        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # without a namespace
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
     for given, urdf, gravity in (
@@ -180,7 +180,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         assert (found["urdf"], found["gravity"][2]) == (urdf, -gravity)
 
 
-def test_the_simulated_arm_carries_what_the_file_says(launch_file, tmp_path):
+def test_the_simulated_arm_has_the_compensation_of_the_file(launch_file, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
     for given, carried in ([], True), (["robot_compensates_gravity:=false"], False):

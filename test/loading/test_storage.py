@@ -509,7 +509,7 @@ def test_nan_and_infinity(saved, name):
     pack(saved, header, arrays)
     assert ("bad-array", name) in found(saved)
     arrays[name] = good
-    place = -1 if name == "geom_friction" else 0  # of an obstacle
+    place = -1 if name == "geom_friction" else 0  # the entry of an obstacle
     arrays[name].flat[place] = -np.inf if name.endswith("_range") else np.inf
     pack(saved, header, arrays)
     if name in UNLIMITED:

@@ -44,7 +44,7 @@ def test_model_attributes_cannot_be_set(m):
         m.opt = None
 
 
-def test_a_changed_model_does_not_inherit_what_was_kept(m, d):
+def test_a_changed_model_does_not_inherit_kept_values(m, d):
     rb.save_state(m, d)
     assert m.kept
     for other in (

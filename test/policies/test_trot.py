@@ -87,7 +87,7 @@ def quiet(count, monkeypatch):
     return envs
 
 
-def test_robots_that_learn_see_what_the_policy_sees(policy, monkeypatch):
+def test_observations_of_learning_and_policy_are_equal(policy, monkeypatch):
     """The Batch of the task walks by its own observations: each action is as the policy's."""
     commands = np.array([command for command, _ in COMMANDS.values()])
     envs = quiet(3, monkeypatch)

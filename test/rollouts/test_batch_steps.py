@@ -97,7 +97,7 @@ def test_robots_of_others_have_the_bits_of_specialised_steps(name):
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 def test_bits_do_not_depend_on_the_robots_side_by_side(width, monkeypatch):
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = arm(True).replaced()  # nothing is remembered
+    m = arm(True).replaced()  # a new Model has no memory
     b, s = filled(m, 13), rb.specialize(m)
     one_by_one = datas(b)
     b.step(nstep=3)
@@ -300,7 +300,7 @@ def test_trouble_with_contacts_is_counted():
     assert b.ndropped[0] > 0 == b.ndropped[1]
 
 
-def test_reset_forgets_friction():
+def test_reset_clears_the_friction_memory():
     m = boxes(1)
     b = rb.Batch(m, 2)
     b.qpos[:, 2] = 0.1

@@ -139,7 +139,7 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
 
 
 @needs_robots
-def test_a_standing_robot_sways_as_the_engine_lets_it():
+def test_a_standing_robot_sways_as_in_the_engine():
     m = shared()
     b = rb.Batch(m, 3)
     b.qpos[:] = standing(m)
@@ -205,7 +205,7 @@ def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
 
 
 @needs_robots
-def test_a_falling_robot_takes_the_engine_where_its_body_touches():
+def test_a_falling_robot_uses_the_engine_when_its_body_touches():
     m = shared()
     b, _ = batch(m, 8)
     taken = np.zeros(8, bool)
@@ -293,7 +293,7 @@ def hopper(mass):
     return rb.build(system)
 
 
-def test_a_geometry_that_touches_nothing_wakes_the_search_for_late_contacts():
+def test_acceleration_of_any_geometry_starts_the_search_for_late_contacts():
     """The engine searches for contacts that begin in a step if a geometry is accelerated a lot.
 
     The second ball falls onto the floor within the step, by gravity alone.

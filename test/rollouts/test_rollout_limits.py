@@ -59,7 +59,7 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         assert exact.qpos[0, -1, 0] == pytest.approx(1.0, abs=1e-5)
         soft = m.replaced(jnt_solref=np.array([[0.02, 1.0]] * 2))
         soft.opt.integrator = integrator
-        pressed(soft, torque=torque)  # as wanted
+        pressed(soft, torque=torque)  # without a warning
 
 
 def test_a_batch_warns_only_once():

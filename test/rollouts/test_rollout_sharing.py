@@ -62,7 +62,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
 ):
     monkeypatch.setattr(job, "PIECE_WORK", piece)
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = pendulum.replaced()  # nothing is remembered
+    m = pendulum.replaced()  # a new Model has no memory
     qvel = np.random.default_rng(1).uniform(-1.0, 1.0, (nbatch, 1))
     found = rb.rollout(
         m, np.zeros(1), qvel, nstep=nstep, threads=threads, outputs=("time", "qpos")

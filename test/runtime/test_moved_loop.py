@@ -287,7 +287,7 @@ def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):
     assert [state.row.tobytes() for state in walk(loop, 20)] == expected
 
 
-def test_a_reset_forgets_friction_on_terrain(start):
+def test_a_reset_clears_the_friction_memory_on_terrain(start):
     """Pairs with height fields have numbers of their own; the same start has the same future."""
     slope = 0.2 * np.linspace(-2.0, 2.0, 9)[None, :].repeat(9, axis=0)
     terrain = rb.Obstacle("slope", rb.HeightField(slope, (4.0, 4.0)))

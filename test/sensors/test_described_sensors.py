@@ -50,7 +50,7 @@ def described(path, *, contact=False):
     return found, complete(found)
 
 
-def test_sensors_of_mjcf_read_what_mujoco_reads(tmp_path):
+def test_readings_of_mjcf_sensors_equal_mujocos(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(MJCF)
     description, m = described(tmp_path / "m.xml", contact=True)

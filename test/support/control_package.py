@@ -180,7 +180,7 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Let it continue from a move to this state without an effort."""
+        """Put the arm into this state as if it had moved there without an effort."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):

@@ -15,7 +15,7 @@ ONE_IN = {
     "specialization/programs/test_limbs.py::test_limbs_of_every_robot": 4,
     "dynamics/test_toolbox_pinocchio.py::test_toolbox_of_robot": 4,
     "dynamics/test_toolbox_mujoco.py::test_toolbox_of_robot": 4,
-    "dynamics/test_near_pairs.py::test_robots_touch_themselves_where_coal_says": 4,
+    "dynamics/test_near_pairs.py::test_self_contacts_of_robots_match_coal": 4,
     "dynamics/test_quantities.py::test_gravity_is_the_gradient_of_the_potential": 3,
     "dynamics/test_derivatives.py::test_inverse_derivatives": 3,
     "dynamics/test_derivatives.py::test_forward_derivatives": 3,
@@ -28,7 +28,7 @@ ONE_IN = {
     # joint types, couplings and integrators in all combinations
     "engine/test_constraint_equations.py::test_equations_against_differences": 4,
     "engine/test_constraint_equations.py::test_accelerations_and_forces": 3,
-    "engine/test_constraint_equations.py::test_nothing_drifts": 2,
+    "engine/test_constraint_equations.py::test_constraints_do_not_drift": 2,
     "specialization/test_traced_joints.py::test_step": 4,
     "specialization/test_traced_joints.py::test_functions": 3,
     "specialization/test_traced_joints.py::test_near_a_singularity": 2,
@@ -88,7 +88,7 @@ LONG = {
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_links_of_real_robots_touch_where_the_distances_say_so": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_distances": [
         "talos_reduced.urdf-25",
     ],
     "engine/test_contact_force.py::test_sums_over_a_robot": ["talos_reduced.urdf"],

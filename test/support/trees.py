@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limi
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
-#: what MuJoCo has as well
+#: types that MuJoCo has as well
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
 #: every type that moves
 LIBRARY = (

@@ -207,7 +207,7 @@ def test_acceleration_against_the_engine(seed):
     rb.forward_dynamics(m, d)
     f, torque = np.split(d.xfrc_applied[1], 2)
     dvo, dw = se3_dynamics(body, x, f, torque + np.cross(d.xipos[1], f))
-    # of the origin: d/dt (vo + w x p), where dp/dt is that velocity itself
+    # acceleration of the origin: d/dt (vo + w x p), where dp/dt is that velocity itself
     velocity = x.vo + np.cross(x.w, x.p)
     of_origin = dvo + np.cross(dw, x.p) + np.cross(x.w, velocity)
     allowed = 1e-12 * size(dvo, dw)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulation without ROS, as a view needs one: one robot in a loop, in this process."""
+"""A simulation without ROS for a view: one robot in a loop, in this process."""
 
 import threading
 from pathlib import Path

@@ -140,7 +140,7 @@ def test_a_button_acts_as_its_label_says(m):
     assert asked == [False, True, True, False, True, False]
 
 
-def test_a_robot_that_left_the_picture_is_said_and_followed():
+def test_a_robot_outside_the_picture_is_reported_and_followed():
     server, seen = Server(), np.array([2.0, 0.0, 0.5])
 
     class Camera(SimpleNamespace):
@@ -354,7 +354,7 @@ def test_joints_never_accepted_have_no_sliders(m, cast):
     assert not set(m.jnt_names) & set(server.parts)
 
 
-def test_a_push_suits_what_hangs_together_with_the_link():
+def test_a_push_suits_the_bodies_joined_to_the_link():
     cube = rb.Object("cube", rb.Box((0.05, 0.05, 0.05)), mass=0.1)
     m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []

@@ -91,7 +91,7 @@ def test_poses_of_links_match_frame_pose():
     )
     scene, d = Scene(m, Appearance(looks)), rb.make_data(m)
     d.qpos[:] = random_state(m)
-    d.time = 0.3  # of joints that are driven
+    d.time = 0.3  # the time of driven joints
     placed = scene.place(Instant.of(m, d))
     inside = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
     assert len(scene.parts(VISUALS)) == m.nframe
@@ -228,7 +228,7 @@ def test_arrows_are_finite_and_no_longer_than_the_view():
 def test_torques_without_a_force_have_arrows_of_their_own():
     wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
     arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
-    # as long as a force of the torque over the robot's size
+    # the length of a force equal to the torque over the robot's size
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 
@@ -257,7 +257,7 @@ def test_contact_forces_of_an_instant_act_at_its_contacts():
     rb.forward(m, d)
     found, force = contact_on_bodies(m, d), d.contact_force[: d.ncon]
     torque = np.cross(d.contact_pos[: d.ncon] - d.xipos[body], force).sum(axis=0)
-    torque += d.contact_torque[: d.ncon].sum(axis=0)  # of the patch
+    torque += d.contact_torque[: d.ncon].sum(axis=0)  # the torque of the patch
     expected = [*force.sum(axis=0), *torque]
     assert d.ncon > 0
     assert np.allclose(found[body], expected, rtol=0.0, atol=1e-9 * np.abs(force).max())

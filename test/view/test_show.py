@@ -476,7 +476,7 @@ def test_of_a_long_robot_the_first_joints_have_sliders(server):
     assert sliders.qpos[-1] != 0.0
 
 
-def test_a_random_configuration_of_a_robot_that_floats_leaves_it_where_it_is(server):
+def test_a_random_configuration_keeps_the_place_of_a_floating_robot(server):
     m = rb.load_urdf(ARM, floating_base=True)
     sliders = Sliders(Show(server, m, Appearance()))
     sliders.random()

@@ -419,7 +419,7 @@ def update(
 
     `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
     update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
-    `readable` is none.
+    `readable` does not count.
     """
     c.refusal = 0
     advance_clock(s, c, period, steady)

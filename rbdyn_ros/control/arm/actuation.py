@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps from the efforts of the rigid body dynamics to the commands of an arm.
 
-A command contains friction, and does not contain what the robot compensates itself. In these
+A command contains friction, but not the efforts that the robot compensates itself. In these
 kernels m and d are the robot without payloads, for which it compensates, unless there is `bare`.
 """
 

@@ -198,7 +198,7 @@ class Arm:
     ) -> Array:
         """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
 
-        It adds friction and subtracts what the robot compensates itself.
+        It adds friction and subtracts the robot's own compensation.
 
         Args:
             effort: (nv,), contiguous.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes positions: it tests each joint before arming.
 
-First the arm is sent the positions that it reports: it must stay. Then each joint in turn is sent
-a few mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit
-those sent, and reported velocities must fit the reported positions. No reply changes what is sent.
-After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
+First the arm is sent its reported positions, and must stay. Then each joint in turn is sent a few
+mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit those
+sent, and reported velocities must fit the reported positions. No reply changes what is sent. After
+a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
 positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
 
-Wrong units show only once the arm moves. If the arm takes other units or zeros than it reports,
-the first position moves it at the speed of its own controller; the test says so.
+Wrong units show only once the arm moves. If the arm reads commands in other units or zeros than it
+reports, the first position moves it at the speed of its own controller; the message says so.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ class PositionTest:
     def _ratio(self) -> float:
         """Return the mean displacement at the end of the stay, as a share of that sent.
 
-        A servo that lags has nearly arrived by then. A fit over the whole motion would take a part
-        of the lag for a smaller ratio.
+        A servo that lags has nearly arrived by then. A fit over the whole motion would count a
+        part of the lag as a smaller ratio.
         """
         reply, end = self._reply, float(self._going[self._k]) + STAYING[self._attempt]
         moments = np.linspace(end - SETTLED, end, 11)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes efforts: it tests each joint before arming.
 
-Some errors show in no number of an arm at rest: the sign of an unloaded joint, a gear ratio, two
-equal joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds them by small
+Some errors stay hidden while an arm rests: the sign of an unloaded joint, a gear ratio, two equal
+joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds them by small
 motions. After a refusal nothing is sent, and the arm's own controller holds the arm, as before.
 """
 

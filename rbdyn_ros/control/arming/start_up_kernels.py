@@ -4,9 +4,9 @@
 First the arm is held by the model alone. Then each joint in turn gets an effort that moves it by
 some mrad and back, and the others the efforts at which they stay.
 
-A pulse is decided before it begins. What arrives during it changes only the efforts against
-gravity, by as little as the arm may move, or ends the test: no wrong number is amplified. A
-stronger pulse follows where friction may have held a joint, and once where a reply was wrong.
+A pulse is decided before it begins. States that arrive during it change only the efforts against
+gravity, and only a little, or end the test: wrong numbers are not amplified. A stronger pulse
+follows where friction may have held a joint, and once where a reply was wrong.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def choose_ways(
 ) -> int:
     """Write the largest displacements (n,), away from near limits.
 
-    Return the first joint that has no room for it, or -1.
+    Return the first joint without room for the motion, or -1.
     """
     for i in range(len(dofs)):
         place = qpos[dofs[i]]
@@ -348,8 +348,8 @@ def check_order(s: StartUp, a: Actuation) -> int:
     """Return OTHER if another joint moved instead of the driven one, or 0.
 
     Efforts of other joints belong to the motion of the driven one, and move them if friction holds
-    it back: then a stronger pulse decides. A motion that is too large for this is no such one,
-    however large the friction is said to be.
+    it back: then a stronger pulse decides. A larger motion is not explained by friction, for any
+    declared friction.
     """
     other = 0
     for i in range(len(s.dofs)):

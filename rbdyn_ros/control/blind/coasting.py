@@ -4,8 +4,8 @@
 The last effort of a law belongs to the moment of its state. While it acts on, it accelerates a
 light arm far beyond its bounds before the missing states are a fault. So an arm whose newest state
 is late coasts: the efforts carry it, balance the Coriolis forces of the velocity that it has by
-the model, and damp this velocity gently. They drive no joint that is blocked meanwhile. If states
-come in time the law goes on; if not, the arm is braked from where it coasted to.
+the model, and damp this velocity gently. They do not drive a blocked joint. If states come in time
+the law goes on; if not, the arm is braked from the position that it has coasted to.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def coast(
     no friction.
 
     `now` is on the steady clock [ns], `late` the age of the state [s], `dt` the time since the
-    last effort of the law [s], and `command` (nv,) what was sent last.
+    last effort of the law [s], and `command` (nv,) the last efforts sent.
     """
     if s.coasts > 0:
         dt = max(seconds(s.coast_answered, now), 0.0)

@@ -216,8 +216,8 @@ def doubt(s: BlindState, dropped: bool) -> None:
 def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
     """Return whether a state after a wrong one is rejected.
 
-    The gate alone would believe exchanged joints again, as soon as enough time has passed for the
-    joints to have moved there.
+    The gate alone would accept exchanged joints again, as soon as the joints could have moved that
+    far.
     """
     if s.phase != BLIND or s.lied == 0:
         return False

@@ -4,9 +4,9 @@
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A joint that something blocks looks the same, so contact is a matter
-of how much effort it may withstand. Measured efforts tell the two apart: they follow the commands
-of a joint that is held, but not where a driver repeats old states.
+friction should have moved it. A joint that something blocks looks the same, so a contact may
+withstand a given share of the effort limits. Measured efforts tell the two apart: they follow the
+commands of a joint that is held, but not where a driver repeats old states.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOVED, STOPPED = 0.25, 0.25
 #: hand, where people move the arm; any force after a fault, when efforts change too fast for a
 #: prediction without the delay of commands.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
-#: Where a joint stands still, the measured effort must follow a command that changed by more than
+#: If a joint stands still, the measured effort must follow a command that changed by more than
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
@@ -193,7 +193,7 @@ def compare(
             s.still_qpos[EXACTLY, k] = s.still_qpos[NEARLY, k] = np.inf
             continue
         held, withstood = contact * s.most[k], blocked * s.most[k]
-        # where contact is expected, an impact may stop a joint with any effort
+        # if contact is expected, an impact may stop a joint with any effort
         stopped = ANYTHING * s.most[k] if contact > 0.0 else withstood
         stopped += NOISES * learn_noise(s, dt * unmodelled, dt, k) / dt
         learn(s, a, qvel[k], unmodelled, dt, stopped, k)

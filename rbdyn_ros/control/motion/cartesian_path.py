@@ -49,9 +49,9 @@ def cartesian_path(
 ) -> Path:
     """Return the path of joints on which a frame passes poses on straight lines, turning evenly.
 
-    It begins at d.qpos and ends at rest at the last pose. Nothing is searched for: the arm goes
-    where the lines take it, and the path is refused if that is impossible. Collisions are not
-    checked, see SelfCollision. d.qpos stays as it is.
+    It begins at d.qpos and ends at rest at the last pose. The arm follows the lines without a
+    search, and the path is refused if that is impossible. Collisions are not checked, see
+    SelfCollision. d.qpos stays as it is.
 
     Args:
         m: the robot.

@@ -104,7 +104,7 @@ class GripperServer(FrankaServer):
             self._force = min(float(given["force"]), MOST_FORCE)
             width = float(given["width"])
             self._low, self._high = width - given["inner"], width + given["outer"]
-            # what is held already stays held
+            # an object that is already held stays held
             opens = from_inside if self._is_between() else width > self.width
             self._goal = self._most / 2.0 if opens else 0.0
 

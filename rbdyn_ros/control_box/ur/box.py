@@ -48,7 +48,7 @@ class UrBox(ControlBox):
     """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
 
     It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
-    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time stands. A
+    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time is stopped. A
     program may connect to servers of its client.
 
     Args:
@@ -196,7 +196,8 @@ class UrBox(ControlBox):
     def _is_abandoned(self) -> bool:
         """In lock-step, return whether waiting for the next command is in vain.
 
-        Somebody pressed a button or reset the arm, or the client that commands the program left.
+        This happens after a button or a reset of the arm, or if the client of the program has
+        left.
         """
         if not self._lockstep:
             return False

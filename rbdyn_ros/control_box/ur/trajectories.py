@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.ur.statements import stop
 STOP_A, LONGEST_STOP = 4.0, 2.0
 #: Acceleration while a spline waits for its next point [rad/s^2].
 COAST_A = 40.0
-#: How long it waits for a point while the arm rests [s].
+#: Longest wait for a point while the arm rests [s].
 POINT_PATIENCE = 0.5
 #: Results of a trajectory.
 SUCCESS, CANCELED, FAILURE = range(3)

@@ -53,7 +53,7 @@ SAME_VOLUME = 1e-6
 _Shape = TypeVar("_Shape")
 
 LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
-#: Of a binary STL: title, header with the number of triangles, and each triangle [bytes].
+#: Sizes in a binary STL: title, header with the number of triangles, each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 #: The first facet of an STL as text begins within these bytes.
 _START = 1000

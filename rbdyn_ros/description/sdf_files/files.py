@@ -21,7 +21,7 @@ from rbdyn_ros.description.reading.packages import (
 from rbdyn_ros.errors import quote
 
 _CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
-#: Where gz-fuel-tools keeps models.
+#: Folder of the models of gz-fuel-tools.
 _CACHE = "~/.gz/fuel"
 _OUTSIDE = "is outside the folder of the model"
 _OF_TEXT = "is a path, but a text has no folder; allowed are model://NAME and package://NAME/PATH"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frames of an SDF: their poses, and the links to which they are attached.
 
-A pose of SDF is relative to a named frame; without a name to the frame of the model, for a joint
-to its child, for a frame to the frame that it is attached to (sdformat.org, pose semantics).
+A pose of SDF is relative to a named frame; without a name it is relative to the frame of the
+model, for a joint to its child, for a frame to the frame that it is attached to (sdformat.org,
+pose semantics).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the vendors' elements of a robot: <ros2_control>, <transmission> and <gazebo>.
 
-The functions below read what has a meaning here. A note names each kind of all other elements and
-attributes once, with its reason in words.WHY: what no function asks for, and
-what one puts back because it says more than the simulator can do.
+The functions below read the elements with a meaning here. A note names each kind of all other
+elements and attributes once, with its reason in words.WHY: elements that are not read, and
+elements that a function puts back because the simulator lacks their feature.
 """
 
 from __future__ import annotations

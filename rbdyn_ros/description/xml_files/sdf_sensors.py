@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the <sensor> elements of an SDF, or of the <gazebo> of a URDF, as entries of sensors files.
 
-An element of a type that the simulator lacks stays unread, so that a note names it.
+An element of a type missing in the simulator stays unread, so that a note names it.
 """
 
 from __future__ import annotations

@@ -94,12 +94,12 @@ def differential_ik(
 ) -> Array:
     """Return the velocity qvel (nv,) that brings frames towards their targets within the limits.
 
-    It minimises the weighted squares of what the tasks miss after one step qvel dt,
+    It minimises the weighted squares of the errors of the tasks after one step qvel dt,
 
         sum of w^2 |J qvel dt - gain e|^2 + damping |qvel dt|^2,
 
     so that no joint passes a limit of position or velocity, closed loops stay closed, and with a
-    clearance nothing comes too near. Weights settle what tasks cannot have together. A joint
+    clearance all pairs keep their distance. Weights decide between conflicting tasks. A joint
     outside its limits, or a pair nearer than the clearance, may stay where it is but not go on.
     Follow it with `rb.integrate_pos(m, d.qpos, qvel, dt)`. d.qpos stays as it is. Distances and
     loops are linear in the step here, so they are met to the square of its length; a step that

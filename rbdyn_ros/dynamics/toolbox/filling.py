@@ -43,7 +43,7 @@ class fills:  # noqa: N801  a decorator
 
     The decorated function has only a signature and a docstring. Most of the time of a small
     robot's call is Python's. So each call first tries a path with as few instructions as possible;
-    if that fails, a second path does the same, or raises an error that says what is wrong.
+    if that fails, a second path does the same, or raises an error with the reason.
 
     Args:
         kernel: a kernel of (m, d, *numbers, array).

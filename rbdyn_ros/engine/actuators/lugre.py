@@ -7,7 +7,7 @@ g = coulomb + (static - coulomb) exp(-(w / stribeck)^2). Source: Canudas de Wit,
 Lischinsky, A new model for control of systems with friction, 1995; MuJoCo's dcmotor has the names.
 
 Within a step s0 |w| / g(w) is constant, so z is an exponential in time and linear in the speed at
-the end of the step. At a constant speed it is exact; no stiffness is too large for it.
+the end of the step. At a constant speed it is exact, for any stiffness.
 """
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 def _chosen(P, Q, codes, number, points, names):
     """Write up to POINTS of some points: the deepest, then always the one farthest from all.
 
-    Of points that are equal up to rounding it is the first, so that a body at rest keeps them.
+    Of points that are equal up to rounding the first is chosen, so that a body at rest keeps its
+    points.
     """
     if number <= POINTS:
         for n in range(number):

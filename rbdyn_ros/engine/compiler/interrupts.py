@@ -4,8 +4,8 @@
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
 code, or crashes the process. So it waits until the present kernel is compiled.
 
-rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
-The system's handler is put back.
+rclpy handles Ctrl-C in C, unseen by Python's signal module, which also wakes functions that wait
+for messages. The system's handler is put back.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of an empty cache's first start.

@@ -26,7 +26,7 @@ DEEP = 1e-3
 #: A body that tumbles turns too fast if it turns by more in a step [rad].
 TURN_LIMIT = 0.5
 
-#: Where the square of a velocity grows by this factor in a step, energy may have doubled.
+#: If the square of a velocity grows by this factor in a step, energy may have doubled.
 DOUBLED = 2.0
 
 FREE_CLASS = int(JointClass.FREE)

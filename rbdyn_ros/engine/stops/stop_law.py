@@ -6,21 +6,21 @@ With u the velocity of the dof at the end of the step,
     friction = memory - D u, at most dof_frictionloss in either direction
     limit    = max(0, push - slope u), for an upper limit the other way round
 
-The memory is the friction of the step before. A step without motion has u = (memory - friction)
-/ D, so a joint that holds a constant load does not move, for any D; what is left of u, 1e-6 of
-what the change of the load would do, is then set to zero.
+The memory is the friction of the step before. A step without motion has u = (memory - friction) /
+D, so a joint that holds a constant load does not move, for any D; the rest of u, 1e-6 of the
+effect of the change of the load, is then set to zero.
 
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
 with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
 leans on its limit stands still. The same holds for a joint that is farther beyond, while it moves
 outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond
 than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
-nothing bounces, a joint that is put there does not shoot back, and one that something holds there
-is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
+joints do not bounce, a joint that is put there comes back slowly, and one that is held there meets
+no large force. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
 than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), and push and
 slope are those of a spring in a step (one_sided.py), linear about the motion of I alone.
 
-stick_qfrc is the sum of both: what exceeds dof_frictionloss was the limit's.
+stick_qfrc is the sum of both: the part above dof_frictionloss belongs to the limit.
 
 A limited ball joint has one such limit along the axis by which it is turned.
 

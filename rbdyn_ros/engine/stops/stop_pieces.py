@@ -252,9 +252,9 @@ def stop_viscously(m, d):
 def settle_still(m, d):
     """Start the still dofs from the forces of the last pass, if one more pass is due.
 
-    A pass leaves a still dof 1e-6 of what the change of its force would do, and more where others
-    push it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other
-    forces agree with zero.
+    A pass leaves a still dof 1e-6 of the effect of its change of force, and more if others push
+    it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other forces
+    agree with zero.
     """
     changed = False
     for k in range(m.nv):

@@ -12,15 +12,15 @@ its right side is normal to W; with this h' it also is R' J w' = R J w, the angu
 velocities then are turned over to the frame of the body, wherever it is. A body that turns about
 a principal axis, or does not turn, moves as in Euler's semi-implicit step.
 
-What touches the world, directly or by other bodies, is held: contacts act against gyroscopic
+Bodies that touch the world, directly or by other bodies, are held: contacts act against gyroscopic
 torque within the step. They are solved with the torque at the start. With the impulse that they
 then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
 turns by w', for which the contacts were solved, and keeps it.
 
-An impact with restitution is over at once: what only such contacts touch flies in the rest of the
+An impact with restitution is over at once: bodies with such contacts only fly in the rest of the
 step. With gyroscopic torque in the impact, w' would not be the velocity for which restitution and
 friction do no work, and the energy would change by the order h |w|. The same holds for euler and
-implicit, which have no flight: what touches something moves as with implicit_damping in that step.
+implicit, which have no flight: touching bodies move as with implicit_damping in that step.
 
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
@@ -78,14 +78,16 @@ SLIGHT = 1e-6
 def start_flight(m, d, h, tries):
     """Write flight_mode and the bias forces of the kick.
 
-    `tries` says whether rk4 uses trial states, in which nothing is kicked.
+    `tries` says whether rk4 uses trial states, which have no kick.
     """
     second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
     if m.opt.integrator_id == RK4 and tries:
         second_order = singles = False
     touches = m.ncontact > 0 and d.ncon > 0
-    if touches and d.nmutual > 0:  # with mutual contacts all implicit integrators take one step
+    if (
+        touches and d.nmutual > 0
+    ):  # with mutual contacts all implicit integrators make the same step
         singles = singles or m.opt.integrator_id == IMPLICIT
     for i in range(m.nbody):
         d.flight_mode[i] = PLAIN
@@ -138,8 +140,8 @@ def _mark_touching(d):
 def _find_held(m, d):
     """Mark bodies as held that touch a body not in flight, directly or through other bodies.
 
-    What restitution throws off again is not held: the gyroscopic torque after the impact would do
-    work on the change of the velocity.
+    Bodies that bounce are not held: the gyroscopic torque after the impact would do work on the
+    change of the velocity.
     """
     found = True
     while found:
@@ -328,8 +330,8 @@ def _is_slight(d, k, after, h):
 def _pressed_turn(m, d, i, after, h):
     """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
 
-    The contacts are solved with the torque of the start, so the impulse is right where they
-    hold the body against it. The work of the impulse is then all that changes the energy.
+    The contacts are solved with the torque of the start, so the impulse is right where they hold
+    the body against it. Only the work of the impulse then changes the energy.
     """
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)

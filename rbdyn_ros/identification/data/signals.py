@@ -318,7 +318,7 @@ def _better(
     """Return for which joints measured velocities are better than differentiated positions.
 
     Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3). The two may
-    differ by what the filter leaves of this noise.
+    differ by the noise that passes the filter.
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
     left = derived * np.sqrt(2.0 * cutoff * period)

@@ -412,7 +412,7 @@ MODEL_FIELDS = (
     Field("trimesh_starnum", ("ntrivert",), "number of its neighbours", "int", derived=True),
     Field("trimesh_star", ("ntristar",), "a neighbour, as in trimesh_face", "int", derived=True),
     Field("trimesh_box", ("ntribox", 6), "low and high corner of a box [m]", derived=True),
-    # which of them touch: obstacles, and pairs for distances
+    # the geometries that touch: obstacles, and pairs for distances
     Field(
         "geom_touches",
         ("ngeommoving", "nobstacle"),

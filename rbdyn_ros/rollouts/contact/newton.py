@@ -7,7 +7,7 @@ f is the engine's law (engine/contact/law/force.py), along the axes of each plan
 contacts, so this takes a small matrix instead of passes over its bodies.
 
 As in the engine's solver, friction is bounded by lagged normal forces at first, also of a contact
-that opens, which decides what sticks and what presses. Then Newton's method takes the whole slope
+that opens, which decides between sticking and pressing. Then Newton's method takes the whole slope
 of f: how friction depends on the normal force, too. Where mu |G_tn| > G_nn, so that friction may
 press a contact down by itself, the law can have several solutions, and this start selects one.
 
@@ -53,8 +53,8 @@ LAW = ("push", "slope", "mass_by_h", "penalty", "mu", "memory")
 def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the state in which the solution of a step begins.
 
-    What has pressed counts as pressing: if it opens at the start of the step, the forces of the
-    step may still hold it.
+    A contact that has pressed counts as pressing: if it opens at the start of the step, the forces
+    of the step may still hold it.
     """
     rows, guesses, floor = [], [], graph.constant(0.0)
     for point in points:
@@ -205,7 +205,7 @@ def _missed(
 def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
     """Return `yes` if all entries are finite, else `no`; `largest` passes over nan.
 
-    A lane whose state is not finite has no solution, and none is looked for.
+    A lane whose state is not finite has no solution, and is skipped.
     """
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 

@@ -149,7 +149,7 @@ def _is_rigid(m: Model, g: int) -> bool:
 def covered(m: Model, g: int) -> tuple[Array, Array]:
     """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
 
-    Few corners, as those of a box, need none.
+    Meshes with few corners, such as boxes, need no balls.
     """
     first, number = m.geom_vertadr[g], m.geom_vertnum[g]
     if number <= FEW_CORNERS or m.geom_type[g] != MESH:

@@ -17,8 +17,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 class Shelf:
     """Arrays of symbols of one graph that other graphs read as inputs.
 
-    Entries that are known when the code is made stay numbers. State is what programs change again
-    and again: all of its entries are in memory.
+    Entries that are known when the code is made stay numbers. State changes in every program: all
+    of its entries are in memory.
     """
 
     def __init__(self) -> None:

@@ -242,8 +242,8 @@ def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of lock-step: nothing real is in the loop, so time may wait.
 
-    Commands need a stamp, and the simulator has to know which joints the controller commands.
-    Otherwise time is real.
+    Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise time
+    is real.
     """
     if arm.get("output", STAMPED[0]) not in STAMPED:
         return {}

@@ -203,7 +203,7 @@ class TrajectoryController(Controller):
         """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
 
         The motion and its end are a path, which is followed if it keeps the limits, tightened or
-        not, and touches nothing. Zeros stop a motion of twists only, no trajectory of others.
+        not, and has no collision. Zeros stop a motion of twists only, not a trajectory of others.
 
         Raises:
             RbdynError: the twist is refused.

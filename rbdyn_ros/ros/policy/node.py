@@ -61,7 +61,7 @@ class PolicyNode(process.ManagedNode):
         self._lock = threading.Lock()
         self._active, self._reported = False, ""
         self._seen = Counter[str]()  # messages and answers since the last poll
-        self._stamp = -1  # of the newest joint state
+        self._stamp = -1  # the stamp of the newest joint state
         self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
 
     def declare(self) -> SimpleNamespace:

@@ -226,9 +226,9 @@ def _droop(s, k, speed):
 def _brake(s, k, rate):
     """Return the acceleration of policy `hold`: the reference slows down, and stays at rest.
 
-    The reference is never faster than the joint, which something else may have stopped. It slips
-    where the joint is pushed away with more than its effort limit, so that the joint does not
-    come back faster than its top speed.
+    The reference is never faster than the joint, which may be blocked. It slips if the joint is
+    pushed away with more than its effort limit, so that the joint does not come back faster than
+    its top speed.
     """
     q, v = s.measured[0, k], s.measured[1, k]
     reach = 2.0 / rate * s.dof_speed[k]
@@ -368,7 +368,8 @@ def _effort(m, still, s, k):
 def release(s: Shared, held: bool) -> None:
     """End the commands of edit_arrival that no other command or trajectory has replaced.
 
-    `held`: their dofs wait for a first command again. A root does so, unless its tree has others.
+    `held`: their dofs wait for a first command again. A root waits again, too, unless other dofs
+        of its tree have commands.
     """
     for k in range(len(s.arrival)):
         if held and s.dof_acts[k] == 0.0:

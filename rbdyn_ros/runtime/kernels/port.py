@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
-Both directions are mailboxes as in mailbox.py, at addresses. The loop knows them from the table of
-its Port (runtime/port.py) alone: it reads no address, length or count that the other process may
+Both directions are mailboxes as in mailbox.py, at addresses. The loop finds them only in the table
+of its Port (runtime/port.py): it reads no address, length or count that the other process may
 write. A record of commands is taken as a whole, or refused as a whole.
 """
 

@@ -165,8 +165,8 @@ class _Supervised:
     def finish(self) -> None:
         """Wait for the status of a program that does not move its arm at the end of the run.
 
-        A program that fails lets go of the arm a moment before its status is known. One that goes
-        on until the deadline has done its work.
+        A failing program releases the arm a moment before its status is known. A program that runs
+        until the deadline counts as done.
 
         Raises:
             RunEndedError: the program has failed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial on a cluster of Ray: a run depends on its seed only, so the rows do not depend on it."""
+"""A trial on a cluster of Ray: a run depends on its seed only, so the rows are the same."""
 
 from __future__ import annotations
 

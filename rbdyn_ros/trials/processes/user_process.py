@@ -31,7 +31,7 @@ _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 class UserProcess:
     """A program of the user in a process of its own, which ends with this one.
 
-    It is of the process group of this process, whose end ends all that the program has started.
+    It is in the process group of this process, whose end also ends all children of the program.
     Start it before this process has other threads.
 
     Args:

@@ -59,8 +59,8 @@ class JointSliders:
     hold all joints where the sliders stand, except the joints whose torque a user sets, until
     *Release*.
 
-    What users do is noted in coroutines, because viser calls those in order: a Release is never
-    overtaken by an earlier slider. `hold` passes it on.
+    Actions of users are recorded in coroutines, because viser calls those in order: a Release is
+    never overtaken by an earlier slider. `hold` passes it on.
 
     Args:
         server: server of the view.

@@ -88,8 +88,8 @@ class Keys:
     def put(self, centre: Array) -> None:
         """Move the cameras with the centre (3,) of the robot, if they follow it.
 
-        Where it has left the picture it comes back to the middle; without *Follow* the panel
-        says so.
+        If it has left the picture it comes back to the middle; without *Follow* the panel reports
+        it.
         """
         moved, start = centre - self._centre, self._server.initial_camera
         self._centre = np.array(centre)

@@ -42,7 +42,7 @@ class CarriedWeight:
 
     It is the sum over time of the upward force of spring and damper. That is zero over the motion
     of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces are left
-    out: what hangs from the point swings there, and would swing more.
+    out: a hanging load swings there, and would swing more.
     """
 
     def __init__(self) -> None:

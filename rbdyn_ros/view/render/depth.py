@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw depths and segmentations: the results of rays, in a fraction of their time.
 
-What is drawn is what rays meet: triangles, and solids whose surfaces are solved for each pixel.
+The drawn shapes are those that rays meet: triangles, and solids whose surfaces are solved for each
+pixel.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_a_state_without_a_finite_position_is_unmeasured(peer, position):
     assert hand.port.state().position == 0.03
 
 
-def test_a_hold_that_comes_after_the_next_goal_replaces_nothing(peer):
+def test_a_late_hold_does_not_replace_the_next_goal(peer):
     hand = Hand(peer)
     hand.measure(0.01)
     first = hand.move(0.02)

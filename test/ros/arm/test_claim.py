@@ -14,7 +14,7 @@ MS = 1_000_000
 ARM, OTHER = b"arm", b"other"
 
 
-def test_a_publisher_has_no_name_before_the_graph_knows_its_node():
+def test_a_publisher_has_no_name_before_its_node_is_discovered():
     """Its namespace has another placeholder; the arm asked for the name only once."""
     end = TopicEndpointInfo(node_name=UNKNOWN, node_namespace="_NODE_NAMESPACE_UNKNOWN_")
     assert full_name(end) == UNKNOWN

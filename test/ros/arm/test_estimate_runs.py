@@ -153,7 +153,7 @@ def test_an_end_waits_for_no_computation(running, monkeypatch):
     running.until(has_one)
 
 
-def test_nothing_begins_after_the_end(running):
+def test_an_estimate_does_not_begin_after_the_end(running):
     running.ask(True)
     threads = [threading.Thread(target=running.estimate.close) for _ in range(2)]
     for thread in threads:

@@ -76,7 +76,7 @@ TABLES = {
 
 @pytest.mark.parametrize("space", ["/", "/left/", "/hall/left/"])
 @pytest.mark.parametrize("node", TABLES)
-def test_a_node_has_rights_to_what_its_reference_lists(node, space):
+def test_a_node_has_the_rights_of_its_reference(node, space):
     topics, services = (rows(node, heading) for heading in TABLES[node])
     assert topics
     for cell in topics:

@@ -46,7 +46,7 @@ def test_words_that_are_not_arguments(found, words):
         found(xacro_args=words)
 
 
-def test_arguments_of_something_else_than_a_xacro_file(found):
+def test_arguments_without_a_xacro_file_are_refused(found):
     with refused(DescriptionError, "raw-xacro"):
         found(".urdf", xacro_args=["prefix:=left_"])
     with refused(ParameterError, "xacro-args", element="xacro_args"):

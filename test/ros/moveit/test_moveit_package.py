@@ -215,7 +215,7 @@ def test_the_world_carries_the_root(panda):
 
 
 @pytest.mark.parametrize("node", ["simulator", "arm_controller"])
-def test_the_nodes_know_their_parameters(package, node):
+def test_the_nodes_declare_their_parameters(package, node):
     table = {"simulator": simulator_parameters, "arm_controller": arm_parameters}[node]
     known = {parameter.name: parameter for parameter in table.PARAMETERS}
     given = package.yaml(node)[node]["ros__parameters"]

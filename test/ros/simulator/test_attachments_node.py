@@ -164,7 +164,7 @@ def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
     assert place(state("gripper"))[2] < 1.9
 
 
-def test_an_obstacle_is_deleted_beside_what_is_attached_to_the_world(simulate, peer, ask):
+def test_an_obstacle_is_deleted_beside_attached_objects(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused", *HOLD)
     spawned = srv.SpawnEntity.Request(name="shelf")
     resource = getattr(spawned, "entity_resource", spawned)

@@ -150,7 +150,7 @@ def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node
     assert [json.loads(message.data) for message in names] == [list(m.geom_names)]
 
 
-def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
+def test_colour_pictures_match_the_renderer(node, peer, monkeypatch):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     looks = read_appearance(OPTICAL)
     lens = (0.1, -0.1, 0.0, 0.0)

@@ -82,7 +82,7 @@ def test_every_topic_that_commands(robot, peer):
     paths = peer.publisher(JointTrajectory, "joint_trajectory")
     robot.take(paths, trajectory, lambda s: near(s.position[0], 1.5) and near(s.position[1], -0.3))
 
-    # of ros2_control: NaN is no command, an array may be shorter than the names
+    # as in ros2_control, NaN is not a command, and an array may be shorter than the names
     bridge = peer.publisher(JointState, "topic_based_joint_commands")
     command = JointState(name=["lift", "turn"], position=[1.2], effort=[NAN, NAN])
     robot.take(bridge, command, lambda s: near(s.position[0], 1.2) and near(s.position[1], -0.3))
@@ -102,7 +102,7 @@ def test_the_latest_command_of_two_commanders_counts(robot, peer):
     take(other, ["turn"], [-1.0], 1.0, -1.0)
     take(one, ["lift"], [-2.0], -2.0, -1.0)
     take(other, ["lift", "turn"], [3.0, 9.0], 3.0, 9.0)
-    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # as a whole
+    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # refused as a whole
     logged = lambda: "joint 'lift' is nan" in robot.simulator.text()  # noqa: E731
     peer.repeat(lambda: other.publish(refused), logged)
     take(other, ["lift", "turn"], [NAN, 4.0], 3.0, 9.0)

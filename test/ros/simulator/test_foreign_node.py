@@ -28,7 +28,7 @@ def beside(peer):
         node.destroy_node()
 
 
-def test_publishers_of_the_same_topics_are_named_once_with_what_to_do(
+def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
     simulate, beside, peer, two_joints
 ):
     simulator = simulate(two_joints)

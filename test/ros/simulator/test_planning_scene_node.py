@@ -27,7 +27,7 @@ obstacles:
   table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
   pole: {{cylinder: {{radius: 0.02, length: 0.5}}, xyz: [0.5, 0, 0.25]}}
 """
-#: Links that MoveIt knows from the URDF, with the root link, and the place of that in the world.
+#: Links of the URDF for MoveIt, with the root link, and its place in the world.
 LINKS, MOUNT = ("mount", "hand", "left_finger", "right_finger"), (0.0, 0.0, 0.7)
 #: Joints of the gripper around the cube, closed on it, lifted, and open above.
 AROUND, CLOSED = (-0.24, 0.02, 0.02), (-0.24, 0.035, 0.035)

@@ -88,7 +88,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # none twice
+    assert (steps[1:] > 0).all()  # every state once
     assert found[-1] > 2000
     # and every state, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "states were skipped" in simulator.text()

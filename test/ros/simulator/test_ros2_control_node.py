@@ -29,7 +29,7 @@ SAMPLE = Path(__file__).parents[3] / "config/ros2_control"
 NAMES = ("shoulder_yaw", "shoulder_pitch", "upper_arm_roll", "elbow_pitch", "forearm_roll")
 NAMES += ("wrist_pitch", "wrist_roll")
 GOAL = [0.5, 0.6, -0.4, 0.8, 0.3, -0.5, 0.4]
-#: Of the carriage with its gripper [N].
+#: Weight of the carriage with its gripper [N].
 WEIGHT = 2.2 * 9.81
 LINK = """<link name="{}"><inertial><mass value="{}"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""

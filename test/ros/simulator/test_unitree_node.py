@@ -158,7 +158,7 @@ def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
     omega, force, axes = ImuPlace(m, "torso_joint").measured(state, gravity)
     a = (places[0] + places[1] - 2.0 * places[2]) / h**2
     assert axes == pytest.approx(R)
-    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # of the difference in time
+    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the time difference
     message = go.LowState()
     quat = mat_to_quat(axes)
     message.imu_state.quaternion, message.imu_state.gyroscope = quat.tolist(), omega.tolist()

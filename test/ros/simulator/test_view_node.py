@@ -269,7 +269,7 @@ joints:
 
 
 @pytest.mark.nightly
-def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
+def test_the_view_shows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     types, cam = tmp_path / "types_of_mine.py", tmp_path / "cam.yaml"
     types.write_text(TYPES)
     cam.write_text(CAM)

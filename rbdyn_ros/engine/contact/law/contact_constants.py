@@ -12,8 +12,8 @@ between two moving bodies h / (2 pi). k carries the weight of the tree at depth 
 in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
-its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
-come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
+its speed: slope is nearly rigid, and push leads to that velocity. A contact that leaves that fast
+may come back with e times its speed before it presses: with e = 1 and no friction the forces of a
 step then do no work, however many contacts there are. With friction see impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
@@ -200,8 +200,8 @@ def _spring(m, g, shortest, mass, tree):
 def _series(m, geom1, geom2, mass):
     """Return stiffness and damping of two springs in a row, each with its damper beside it.
 
-    A damper moves by the share of its spring, k / k1. One given by a damping ratio is that of the
-    contact: with equal ratios the contact has this ratio.
+    A damper moves by the share of its spring, k / k1. A damping ratio is that of the contact: with
+    equal ratios the contact has this ratio.
     """
     k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
     k = 1.0 / (1.0 / k1 + 1.0 / k2)

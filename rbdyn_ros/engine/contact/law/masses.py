@@ -7,10 +7,10 @@ bodies the lighter one counts, and a body whose motion is prescribed counts as t
 body may carry a heavy one: where bodies touch each other, directly or through others, the tenth is
 that of the heaviest tree among them, for their contacts with the world, too.
 
-The size is the one at which torsional and rolling friction are as stiff as friction is. It is
-geom_rbound of the smaller geometry, but a robot may turn on a small foot: with I the moment of
-inertia of its tree about the contact, mass size^2 is at least I / 10. A smaller one would let it
-swing about its foot, at the frequency sqrt(D / (h I)).
+The size makes torsional and rolling friction as stiff as friction. It is geom_rbound of the
+smaller geometry, but a robot may turn on a small foot: with I the moment of inertia of its tree
+about the contact, mass size^2 is at least I / 10. A smaller one would let it swing about its foot,
+at the frequency sqrt(D / (h I)).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def find_heaviest(m, d):
 def _spread(m, d, first, step):
     """Pass the larger mass on between all pairs once, in one direction of the list.
 
-    Returns whether one changed: chains are sorted along or against the list, mostly.
+    Returns whether one changed: chains are mostly sorted along or against the list.
     """
     changed = False
     for n in range(d.ncon):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Friction of a patch: the contacts of one pair, with one normal, at corners of an area or line.
 
-The normal forces at the corners say where the pressure is, and hold the body against tilting.
-Friction of the pressure between them is not at the corners: it acts at the centre of pressure, and
-resists a spin with a torque of its own. With u_t the velocity of the centre, w_n the spin about
-the normal and f_n the sum of the normal forces, it is in the ball
+The normal forces at the corners give the centre of pressure, and prevent tilting. Friction of the
+pressure between them is not at the corners: it acts at the centre of pressure, and resists a spin
+with a torque of its own. With u_t the velocity of the centre, w_n the spin about the normal and
+f_n the sum of the normal forces, it is in the ball
 
     |(f_t, torque / radius)| <= mu f_n,  against the velocity (u_t, radius w_n)
 
@@ -14,8 +14,8 @@ polygon of n corners (to 4 %), and in between for a longish area.
 
 Each contact takes the part of its normal force. Its friction is a vector with the torque / radius
 along the normal, and its velocity is u_t + w_n lever, u_t being that of its own point: the lever
-is radius n + n x (centre - point). A single point has none, unless its surface asks for it: its
-radius is then torsional / mu.
+is radius n + n x (centre - point). A single point has no radius unless its surface has
+limit_surface: then it is torsional / mu.
 
 The pressure of an impact is not even: where a contact of a pair closes fast, friction acts at the
 points. Real tosses of a cube agree better with it (benchmarks/tosses.py).

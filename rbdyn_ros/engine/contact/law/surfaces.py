@@ -56,7 +56,8 @@ def restitution_of(m, d, c):
 def spring_of(m, d, c):
     """Return the geometry whose spring acts: the softer one, unless both act in series.
 
-    A stiffness in N/m is softer than any time constant, and that than a near-rigid geometry.
+    A stiffness in N/m counts as softer than any time constant, and a time constant as softer than
+    a near-rigid geometry.
     """
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     k, other = _stiffness(m, geom2), _stiffness(m, geom1)

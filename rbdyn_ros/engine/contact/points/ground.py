@@ -3,7 +3,7 @@
 
 Both have numbered triangles with front sides; a search finds those near a place, in a grid or in a
 tree. A height field is solid below all its triangles. A mesh is solid behind its triangles to the
-depth of a geometry: what is deeper is on its other side.
+depth of a geometry: deeper points are on its other side.
 """
 
 from __future__ import annotations

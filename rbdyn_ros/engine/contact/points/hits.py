@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bodies in flight that are hit within a step: they move on by their old velocity until then.
 
-Where the normal between two bodies turns on their way to each other, a contact acts as it is at
-the time t of the touch: each body has its arm to the point from where it then is. The position
-after the step is that of a body that moves by its old velocity until t, and by the new one then,
+Where the normal between two bodies turns on their way to each other, a contact acts with the arms
+of the time t of the touch: from the places of the bodies at that time. The position after the step
+is that of a body that moves by its old velocity until t, and by the new one then,
 
     x' = x + t v + (h - t) v' = x + h (v' - t a)
 
-so that the impulses J and -J act at one point, and the angular momentum stays what it is: about a
+so that the impulses J and -J act at one point, and the angular momentum is unchanged: about a
 fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in flight (flight.py) only
 the centre of mass does so; they turn by their new angular velocity. That needs one time for all
 impacts of a body, so only the first one acts. A later one without restitution acts as well, with
 the arms of its own time, but its bodies move by their new velocity at once: their contact_time is
-negative. So it is with impacts that begin because of the forces of the step: their arms are those
-of the touch on the paths of the new velocities. A touch after the step is left to the next one.
+negative. The same holds for impacts that begin because of the forces of the step: their arms are
+those of the touch on the paths of the new velocities. A touch after the step is left to the next
+one.
 
 A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
 listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
-finds the impact. What they leave out is along their velocities, so momentum and angular momentum
-stay what they are. Under gravity their common centre of mass still falls or rises, so that the
-energy does, too.
+finds the impact. The part left out is along their velocities, so momentum and angular momentum are
+unchanged. Under gravity their common centre of mass still falls or rises, so that the energy does,
+too.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 def _beside(m, g, o, p, R, normal, reach, points, number):
     """Return whether two edges are FLUSH side by side: then they slide past each other.
 
-    Nothing holds them apart along the normal, which is by chance that of a side.
+    Their separation along the normal, by chance that of a side, is lost.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -310,7 +310,7 @@ def _lowest_corners(m, d, g, o, reach):
 def _next_low(corners, n, normal, low):
     """Return the number of the next corner, from n on, that is below a height.
 
-    A loop of its own, which keeps all that it needs in registers: a corner takes half the time.
+    A separate loop keeps all its numbers in registers: a corner takes half the time.
     """
     for k in range(n, len(corners)):
         if dot3(normal, load3(corners, k)) < low:

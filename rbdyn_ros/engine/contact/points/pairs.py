@@ -297,8 +297,8 @@ def _both_fly(m, d, g, h):
 def _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
     """Return whether two moving geometries touch with about the normal that they have now.
 
-    They then keep the points of the start, where the arms of both are right, so that a force that
-    is central turns neither.
+    They then keep the points of the start, where the arms of both are right, so that a central
+    force does not turn them.
     """
     start = _poses(d, g, h, mover)
     if fly:

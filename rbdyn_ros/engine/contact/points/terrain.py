@@ -8,7 +8,7 @@ A stage of its own, which a Model needs only if it has terrain. A geometry touch
   (`field_rims.py`);
 - the convex edges and corners of the terrain (`ridges.py`).
 
-So flat terrain, which has none, is a plane: nothing stumbles over its inner edges. Corners and
+Flat terrain has none, so it is a plane: bodies do not catch on its inner edges. Corners and
 spheres touch the triangles on which their path meets the ground in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).

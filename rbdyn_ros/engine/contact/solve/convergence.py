@@ -39,7 +39,7 @@ PULL = 1e-9
 def write_step_and_forces(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
-    Returns whether the way is too short to change a force, and the lagged forces are right there.
+    Returns whether the step is too short to change a force, and the lagged forces are right there.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):

@@ -2,9 +2,9 @@
 """Accelerations of a step in which moving bodies touch each other.
 
 The slope of a contact with the world adds to the inertia of one body, which the articulated-body
-algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix
-of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Trees that nothing joins
-do not fill in, so groups of touching trees need no search.
+algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix of
+the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Separate trees do not fill
+in, so groups of touching trees need no search.
 
 J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
 the dofs above it move both bodies alike. Everything else is as in coupled.py.

@@ -56,8 +56,8 @@ LONGEST_MOVE = 10.0
 def newton_step(m, d, missed):
     """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
 
-    Needs the iterate of the last pass. `missed` is what friction misses. Where many contacts
-    slip, each of which takes a pass, the lagged forces move as in lagged.py.
+    Needs the iterate of the last pass. `missed` is the error of friction. If many contacts slip,
+    each of which needs a pass, the lagged forces move as in lagged.py.
     """
     number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY_MOVES
     if number > (EARLY_FORCES if late < 0 else m.nlagged):

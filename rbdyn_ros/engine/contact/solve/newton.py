@@ -6,11 +6,11 @@ friction moves with the normal force within a pass: of a contact that slips in t
 slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
 The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
-from the first pass on, so only the law can be wrong. Which contacts press and slip is that of an
-augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force of the
-velocity alone by many times its size. The measure of an iterate is the sum of what f misses,
-squared, by r. Each island goes the share of its step at which this is least. After a short step
-its r are halved.
+from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
+of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
+of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
+errors of f, by r. Each island goes the share of its step at which this is least. After a short
+step its r are halved.
 
 An island gives up after too many short steps, or where a step is not finite, and the lagged forces
 go on (solve_step.py).

@@ -3,14 +3,14 @@
 
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
-contacts linearised (linearise.py) and one look at the law where it leads to. Once the forces are
-settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
-Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
-matrix (coupled_bodies.py).
+contacts linearised (linearise.py) and an evaluation of the law at the new velocities. Once the
+forces are settled for the lagged normal forces, these move (lagged.py), and if that does not
+converge, also by Newton's method (lagged_newton.py). Where moving bodies touch each other, the
+pass factors a matrix (coupled_bodies.py).
 
 In Models in which they can, and no joint stops, Newton's method for velocities and all forces
-together (newton.py) first tries what the first pass has not solved; the above follows where it
-does not end.
+together (newton.py) first tries the islands left by the first pass; the above follows if it does
+not converge.
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (late_contacts.py).

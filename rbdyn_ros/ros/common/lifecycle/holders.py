@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of this machine that is a node, also if it hangs.
 
-The process of a node listens at a socket with the node's name. Linux says who listens, without
+The process of a node listens at a socket with the node's name. Linux tells who listens, without
 that process, and frees the name when the process has ended.
 """
 

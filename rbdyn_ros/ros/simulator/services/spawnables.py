@@ -56,7 +56,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 }
 #: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
-#: Of a robot file: 0 leaves out its actuators.
+#: Key of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
 #: A xacro file runs code; a world is not an entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))

@@ -181,8 +181,8 @@ class ViewedSimulation:
     def release(self, robot: int) -> None:
         """End the view's commands at once, or without any let a held robot go.
 
-        What held the robot before these commands holds it again, else on_timeout takes over.
-        Commands and trajectories of others go on.
+        The robot is held as before these commands, otherwise on_timeout takes over. Commands and
+        trajectories of others go on.
         """
         shown = self._simulation.robots[robot]
         _check_time(shown)

@@ -2,7 +2,7 @@
 """The controller inside a simulated arm: it adds terms to efforts and removes them from readings.
 
 Real arms do this behind their drivers, see config/arms. The terms follow from the robot file, at
-the state in which a command arrives or an effort is measured: the arm does not know its payloads.
+the state in which a command arrives or an effort is measured: the arm ignores its payloads.
 """
 
 from __future__ import annotations

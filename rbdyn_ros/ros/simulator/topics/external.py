@@ -22,7 +22,7 @@ from rbdyn_ros.runtime.state import LoopState
 class ExternalEfforts:
     """Observes each measurement of a loop; publishes as often as joint_states.
 
-    The observer knows the robot file: not the payloads, but the friction.
+    The observer uses the robot file: with its friction, but without payloads.
 
     Args:
         node: publishes.

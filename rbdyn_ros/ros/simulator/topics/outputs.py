@@ -211,7 +211,7 @@ class Outputs:
     ) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it.
 
-        What can fail is done here. Call the function only while locked and drained.
+        All steps that can fail are done here. Call the function only while locked and drained.
 
         Args:
             m: the Model.

@@ -5,9 +5,9 @@ All messages are differences. `move_group` subscribes without history: for some 
 subscriber has come, whole scenes are sent. An object that the robot holds is attached to it, so
 that MoveIt moves both.
 
-Poses are in frames that MoveIt knows from the robot alone: it takes no transforms for a scene, and
-where the SRDF fixes the robot, its planning frame is the root link. An object in the hand has its
-pose in the link that holds it, so that the place of a moving arm does not matter.
+Poses are in frames of the robot: MoveIt reads no transforms for a scene, and where the SRDF fixes
+the robot, its planning frame is the root link. An object in the hand has its pose in the link that
+holds it, so that the place of a moving arm does not matter.
 """
 
 from __future__ import annotations

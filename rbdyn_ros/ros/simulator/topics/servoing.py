@@ -186,8 +186,8 @@ class ServoTopic:
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
         """Return the twist that counts now, or None.
 
-        One that came while time was paused counts for single steps only: nobody expects the arm
-        to move when time goes on much later.
+        One that came while time was paused counts for single steps only: the arm should not move
+        when time goes on much later.
         """
         given = self._given
         if given is None:
@@ -224,7 +224,8 @@ class ServoTopic:
     def _measure(self, state: LoopState, period: float) -> bool:
         """Take the measured positions; return whether they are finite.
 
-        A motion begins with the measured velocities. Without measured values it goes on as it was.
+        A motion begins with the measured velocities. Without measured values it keeps its
+        velocities.
         """
         if not self._moving:
             self._place = None  # others may have moved the joints since

@@ -135,7 +135,7 @@ def test_the_wrench_of_a_request(arm):
     assert same(wrench_of_request(arm, request), expected)
 
 
-def test_an_arrow_shows_where_and_how_much(arm):
+def test_an_arrow_shows_the_place_and_size_of_a_wrench(arm):
     m, d = arm, rb.make_data(arm)
     d.qpos[:] = np.random.default_rng(4).uniform(-1.0, 1.0, m.nq)
     rb.kinematics(m, d)

@@ -42,7 +42,7 @@ def terms(m):
 
 
 @pytest.mark.parametrize("carried", [("gravity",), ("gravity", "friction"), NAMES])
-def test_the_arm_adds_what_it_carries_to_efforts_only(carried):
+def test_the_arm_adds_its_compensation_to_efforts_only(carried):
     behind, m, _ = driver(*carried)
     expected = sum(terms(m)[name] for name in carried)
     command = Command.of_efforts([2, 0], [1.0, -3.0])

@@ -28,7 +28,7 @@ FREE = {
     "servo.lower_singularity_threshold": 1e3,
     "servo.hard_stop_singularity_threshold": 1e4,
 }
-START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # of a Panda; both fingers are one dof
+START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # a Panda; both fingers are one dof
 
 
 def values_of(**given):
@@ -183,7 +183,7 @@ def test_the_age_of_a_twist_is_by_the_newest_state_though_the_topic_did_not_see_
 
 
 @pytest.mark.parametrize("time", [True, False])
-def test_a_reset_of_the_loop_forgets_the_twist(held, time):
+def test_a_reset_of_the_loop_drops_the_twist(held, time):
     """With a reset of time, a state of the new epoch comes before `forget`, or after it."""
     held.stream(100, 0.0, 0.0, 0.1)
     assert held.topic._moving
@@ -213,7 +213,7 @@ class Interrupted:
         return getattr(self._loop, name)
 
 
-def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
+def test_a_reset_while_a_state_is_published_is_harmless(held):
     held.stream(100, 0.0, 0.0, 0.1)
     held.topic._loop = Interrupted(held.loop, held.topic.forget)
     held.twist(0.0, 0.0, 0.1)
@@ -254,7 +254,7 @@ def test_positions_that_are_not_finite_stop_the_tool(held):
     assert np.abs(last.velocity).max() < fast
 
 
-def test_a_motion_does_not_begin_where_the_arm_was_long_ago(held):
+def test_a_motion_does_not_begin_at_an_old_position(held):
     held.stream(60, 0.0, 0.0, 0.1)
     state = held.run(600)[-1]
     count = len(held.sent)
