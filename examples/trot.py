@@ -177,7 +177,7 @@ class Trot(BatchEnv):
         return np.hstack([*measured, 3.0 * linear, 30.0 * height, 30.0 * self.soles()[:, :, 2]])
 
     def reward(self, actions):  # noqa: ARG002 - self.change knows them
-        """Reward the velocity and the lift of the feet; charge what shakes and wears a robot."""
+        """Reward the velocity and the lift of the feet; charge shaking and wear."""
         linear, angular, up = self.base()
         before, self.feet = self.feet, self.soles()
         clock = self.clock()[:, :1] * DIAGONALS
