@@ -230,7 +230,7 @@ def mirror(*images):
 
 _TERMS = [_IMAGES[term.name] for term in SPEC.terms]
 SEEN, DONE, ONE = mirror(*_TERMS), mirror(_JOINTS), np.ones((1, 1), np.float32)
-ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic
+ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic's terms
 
 
 def layers(rng, *sizes):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
-#: Times that Ray runs a shard again after its process or machine is lost.
+#: Ray runs a shard again this often after its process or machine is lost.
 RETRIES = 5
 #: Shards in flight for each core: one runs, one waits.
 AHEAD = 2
@@ -181,7 +181,7 @@ def check_answers(address: object) -> None:
 
 
 def _speaks_http2(channel: socket.socket) -> bool:
-    """Return whether a server speaks HTTP/2, as Ray does; not asked if Ray uses TLS."""
+    """Return whether a server speaks HTTP/2, as Ray does; it is not checked if Ray uses TLS."""
     if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
         return True
     try:

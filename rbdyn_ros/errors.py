@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error family: what was found, where, and what is allowed."""
+"""The error family: each error has the value found, its place and the allowed values."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class DescriptionError(RbdynError):
 
 
 class ModelError(RbdynError):
-    """A Model or Data cannot do what was asked of it."""
+    """A Model or Data does not support a call."""
 
 
 class ParameterError(RbdynError):

@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _leave_out(config, items, those):
-    """Remove the tests whose function asks for it."""
+    """Remove the tests whose function requests it."""
     left_out = [item for item in items if those(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not those(item)]

@@ -108,7 +108,7 @@ def _sim(options: argparse.Namespace) -> int:
         xacro_arguments(options.xacro_args)
     run_imports(options.imports)
     shows = _shows(options)
-    # it imports as much as the node, at the same time
+    # the view imports as much as the node does, at the same time
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator

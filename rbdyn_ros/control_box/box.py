@@ -154,7 +154,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _stand(self) -> bool:
-        """In lock-step, let time stand while nothing happens; return whether it stood."""
+        """In lock-step, stop time while nothing happens; return whether it was stopped."""
 
     @abstractmethod
     def _exchange(self, timeout: float, tick: int | None = None) -> None:

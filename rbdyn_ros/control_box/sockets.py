@@ -20,7 +20,7 @@ DATAGRAM = 65536
 #: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more; and
 #: of a stream of programs, or of one with large packets.
 PIECE, LARGE_PIECE = 512, 65536
-#: Clients of a hub at a time.
+#: Most clients of a hub at the same time.
 MOST_CLIENTS = 8
 #: Time in which a box tries to connect to a client, and time between two attempts [s].
 DIAL, DIAL_AGAIN = 2.0, 0.2

@@ -35,7 +35,7 @@ TOUCHING = 1e-6
 
 
 class Distance(NamedTuple):
-    """The signed distance of two geometries, and where they are nearest.
+    """The signed distance of two geometries, and their nearest points.
 
     Attributes:
         geom1, geom2: their names.
@@ -155,7 +155,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
 
 
 def _check_position(m: Model, d: Data) -> None:
-    """Raise ParameterError if a position is not finite: no geometry would have a place."""
+    """Raise ParameterError if a position is not finite, because geometries would have no pose."""
     if not math.isfinite(sum(d.qpos.tolist())):  # faster than np.isfinite
         finite("d.qpos", d.qpos, (m.nq,), code="qpos")
 

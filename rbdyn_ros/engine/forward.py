@@ -57,7 +57,7 @@ from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 #: list.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
-#: So many timesteps of a fall with its impacts may end without convergence.
+#: This many timesteps of a fall with its impacts may end without convergence.
 FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ class Data:
         raw: Any = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
         start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         memory = memoryview(raw)
-        # no flag makes `stages` writeable, because its memory is read-only
+        # `stages` cannot be made writeable, because its memory is read-only
         stages = memory[start + STAGES_AT :][: len(DATA_STAGES)].toreadonly()
         keep["stages"] = np.frombuffer(stages, np.int64)
         keep["buffer"] = np.frombuffer(memory[start : start + model.data_slots])

@@ -19,7 +19,7 @@ from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
 #: Command topics, by the last part of their name.
 COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands", "gripper_commands")
-#: Its velocities and efforts are limits, not commands.
+#: Velocities and efforts on this topic are limits, not commands.
 GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
 #: A larger step back of time is a reset [ns]; a smaller one is reordering.

@@ -23,7 +23,7 @@ from rbdyn_ros.rollouts.driver import (
     compiled_settled,
 )
 
-#: Times that a thread that has finished looks whether the others have, before it sleeps: 20 us.
+#: A thread that has finished looks this often for the end of the others before it sleeps: 20 us.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].

@@ -197,7 +197,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                s.loaded[()] = 1  # it goes on instead of beginning, also in the old row
+                s.loaded[()] = 1  # the loop goes on instead of beginning, also in the old row
                 self._launch()
 
     def _check_movable(self, resets: bool) -> None:

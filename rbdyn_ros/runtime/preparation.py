@@ -167,7 +167,7 @@ def _stuck(m: Model, stuck: Bools) -> Model:
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
-    """Return the trajectory with a point at time 0, and whether the loop fills that point in."""
+    """Return the trajectory with a point at time 0, and whether the loop sets that point."""
     if trajectory.times[0] == 0.0:
         return trajectory, False
     blank = np.zeros((1, len(trajectory.dofs)))

@@ -22,7 +22,7 @@ _CURE = (
     "unlimited', then log in again)"
 )
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-#: One entry for each thread that holds the memory of this process locked, and what guards them.
+#: One entry for each thread that keeps the memory of this process locked; _HOLDING guards them.
 _HOLDERS: list[None] = []
 _HOLDING = threading.Lock()
 

@@ -63,7 +63,7 @@ class SymbolicOptions:
 
     @property
     def implicit_stage(self) -> int:
-        """Raise ModelError: only a step with an implicit integrator asks for the stage."""
+        """Raise ModelError: only a step with an implicit integrator needs the stage."""
         self.check_integrator()
         return 0
 

@@ -55,7 +55,7 @@ def add_visuals(
     left: LeftOut,
     meshes: MeshFolder,
 ) -> None:
-    """Add visible shapes, which touch nothing."""
+    """Add visible shapes, which have no contact."""
     for shape in shapes:
         given, owner = shape.shape, f"link {quote(shape.link)}"
         geom = ET.Element("geom", group=VISUAL, contype="0", conaffinity="0")

@@ -40,7 +40,7 @@ NASTY = (
         ("", "unnamed"),
     ],
 )
-def test_identifier(name, text):
+def test_names_become_identifiers(name, text):
     assert identifier(name) == text
 
 

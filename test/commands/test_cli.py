@@ -142,7 +142,7 @@ def test_check_refuses_a_mechanism_with_lines(tmp_path):
     assert "'rot'" in done.stderr
 
 
-def test_unknown_suffix(tmp_path):
+def test_an_unknown_suffix_is_refused(tmp_path):
     file = tmp_path / "robot.usd"
     file.write_text("#usda 1.0")
     done = _rbdyn("check", str(file))

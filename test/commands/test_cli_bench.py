@@ -13,7 +13,7 @@ ARM = bundled_robot("seven_dof_arm")
 QUICK = ("--seconds", "0.05")
 
 
-def test_it_prints_a_table():
+def test_the_command_prints_a_table():
     told = run("bench", *QUICK)
     assert (told.returncode, told.stderr) == (0, "")
     head, _, columns, *rows = told.stdout.splitlines()

@@ -160,7 +160,7 @@ def test_an_old_srdf_is_kept(robot, tmp_path):
         (["--collisions", "--seed", "-1"], 1),
     ],
 )
-def test_refused_options(robot, flags, status):
+def test_bad_options_are_refused(robot, flags, status):
     assert run("check", robot, *flags).returncode == status
 
 

@@ -37,7 +37,7 @@ def check(folder, compiler="gcc", *more):
     return run_program(folder / "program")
 
 
-def test_it_lists_the_files_and_costs(tmp_path):
+def test_the_command_lists_files_and_costs(tmp_path):
     done = run("codegen", ARM, "-o", tmp_path / "new")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -161,7 +161,7 @@ def test_refusals(words, status, named, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_refused_robots(tmp_path):
+def test_robots_without_code_are_refused(tmp_path):
     loop, still = (tmp_path / f"{name}.urdf" for name in ("loop", "still"))
     still.write_text(f'<robot name="stone"><link name="a">{BRICK}</link></robot>')
     for robot, words, named in (

@@ -14,7 +14,7 @@ PENDULUM = bundled_robot("pendulum")
 NAMES = tuple(FileNames("seven_dof_arm"))
 
 
-def test_it_replaces_its_own_files_only(tmp_path):
+def test_the_command_replaces_its_own_files_only(tmp_path):
     out = tmp_path / "out"
     assert run("codegen", ARM, "-o", out).returncode == 0
     (out / "mine.c").write_text("int mine;\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn codegen --ros2-control` writes a whole package for ros2_control, or nothing."""
+"""`rbdyn codegen --ros2-control` writes a whole package for ros2_control, or no files."""
 
 import xml.etree.ElementTree as ET
 

@@ -72,7 +72,7 @@ def test_every_shell_completes_every_command(shell):
         assert done.returncode == 0
 
 
-def test_without_shtab(monkeypatch):
+def test_completion_without_shtab_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     told = run("completion", "bash")
     assert (told.returncode, told.stdout) == (2, "")

@@ -34,7 +34,7 @@ def node(monkeypatch):
 
 @pytest.fixture
 def viser(monkeypatch):
-    """Let the viewer seem installed, or not."""
+    """Set whether the viewer seems installed."""
 
     def installed(there):
         spec = object() if there else None

@@ -45,7 +45,7 @@ def test_rbdyn_without_a_command_lists_the_commands_in_groups():
     assert max(map(len, done.stdout.splitlines())) <= 99
 
 
-def test_version():
+def test_the_version_is_printed():
     done = run_process("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"rbdyn {rb.__version__}\n", "")
 

@@ -47,7 +47,7 @@ class Blindly:
         return self.end.stop(self.now, 0, Q, self.velocity)
 
 
-def test_it_brakes_until_it_rests_and_holds_there():
+def test_an_arm_brakes_until_it_rests_and_holds_there():
     arm, end = ending()
     fast = np.full(6, 0.5)
     g = arm.twin().gravity_effort(Q, np.empty(6))

@@ -92,7 +92,7 @@ def test_one_number_applies_to_all_joints():
     assert made.check_dofs(3) is made
 
 
-def test_it_is_immutable():
+def test_friction_is_immutable():
     given_array = np.ones(2)
     made = Friction.of(2, viscous=given_array)
     given_array[0] = 5.0

@@ -125,7 +125,7 @@ def test_the_page_has_the_faults_of_the_code():
     assert table.splitlines() == fault_rows()
 
 
-def test_the_page_has_the_lies_of_the_battery():
+def test_the_page_lists_the_lies_of_the_battery():
     page = (GUIDES / "arm_faults.md").read_text(encoding="utf-8")
     table = page.split("| kind | states | faults |\n|---|---|---|\n")[1].split("\n\n")[0]
     assert table.splitlines() == lie_rows()

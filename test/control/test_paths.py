@@ -145,7 +145,7 @@ def test_a_path_can_be_sampled_into_a_target():
     assert target.qvel.any()
 
 
-def test_it_is_immutable():
+def test_a_path_is_immutable():
     times = np.array(TIMES)
     p = Path(times, np.zeros((5, 1)))
     times[:] = 0.0

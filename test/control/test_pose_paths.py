@@ -127,7 +127,7 @@ def test_poses_are_refused_if_the_target_moves_while_they_are_planned(monkeypatc
     assert "moved while" in str(caught.value)
 
 
-def test_no_poses_stop_the_arm():
+def test_a_path_without_poses_stops_the_arm():
     arm = Arm()
     arm.loop.arm().run(0.6)
     arm.send([-0.2, 0.0, 0.0])

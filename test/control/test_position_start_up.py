@@ -153,7 +153,7 @@ def test_misread_positions_are_found_by_the_first_ones(error):
     arm = Servoed(takes=takes, lag=0.1)
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
-    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # by up to 2.2 rad, by servos that go on
+    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # 2.2 rad if servos go on
 
 
 @pytest.mark.parametrize("speed", [0.002, 0.01, -0.01])

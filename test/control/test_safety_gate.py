@@ -79,7 +79,7 @@ def test_a_good_state_is_admitted_with_its_step():
     assert send.gate.fault is None
 
 
-def test_of_several_faults_the_first_check_reports():
+def test_the_first_check_reports_if_several_fail():
     """The checks are in the order finite, names, clock, position, velocity."""
     send = admitting()
     wrong = {

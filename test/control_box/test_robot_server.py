@@ -138,7 +138,7 @@ def test_the_rate_of_torques_is_over_the_ticks_that_passed(rig):
         assert rig.server.sensing.dtau == pytest.approx(gap / (ticks * 1e-3))
 
 
-def test_it_holds_its_pose(rig):
+def test_the_arm_holds_its_pose(rig):
     for _ in range(300):
         state = rig.cycle()
     assert state["robot_mode"] == Mode.IDLE
@@ -717,7 +717,7 @@ def test_a_grasp_of_an_object_between_the_fingers_closes(rig):
     assert wants < -1e-3
 
 
-def test_closed_fingers_grasp_nothing(rig):
+def test_closed_fingers_do_not_grasp(rig):
     _, answer = Hand(rig, 0.0).grasp(0.0, 0.0)
     assert answer == bytes([GripperStatus.UNSUCCESSFUL, 0])
 

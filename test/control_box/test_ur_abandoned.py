@@ -61,7 +61,7 @@ def ticks(arm):
     return arm.loop.readout.latest().tick
 
 
-def test_it_waits_while_the_client_is_there(waiting):
+def test_a_program_waits_while_its_client_is_connected(waiting):
     arm, _, _ = waiting
     before = ticks(arm)
     time.sleep(0.3)

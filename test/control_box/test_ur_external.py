@@ -135,7 +135,7 @@ def test_an_unrecognised_program_is_refused(text, wrong, reason):
     assert reason in bench.said[-1]
 
 
-def test_it_waits_for_the_first_message(bench):
+def test_external_control_waits_for_the_first_message(bench):
     bench.cycle(2000)
     assert bench.robot.runtime == RuntimeState.PLAYING
     assert bench.robot.rests

@@ -198,7 +198,7 @@ def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
     assert "ends: ZeroDivisionError('of the program')" in bench.said[-1]
 
 
-def test_the_smallest_way_takes_no_time():
+def test_the_shortest_path_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
 
 

@@ -374,7 +374,7 @@ def test_without_power_no_program_starts(bench):
     assert lines(bench, "brake release", "robotmode")[1] == "Robotmode: RUNNING"
 
 
-def test_the_user_stop_takes_the_power(bench):
+def test_the_user_stop_switches_the_power_off(bench):
     start_program(bench.robot, f"movej({[1.0, *READY[1:]]})")
     bench.cycle(500)
     bench.robot.press_user_stop(True)

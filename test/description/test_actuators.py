@@ -95,7 +95,7 @@ def test_lists_and_arrays_are_accepted():
         ),
     ],
 )
-def test_refused(given, refusal):
+def test_bad_actuators_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(system(given))
 

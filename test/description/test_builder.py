@@ -365,6 +365,6 @@ def base():
         ),
     ],
 )
-def test_bad_arguments(call, refusal):
+def test_bad_arguments_are_refused(call, refusal):
     with refused(ParameterError, *refusal):
         call()

@@ -129,7 +129,7 @@ def test_mistakes(collision, refusal):
         ('<capsule radius="1" length="1e6"/>', ("out-of-range", "geometry 'a'")),
     ],
 )
-def test_sizes(text, refusal):
+def test_bad_sizes_are_refused(text, refusal):
     with refused(DescriptionError, *refusal, line=2):
         robot_files.read(robot(shape(text)), contact=True)
 

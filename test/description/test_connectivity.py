@@ -105,7 +105,7 @@ def test_loops_on_top_of_a_tree():
         ),
     ],
 )
-def test_refused(given, refusal):
+def test_bad_graphs_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(given)
 
@@ -146,7 +146,7 @@ def test_springs_are_accepted():
         ),
     ],
 )
-def test_springs_refused(given, refusal):
+def test_bad_springs_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(given)
 

@@ -103,7 +103,7 @@ def test_directions_become_unit_vectors():
         ({"name": "chord"}, ("duplicate-name", "constraint 'chord'")),
     ],
 )
-def test_lengths_refused(changes, refusal):
+def test_bad_lengths_are_refused(changes, refusal):
     with refused(DescriptionError, *refusal):
         check(system(replace(ROD, **changes)))
 
@@ -144,7 +144,7 @@ def terms(*given):
         (replace(GEAR, offset=math.inf), ("not-finite", "constraint 'gear'")),
     ],
 )
-def test_gears_refused(gear, refusal):
+def test_bad_gears_are_refused(gear, refusal):
     with refused(DescriptionError, *refusal):
         check(system(gear))
 
@@ -179,7 +179,7 @@ def test_a_gear_of_an_unreadable_joint_has_no_finding():
         ({"normal": None}, ("not-finite", "constraint 'roll'")),
     ],
 )
-def test_rolls_refused(changes, refusal):
+def test_bad_rolling_contacts_are_refused(changes, refusal):
     with refused(DescriptionError, *refusal):
         check(system(replace(ROLL, **changes)))
 

@@ -134,6 +134,6 @@ def test_all_bad_rows_are_reported():
         ),
     ],
 )
-def test_bad_tables(call, error, refusal):
+def test_bad_tables_are_refused(call, error, refusal):
     with refused(error, *refusal):
         call()

@@ -68,7 +68,7 @@ def test_lists_and_arrays_are_accepted():
         ),
     ],
 )
-def test_sizes(shape, refusal):
+def test_bad_sizes_are_refused(shape, refusal):
     with refused(DescriptionError, *refusal, line=3):
         check(system(replace(GEOM, shape=shape)))
 
@@ -100,7 +100,7 @@ def test_sizes(shape, refusal):
         (Surface(rolling=math.inf), ("not-finite", "contact, surface of 'hand'")),
     ],
 )
-def test_surfaces(surface, refusal):
+def test_bad_surfaces_are_refused(surface, refusal):
     codes, _ = refusal
     with refused(DescriptionError, codes, "geometry 'palm'", line=3):
         check(system(replace(GEOM, surface=surface)))
@@ -141,7 +141,7 @@ def test_names_and_links():
     assert caught.value.findings[1].line == 5
 
 
-def test_obstacles():
+def test_bad_obstacles_are_refused():
     crooked = Obstacle("ramp", Plane(), Pose(quat=(1.0, 1.0, 0.0, 0.0)))
     made = system(obstacles=(FLOOR, FLOOR, crooked, Obstacle("b", Sphere(1.0), friction=math.nan)))
     codes = ["duplicate-name", "bad-quaternion", "bad-friction"]

@@ -205,7 +205,7 @@ def test_registered_types(monkeypatch):
         ({"kind": "revolute", "origin": None}, ("not-a-pose", "joint 'j'")),
     ],
 )
-def test_refused(fields, refusal):
+def test_bad_joint_types_are_refused(fields, refusal):
     fields = dict(fields)
     with refused(DescriptionError, *refusal):
         check(system(joint(fields.pop("kind"), **fields)))
@@ -305,7 +305,7 @@ def test_motions_are_taken():
         ),
     ],
 )
-def test_bad_motions(given, refusal):
+def test_bad_motions_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(system(given))
 

@@ -344,7 +344,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize(("text", "refusal"), DOCUMENTS.values(), ids=DOCUMENTS)
-def test_documents_refused(text, refusal):
+def test_bad_documents_are_refused(text, refusal):
     code, line = refusal
     with refused(DescriptionError, code, line=line):
         mechanism.read_text(text)
@@ -618,7 +618,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("said", "refusal"), VALUES.values(), ids=VALUES)
-def test_values_refused(said, refusal):
+def test_bad_values_are_refused(said, refusal):
     text, line = said
     with refused(DescriptionError, *refusal, line=line):
         mechanism.read_text(text)
@@ -668,7 +668,7 @@ def test_a_large_file_is_read_in_time():
     assert time.process_time() - start < 60.0  # limits a hang only: it takes 0.3 s
 
 
-def test_unreadable_files(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "arm.yaml").write_text("x")
     with refused(DescriptionError, "no-such-file") as caught:
         mechanism.read(tmp_path / "arn.yaml")

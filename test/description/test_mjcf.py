@@ -374,7 +374,7 @@ CONTACTS = """<mujoco><worldbody>
 </mujoco>"""
 
 
-def test_contacts_of_a_model(write):
+def test_a_model_has_the_contacts_of_its_file(write):
     described = mjcf.read(write(CONTACTS), contact=True)
     obstacles = {one.name: one for one in described.obstacles}
     assert list(obstacles) == ["ground", "top"]
@@ -572,7 +572,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(write, case):
+def test_bad_models_are_refused(write, case):
     text, codes, element, line = REFUSED[case]
     with refused(DescriptionError, codes, element, line=line):
         mjcf.read(write(text))

@@ -50,6 +50,6 @@ def test_roll_pitch_yaw_are_about_fixed_axes():
         (((0, 0, 10**400),), ("bad-argument", "")),
     ],
 )
-def test_bad_arguments(arguments, refusal):
+def test_bad_arguments_are_refused(arguments, refusal):
     with refused(ParameterError, *refusal):
         pose(*arguments)

@@ -150,7 +150,7 @@ def test_surface_values_that_an_obstacle_lacks_are_noted(tmp_path, surface, shap
     assert found == ([("warning", 3, lost)] if lost else [])
 
 
-def test_masks_say_which_models_touch(tmp_path):
+def test_masks_select_the_models_that_touch(tmp_path):
     def masked(name, mask, at):
         bits = f"<surface><contact><collide_bitmask>{mask}</collide_bitmask></contact></surface>"
         solid = BOX.replace("</collision>", f"{bits}</collision>")

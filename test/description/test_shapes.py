@@ -163,6 +163,6 @@ def test_combine_two_halves_make_a_box():
         ),
     ],
 )
-def test_bad_arguments(make, refusal):
+def test_bad_arguments_are_refused(make, refusal):
     with refused(ParameterError, *refusal):
         make()

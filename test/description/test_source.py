@@ -65,6 +65,6 @@ def test_text():
         ),
     ],
 )
-def test_refused(given, error, refusal):
+def test_bad_sources_are_refused(given, error, refusal):
     with refused(error, *refusal):
         source.read(given)

@@ -96,7 +96,7 @@ def test_a_given_file_that_cannot_be_read_is_refused(text, code):
 
 
 @pytest.mark.parametrize("bad", [1, None, ["a"], np.zeros(3)])
-def test_wrong_kinds(bad):
+def test_wrong_kinds_are_refused(bad):
     with refused(rb.ParameterError, "bad-srdf", "srdf"):
         load(bad)
 

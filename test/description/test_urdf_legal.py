@@ -107,7 +107,7 @@ def test_names_may_be_in_any_script_of_the_encoding(encoding):
     assert (robot.name, robot.links[0].name) == ("b\u00e4r", "\u00fc")
 
 
-def test_no_axis_is_x():
+def test_the_default_axis_is_x():
     assert one_joint(LIMIT).joints[0].axis == (1, 0, 0)
 
 

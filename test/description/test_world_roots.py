@@ -82,7 +82,7 @@ def spawned(name, tmp_path, acts):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_floats_stands_or_is_refused(name, tmp_path):
+def test_the_root_of_a_file_is_free_or_fixed_or_refused(name, tmp_path):
     _, kind, count = FILES[name]
     if kind not in ("object", "robot", "obstacle"):
         with pytest.raises(DescriptionError, match=kind):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON schemas of YAML files accept and refuse the same documents as the tables of keys.
 
-A schema knows values, not how they are spelled (1_0 is a string here), and no other files.
+A schema describes values, not their spelling (1_0 is a string here), and no other files.
 """
 
 import functools

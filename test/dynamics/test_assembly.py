@@ -17,7 +17,7 @@ NAMES = (
 
 
 def gap(m, qpos):
-    """Return the largest position error that a new Data sees."""
+    """Return the largest position error of a new Data."""
     d = rb.make_data(m)
     d.qpos = qpos
     see_constraints(m, d)

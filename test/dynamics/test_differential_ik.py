@@ -219,7 +219,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_refusals(case):
+def test_bad_tasks_are_refused(case):
     arguments, options, error, element = BAD[case]
     m = rb.load_urdf("config/robots/seven_dof_arm.urdf", contact=case == "no-geometries 2")
     d = rb.make_data(m)

@@ -177,7 +177,7 @@ def test_steps_add_up(case):
     assert twin.time == d.time
 
 
-def test_no_step_sets_the_state(case):
+def test_a_step_does_not_set_the_state(case):
     constraint, d, y, yd, tau = case
     np.testing.assert_array_equal(constraint.step(d, y, yd, tau, 0), (y, yd))
     q, G, _ = constraint.evaluate(y, yd)
@@ -333,7 +333,7 @@ def test_wrong_arguments_are_refused(arguments, code):
         ExplicitConstraint(gear_model(), *arguments)
 
 
-def test_wrong_vectors():
+def test_vectors_of_wrong_size_are_refused():
     m = gear_model()
     constraint, d = ExplicitConstraint(m, 1, gears), rb.make_data(m)
     none = [0.0, 0.0]

@@ -427,7 +427,7 @@ def test_a_target_inside_an_obstacle_is_too_near():
     d = rb.make_data(m)
     found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
     assert (found.success, found.too_near, found.attempts) == (False, True, 5)
-    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # but reached
+    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # it is reached
     assert found.position_error <= 1e-8
     with refused(rb.ModelError, "too-near", "target"):
         found.check()
@@ -484,7 +484,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_refusals(case):
+def test_bad_targets_are_refused(case):
     arguments, options, error, element = BAD[case]
     m = planar(0.5, 0.4)
     d = rb.make_data(m)

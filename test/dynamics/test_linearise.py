@@ -79,7 +79,7 @@ def test_discrete_around_a_steady_turn(kind):
     turn = {"floating": 5, "spherical": 2, "planar_fp": 0, "planar_fs": 0}.get(kind, 2)
     d.qvel[turn] = 2.0
     if kind == "floating":
-        d.qvel[:3] = 0.3, -0.5, 0.2  # in world axes: it goes straight on
+        d.qvel[:3] = 0.3, -0.5, 0.2  # velocities in world axes: the body goes straight on
     compare_with_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
 
 
@@ -217,7 +217,7 @@ def test_dzhanibekov(kind):
 
 
 @pytest.mark.parametrize("value", [0, -0.1, float("nan"), float("inf"), "1", True, 1j, [0.1]])
-def test_timestep(value):
+def test_a_bad_timestep_is_refused(value):
     m = one_body("continuous")
     d = rb.make_data(m)
     with refused(rb.ParameterError, "bad-argument", ""):

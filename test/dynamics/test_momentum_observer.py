@@ -82,7 +82,7 @@ def test_a_wrench_explains_the_known_efforts_only(arm):
     assert observer.wrench(frame, "local") != pytest.approx(pushed, abs=0.5)
 
 
-def test_it_follows_with_its_time_constant(arm):
+def test_the_residual_follows_with_its_time_constant(arm):
     d, observer = rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
     held = rb.gravity_term(arm, d)

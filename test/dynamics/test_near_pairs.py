@@ -160,7 +160,7 @@ def test_excluded_pairs(pair):
         (((1, "l2"),), "wrong-kind"),
     ],
 )
-def test_bad_exclusions(exclude, code):
+def test_bad_exclusions_are_refused(exclude, code):
     error = rb.DescriptionError if code == "unknown-geometry" else rb.ParameterError
     with refused(error, code):
         rb.load_urdf(arm_text(), contact=rb.Contact(exclude=exclude))
@@ -193,7 +193,7 @@ def test_obstacles_named_like_a_link_get_a_number():
     assert rb.distance(m, rb.make_data(m), "l1", "l1_1").distance > 4.0
 
 
-def test_refused_queries(arm):
+def test_bad_queries_are_refused(arm):
     d = rb.make_data(arm)
     with refused(rb.ModelError, "unknown-geometry", "l9"):
         rb.distance(arm, d, "l9", "l1")

@@ -48,7 +48,7 @@ def inertias(m):
         ("talos_reduced.urdf", "gripper_left_base_link", True),
     ],
 )
-def test_it_is_the_robot_loaded_with_the_load(file, link, floating):
+def test_a_payload_equals_the_robot_loaded_with_it(file, link, floating):
     path = find(file)
     plain = rb.load_urdf(path, floating_base=floating, strict=False)
     loaded = with_payload(plain, link, MASS, COM, INERTIA)

@@ -117,7 +117,7 @@ def test_springs_are_in_the_potential():
     m, d = system("lossy", floating=False)
     stiff = m.replaced(dof_damping=0.0 * m.dof_damping, dof_frictionloss=0.0 * m.dof_frictionloss,
                        jnt_limited=0 * m.jnt_limited)  # fmt: skip
-    assert stiff.nlimit > 0  # of joints with several coordinates; d is within them
+    assert stiff.nlimit > 0  # joints with several coordinates have limits; d is within them
     d = rb.make_data(stiff)
     forests.randomise(stiff, d, 1)
     d.qpos *= 0.5

@@ -108,14 +108,14 @@ def test_data_of_another_model(pair, name):
 
 
 @pytest.mark.parametrize("name", FRAME)
-def test_unknown_frame(pair, name):
+def test_an_unknown_frame_is_refused(pair, name):
     m, d = pair
     with refused(rb.ModelError, "unknown-frame", "lnik3"):
         call(name, m, d, frame="lnik3")
 
 
 @pytest.mark.parametrize("name", BODY)
-def test_unknown_body(pair, name):
+def test_an_unknown_body_is_refused(pair, name):
     m, d = pair
     with refused(rb.ModelError, "unknown-body", "lnik3"):
         call(name, m, d, body="lnik3")
@@ -152,7 +152,7 @@ def test_by_number(pair, name, number):
         (["world"], ""),
     ],
 )
-def test_unknown_reference(pair, name, wrong, hint):
+def test_an_unknown_reference_is_refused(pair, name, wrong, hint):
     m, d = pair
     with refused(rb.ParameterError, "unknown-reference", "reference") as refusal:
         getattr(rb, name)(m, d, "link3", wrong)

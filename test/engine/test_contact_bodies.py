@@ -630,7 +630,7 @@ def test_forces_satisfy_the_law(scene):
 
 
 @pytest.mark.parametrize("integrator", ["implicit", "implicit_midpoint"])
-def test_implicit_integrators_take_this_step(integrator):
+def test_implicit_integrators_use_the_step_with_contact(integrator):
     """Coriolis terms are left out, as in implicit_damping; implicit_midpoint keeps momentum, too.
 
     For that it changes the velocity of the trunk alone, see test_flight.py.

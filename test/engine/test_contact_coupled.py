@@ -240,7 +240,7 @@ def test_fingers_that_are_coupled_close_on_a_ball():
     assert d.qpos[0] == pytest.approx(-0.04, abs=1e-3)
 
 
-def test_no_contact_force_without_gravity():
+def test_there_is_no_contact_force_without_gravity():
     m = rb.build(touching.free(touching.CUBE))
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = touching.placed(m, (0, 0, 0.0999))

@@ -115,7 +115,7 @@ def velocities(m, d, normal):
 
 
 def test_islands_are_solved_each_for_itself():
-    """Two heaps far apart need as many passes as the slower one alone, and end as alone."""
+    """Two heaps far apart need as many passes as the slower one alone, with the same end."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):

@@ -34,7 +34,7 @@ def test_a_box_inside_the_cone_does_not_creep(share, seconds):
     assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
     assert d.nunsolved == 0
     assert d.solver_niter == 1
-    # and friction carries all of its load
+    # friction carries all of its load
     down = turn.apply([1.0, 0.0, 0.0])
     assert d.cfrc_contact[1, 3:] @ down == pytest.approx(-2.0 * G * np.sin(angle), rel=1e-12)
 

@@ -22,7 +22,7 @@ def heights(d):
 
 @pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
 def test_it_stands_for_ten_seconds(scene, joints):
-    """It settles, then nothing moves. Which of the points of a joint bear is up to rounding."""
+    """It settles, then all bodies rest. Rounding decides which points of a joint carry force."""
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
     rb.step(m, d, 1000)

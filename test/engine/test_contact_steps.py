@@ -200,7 +200,7 @@ def test_momentum_changes_by_the_forces_of_the_step():
 
 
 @each_integrator
-def test_no_contact_no_difference(integrator):
+def test_contact_changes_nothing_if_no_bodies_touch(integrator):
     """A floor that is far away does not change a bit of the motion."""
     fall = [rb.build(touching.free(touching.CUBE, floor=floor)) for floor in (True, False)]
     ends = []

@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError
 
 G = touching.G
-INERTIA = 0.4 * 0.01  # of a ball of 1 kg and 0.1 m
+INERTIA = 0.4 * 0.01  # inertia of a ball of 1 kg and 0.1 m
 
 
 def ball(**surface):

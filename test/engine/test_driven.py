@@ -57,7 +57,7 @@ def at(m, time, push=0.0):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
-def test_it_moves_like_the_free_joint_with_the_same_acceleration(kind, reverse):
+def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
     """The free twin has the given q, qd, qdd: M is partitioned for the other accelerations."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))

@@ -274,7 +274,7 @@ def test_a_rack_moves_by_the_unrolled_length_of_the_pinion():
 
 
 @pytest.mark.parametrize("name", AWAY)
-def test_runs_of_a_minute(name, record_property):
+def test_loops_keep_their_energy_for_a_minute(name, record_property):
     start, position, energy = AWAY[name]
     m = model(name)
     drift = Drift(m, started(m, speed=3.0, **start), 60.0)

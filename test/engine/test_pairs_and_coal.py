@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return the distance of points x (n, 3) outside of a geometry, or less; negative inside."""
+    """Return at most the distance of points x (n, 3) from a geometry; negative inside."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:

@@ -134,7 +134,7 @@ SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_joint_written_the_other_way_round(name):
+def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
     """On a fixed base: parent and child exchanged, with opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]

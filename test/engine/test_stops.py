@@ -240,7 +240,7 @@ def test_the_memory_of_a_limit_fades_to_zero():
     d.qpos, d.qfrc_applied = 0.4999, 10.0
     rb.step(m, d, 100)
     d.qfrc_applied = 0.0
-    rb.step(m, d, 100)  # by a factor of 1e6 a step
+    rb.step(m, d, 100)  # it decays by a factor of 1e6 a step
     assert d.stick_qfrc[0] == 0.0
 
 

@@ -243,7 +243,7 @@ def test_a_type_registered_again():
     rb.register_joint("again", coordinates=("m",))(back)
     assert [z(n) for n in (m, m.replaced(), copy.copy(m), copy.deepcopy(m))] == [0.5] * 4
     assert z(chain("again", False)) == -0.5
-    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # by name
+    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # the type is found by its name
     with refused(rb.ParameterError, "register", "again"):
         rb.register_joint("again", nv=2)
 

@@ -108,7 +108,7 @@ def _put_into_limits(m: rb.Model, d: Any) -> None:
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
     for k, limits in zip(
         m.limit_dofid, m.limit_range, strict=True
-    ):  # of several dofs, each its own
+    ):  # limits of joints with several dofs
         own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
         j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
         place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]

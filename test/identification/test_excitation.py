@@ -255,7 +255,7 @@ def test_a_motion_is_written_as_csv(motion, tmp_path):
         ({"effort_share": 0.01}, "no-effort"),
     ],
 )
-def test_refusals(arguments, code):
+def test_bad_arguments_are_refused(arguments, code):
     arguments = {"position_inset": 0.001, "harmonics": 2, **arguments}
     with refused(ParameterError, code):
         excite(gripper(), **arguments)

@@ -158,8 +158,8 @@ def test_standard_deviations_agree_with_many_recordings():
         )
         values.append(found.base_values)
         messages = found.base_std
-    # the spread of 10 has a standard deviation of 24 percent itself; limits of what bodies can
-    # be make some narrower
+    # the spread of 10 has a standard deviation of 24 percent itself; the limits
+    # of possible bodies make some narrower
     ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2

@@ -237,6 +237,6 @@ def test_a_recording_at_rest_is_accepted():
         (recorded(np.delete(CLOCK, np.arange(2000, 2200))), {}, "gap"),
     ],
 )
-def test_refusals(samples, arguments, code):
+def test_bad_signals_are_refused(samples, arguments, code):
     with refused(ParameterError, code):
         to_motion(samples, **arguments)

@@ -212,7 +212,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("case", SCENES)
-def test_refusals(case):
+def test_bad_scenes_are_refused(case):
     robot, objects, code = SCENES[case]
     with pytest.raises(rb.DescriptionError) as error:
         rb.scene(robot, objects=objects)

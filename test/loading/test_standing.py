@@ -49,7 +49,7 @@ def test_a_robot_above_the_floor_stays():
     assert found(m) == []
 
 
-def test_it_is_raised_through_one_obstacle_onto_another():
+def test_a_robot_is_raised_through_one_obstacle_onto_another():
     shelf = rb.Box((1.0, 1.0, 0.1))
     m = rb.build(ball().floor().obstacle("shelf", shelf, origin=rb.pose((0.0, 0.0, 0.25))))
     assert m.qpos0[2] == pytest.approx(0.4, abs=1e-8)

@@ -556,7 +556,7 @@ def test_a_field_twice(saved):
 # its header
 
 
-def test_another_version(saved):
+def test_a_file_of_another_version_is_refused(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
@@ -634,7 +634,7 @@ def test_missing_keys_of_the_header(saved):
 # the archive
 
 
-def test_damaged_files(saved):
+def test_damaged_files_are_refused(saved):
     """A changed file is refused; after a changed date in the archive the Model is the same."""
     good, m = saved.read_bytes(), load_model(saved)
     rng = np.random.default_rng(1)

@@ -49,7 +49,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
     assert found["jnt_mimic_offset"][::order].tolist() == [float(k % 2) for k in range(n + 1)]
 
 
-def test_classes_and_addresses():
+def test_a_mimic_of_a_driven_joint_is_driven():
     """A joint that mimics a driven joint is driven; coordinates are ordered by class."""
     free, driven, mimic = JointClass
     leader = np.array([-1, 0, -1, 2, 2])

@@ -99,26 +99,26 @@ def test_defaults(m):
 
 
 @pytest.mark.parametrize("value", [0.0, -1e-3, math.nan, math.inf])
-def test_timestep_refused(m, value):
+def test_bad_timesteps_are_refused(m, value):
     with refused(rb.ParameterError, "option-timestep", "timestep"):
         m.opt.timestep = value
     assert m.opt.timestep == 0.001
 
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (0.0, 0.0, math.nan), 9.81, (1, 2, 3, 4)])
-def test_gravity_refused(m, value):
+def test_bad_gravity_is_refused(m, value):
     with refused(rb.ParameterError, "option-gravity", "gravity"):
         m.opt.gravity = value
     assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
-def test_integrator_refused(m):
+def test_unknown_integrators_are_refused(m):
     with refused(rb.ParameterError, "option-integrator", "integrator"):
         m.opt.integrator = "rk45"
     assert m.opt.integrator == "implicit_damping"
 
 
-def test_misspelt_option(m):
+def test_a_misspelt_option_is_refused(m):
     with pytest.raises(AttributeError, match="did you mean 'timestep'"):
         m.opt.time_step = 0.1
 

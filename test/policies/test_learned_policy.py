@@ -63,7 +63,7 @@ def test_terms_equal_isaac_labs(tmp_path):
 
 def test_a_history_begins_with_copies_and_ends_with_the_latest(tmp_path):
     term = {"term": "gait_phase", "history": 3}
-    steps = np.array([0, 0, 0, 1, 2]) + 1  # of the phase, at the first action and the third
+    steps = np.array([0, 0, 0, 1, 2]) + 1  # steps of the phase at the first and the third action
     phase = 2 * np.pi * 0.02 * steps
     numbers = np.stack([np.sin(phase), np.cos(phase)], axis=1)
     np.testing.assert_allclose(observed(tmp_path, term), numbers[:3].ravel(), atol=1e-6)

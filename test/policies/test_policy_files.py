@@ -91,7 +91,7 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("changes", "code"), [*BAD, *TOGETHER])
-def test_refusals(changes, code):
+def test_bad_files_are_refused(changes, code):
     with refused(rb.DescriptionError, code):
         read_policy_text(written(**changes))
 

@@ -115,7 +115,7 @@ def network(policy, seen):
     return policy._network(np.asarray(seen)[: len(SEEN)])
 
 
-def test_left_and_right_are_the_same(policy, monkeypatch):
+def test_left_and_right_are_mirrored(policy, monkeypatch):
     """A robot and its mirror image stay mirror images; the masses of a Go2 are so within 1 %."""
     envs, joints = quiet(2, monkeypatch), EXAMPLE["DONE"]
     b, flip = envs.batch, np.array([1.0, -1.0, 1.0])
@@ -132,7 +132,7 @@ def test_left_and_right_are_the_same(policy, monkeypatch):
         np.testing.assert_allclose(image, action @ joints, atol=1e-5)
         seen, reward, *_ = envs.step(np.array([action, image]))
         np.testing.assert_allclose(reward[1], reward[0], atol=0.003)
-    assert abs(b.qpos[0, 1]) > 0.02  # to a side
+    assert abs(b.qpos[0, 1]) > 0.02  # the robot moved to a side
 
 
 # learning

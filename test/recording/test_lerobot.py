@@ -248,7 +248,7 @@ def test_lerobot_reads_the_dataset(dataset):
 @pytest.mark.parametrize(
     ("fps", "task", "text"), [(0, TASK, "--fps"), (1001, TASK, "--fps"), (20, " ", "--task")]
 )
-def test_arguments_are_refused(tmp_path, fps, task, text):
+def test_bad_arguments_are_refused(tmp_path, fps, task, text):
     done = export(tmp_path / "set", tmp_path / "none.mcap", fps=fps, task=task)
     assert done.returncode == 2
     assert text in done.stderr

@@ -260,7 +260,7 @@ def test_an_incomplete_file_is_an_error_at_the_end(tmp_path):
     assert first.value.__cause__ is None
 
 
-def test_refusals(tmp_path):
+def test_bad_arguments_are_refused(tmp_path):
     m = rb.load_urdf(TWO)
     with refused(ModelError, "not-a-model"):
         Recorder(3, tmp_path / "run.mcap")

@@ -113,8 +113,11 @@ WATCHED = {
         "ros/arm/test_positions_node.py",
         "test_the_tool_follows_lines_and_yields_to_a_push",
     ),
-    "arm_controller": ("ros/arm/test_arm_floats_node.py", "test_it_floats"),
-    "ros2 run rbdyn_ros arm_controller": ("ros/arm/test_arm_floats_node.py", "test_it_floats"),
+    "arm_controller": ("ros/arm/test_arm_floats_node.py", "test_an_armed_arm_floats"),
+    "ros2 run rbdyn_ros arm_controller": (
+        "ros/arm/test_arm_floats_node.py",
+        "test_an_armed_arm_floats",
+    ),
     "ros2 action send_goal --feedback /arm_controller": (
         "ros/arm/test_follow_action.py",
         "test_feedback_and_success",

@@ -25,7 +25,7 @@ def push(loop, force):
     loop.orders.push(Wrench(1, zero, np.array([force, 0.0, 0.0]), zero, True, 1e3))
 
 
-def test_it_goes_to_its_goal_no_faster_than_its_speed(start):
+def test_a_gripper_moves_to_its_goal_no_faster_than_its_speed(start):
     loop = start(finger(), **WALKING)
     loop.orders.command(commanded(0, GRIP, position=0.2, velocity=0.1, effort=5.0))
     states = walk(loop, 3000)

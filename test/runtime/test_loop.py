@@ -272,7 +272,7 @@ def locked_memory():
 
 
 def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
-    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # not of this thread
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # it changes nothing
     one, other = (realtime.obtain("try", bind=False) for _ in range(2))
     if one.memory:
         pytest.skip(f"memory cannot be locked: {one.memory}")
@@ -281,7 +281,7 @@ def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
     assert locked_memory() > 0
     realtime.release(other)
     assert locked_memory() == 0
-    realtime.release(realtime.Grant())  # of a thread that requested nothing
+    realtime.release(realtime.Grant())  # the grant of a thread without a request
 
 
 def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
@@ -289,7 +289,7 @@ def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
     loop = start(arm, realtime="try")
     if loop.grant.memory:
         pytest.skip(f"memory cannot be locked: {loop.grant.memory}")
-    loop.move(arm, arm, arm.qpos0, lambda _: None)  # by a new thread
+    loop.move(arm, arm, arm.qpos0, lambda _: None)  # a new thread continues the loop
     assert locked_memory() > 0
     loop.stop()
     assert locked_memory() == 0

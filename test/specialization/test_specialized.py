@@ -54,7 +54,7 @@ def test_options_are_read_at_the_call():
     ):  # fmt: skip
         setattr(m.opt, name, value)
         seen.append(compare_steps(s, d))
-    m.opt.gravity[0] = -20.0  # in place
+    m.opt.gravity[0] = -20.0  # gravity changes in place
     seen.append(compare_steps(s, d))
     for a, b in itertools.pairwise(seen):
         assert np.abs(a - b).max() > 1e-9
@@ -153,7 +153,7 @@ def test_driven_dofs_are_refused():
 
 
 @pytest.mark.parametrize("name", ["stepp", "energy", ""])
-def test_unknown_functions(name):
+def test_unknown_functions_are_refused(name):
     m = pendulum()
     with refused(ParameterError, "specialize", name):
         rb.specialize(m, functions=("step", name))

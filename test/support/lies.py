@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The battery of false states: one table for the closed loop, for processes and for the docs.
 
-Each row changes the states of an arm from an onset on. It knows no ROS: a state is a dict with
-names (list), position, velocity, effort (arrays or lists) and stamp [ns].
+Each row changes the states of an arm from an onset on. It is independent of ROS: a state is a dict
+with names (list), position, velocity, effort (arrays or lists) and stamp [ns].
 """
 
 import dataclasses

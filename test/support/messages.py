@@ -34,7 +34,7 @@ def normalized(message):
 
 
 class Messages(dict):
-    """Messages by code and pattern, where a pattern is a message with `#` for each number."""
+    """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
         """Add a message and return its key. Of two with the same key the smaller one is kept."""

@@ -118,7 +118,7 @@ LONG = {
     "codegen/test_c_robots.py::test_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang",
     ],
-    "codegen/test_c_robots.py::test_single_precision": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
     "specialization/test_processors.py::test_instructions": ["x86-64-v3", "skylake-avx512"],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": [
@@ -139,7 +139,7 @@ LONG = {
     "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
     # arms in processes; test_controlled_motion.py has them without
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
-    "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
+    "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": ["3.0-ur5_gripper"],
     # the paths of all kinds of drives are in test/control/mobile
     "ros/simulator/test_mobile_base_node.py::test_a_square_closes_within_a_percent": [
         "differential", "public", "skid", "car", "planar", "omni",

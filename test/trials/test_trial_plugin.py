@@ -25,7 +25,7 @@ def test_fails(rbdyn_trial):
 WITHOUT = """\
 import sys
 
-def test_nothing_is_loaded():
+def test_the_plugin_loads_no_engine():
     assert "numba" not in sys.modules
     assert "numpy" not in sys.modules
     assert "scipy" not in sys.modules

@@ -232,7 +232,7 @@ def test_two_processes_do_not_add_runs_to_one_folder(tmp_path):
     assert len((out / RUNS_NAME).read_text().splitlines()) == 4
 
 
-def test_a_full_disk_keeps_what_was_written(tmp_path):
+def test_a_full_disk_keeps_earlier_results(tmp_path):
     """A limit on the size of files gives the error of a full disk at a chosen place."""
     out, found = tmp_path / "out", trial(tmp_path)
     trials.run(trial(tmp_path, runs=5), out, workers=1)

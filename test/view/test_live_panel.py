@@ -136,7 +136,7 @@ def test_a_button_acts_as_its_label_says(m):
         clock.put([replace(still, paused=paused)])
         row.act(value="Resume")
         row.act(value="Pause")
-        clock.pause(None)  # by the key
+        clock.pause(None)  # the key pauses time
     assert asked == [False, True, True, False, True, False]
 
 
@@ -364,7 +364,7 @@ def test_a_push_suits_the_bodies_joined_to_the_link():
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
     assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves it against friction
-    force.value = (1.0, 2.0, 3.0)  # by the user
+    force.value = (1.0, 2.0, 3.0)  # the user changes the force
     link.act(value="hand")
     pushes.choose("cube")
     assert force.value == (1.0, 2.0, 3.0)

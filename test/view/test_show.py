@@ -224,7 +224,7 @@ def nodes_of(server, kind):
     return {one.name: one for one in messages if type(one).__name__ == kind}
 
 
-def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
+def test_an_instant_moves_only_the_frames_of_bodies(server):
     m = rb.load_urdf(ARM)
     show = Show(server, m, LOOKS, "arm")
     qpos = np.array([0.4, 0.2])
@@ -358,7 +358,7 @@ def test_a_texture_is_shown_while_the_robot_is_opaque(server, tmp_path):
     assert node.glb_data.startswith(b"glTF")
 
 
-def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):
+def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
     m = rb.load_urdf(ARM)
     show, told = Show(server, m, LOOKS), []
     show.on_click(told.append)

@@ -70,7 +70,7 @@ SURE = 0.75
 #: Friction of this share of a pulse's largest effort lets a joint move less than MOVED of its way,
 #: by Newton's law. So does friction of the smaller share if the pulse moves other joints instead.
 HOLDS, HINDERS = 0.65, 0.25
-#: Those joints move by at most this multiple of their motion with a fixed driven joint.
+#: The other joints move by at most this multiple of their motion with a fixed driven joint.
 DRAGGED = 1.5
 #: Share of an effort limit that a pulse may take before friction must be larger than described.
 GENTLE = 0.1

@@ -48,7 +48,7 @@ class BlindState(Record):
         Field("most", ("nv",), "acceleration of the largest effort"),
         Field("weighed", (), "states since the mass matrix was computed", "int"),
         Field("acting", ("nv",), "efforts of the rigid body dynamics under a command"),
-        # standstills of the joints, by EXACTLY and NEARLY: witness
+        # standstills of the joints at the tolerances EXACTLY and NEARLY, see witness
         Field("still_qpos", (STANDSTILLS, "nv"), "position"),
         Field("still_qvel", (STANDSTILLS, "nv"), "velocity that repeats"),
         Field("still_push", (STANDSTILLS, "nv"), "size of the push before it"),

@@ -62,7 +62,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
     """Write the median for a state, which need not be remembered; arguments as `remember`.
 
-    Where the state is certainly an old one the model decides alone.
+    If the state is certainly an old one, the model decides alone.
     """
     near, far = before(s, time, WINDOW), before(s, time, REACH)
     passed = seconds(s.past_time[near], time)

@@ -212,7 +212,7 @@ def compare(
 def learn(
     s: BlindState, a: float, v: float, unmodelled: float, dt: float, withstood: float, k: int
 ) -> None:
-    """Learn the push from a velocity, and how far the motion is behind the efforts."""
+    """Learn the push from a velocity, and the delay of the motion behind the efforts."""
     # v' = a + push
     follow = 1.0 - np.exp(-RATE * dt)
     s.due[k] += dt * a

@@ -154,7 +154,7 @@ def _reach(m: Model) -> Array:
         reason = "slides without limits" if sliding[j] else "neither turns nor slides"
         text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {reason}"
         raise ParameterError(Finding("self-collision", text, "error", m.jnt_names[j]))
-    far = np.zeros(m.nbody)  # of the points of a subtree from the origin of its body
+    far = np.zeros(m.nbody)  # farthest point of a subtree from its body's origin
     beyond = np.linalg.norm(m.geom_pos, axis=1) + m.geom_rbound
     np.maximum.at(far, m.geom_bodyid, beyond)
     length = np.linalg.norm(m.body_pos, axis=1)

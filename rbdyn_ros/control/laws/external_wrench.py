@@ -78,7 +78,7 @@ class SensedWrench:
             self._newest = link, numbers, now
 
     def missing(self, now: int) -> str:
-        """Return why there is no valid wrench at a time on the steady clock [ns], or nothing."""
+        """Return the reason why there is no valid wrench at a time [ns], or ""."""
         arrival = self._newest[2]
         if arrival is None:
             return "no wrench of the force-torque sensor has arrived yet"

@@ -337,7 +337,7 @@ class TwistServo:
     def step(
         self, qpos: Array, q: Array, v: Array, frame: str, twist: Array, period: float
     ) -> tuple[Array, JointRates]:
-        """Return velocities (n,) a period later, and what they approach: the rates there.
+        """Return velocities (n,) a period later, and the rates that they approach.
 
         Arguments as for `rates` and `next`.
         """

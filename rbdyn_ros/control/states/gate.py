@@ -106,7 +106,7 @@ class SafetyGate:
         self.s.faulty, self.s.since_start = 1, math.inf
 
     def clear(self) -> None:
-        """Clear the fault, and forget the delay of the states and how their numbers disagreed."""
+        """Clear the fault, the delay of the states and the disagreement of their numbers."""
         self.fault, s = None, self.s
         s.faulty, s.times[BEGUN], s.memory[: WAY + 1] = 0, 0, 0.0
 

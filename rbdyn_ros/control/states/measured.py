@@ -125,7 +125,7 @@ class Measured:
     def take(
         self, names: Sequence[str], position: Array, velocity: Array, effort: Array
     ) -> Refused | None:
-        """Store a message, or store nothing and return the reason.
+        """Store a message; if it is refused, return the reason and store nothing.
 
         It returns the reason instead of raising because it runs in the control loop.
 

@@ -146,7 +146,9 @@ class ObjectReader:
         mesh = given.get("mesh")
         if mesh is None:
             kind = next(key for key in given if key in OBJECT.one)
-            message = f"decompose divides a mesh or the meshes of a file; this is {kind}"
+            message = (
+                f"decompose is for a mesh or the meshes of a file; the object has the key {kind}"
+            )
             given.error("bad-value", "decompose", message, found=kind)
             return None
         found = self._convex.read_convex(mesh["file"], mesh["scale"], given.subject(mesh.line))

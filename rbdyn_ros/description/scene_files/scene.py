@@ -27,7 +27,7 @@ SECTIONS = ("robots", "surfaces", "objects", "obstacles")
 #: The beginning of an SDF world, without comments and other text.
 _WORLD = re.compile(rb"<sdf\b[^>]*>\s*<world[\s>]")
 _COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
-#: In block style at the beginning of a line, or in flow style behind a brace.
+#: The key stands at the beginning of a line (block style) or behind a brace (flow style).
 _HEAD = re.compile(
     rb"^(?:\xef\xbb\xbf)?[ \t]*(?:\{(?:[^#\n]*,)?[ \t]*)?['\"]?rbdyn_scene['\"]?[ \t]*:",
     re.MULTILINE,

@@ -70,7 +70,7 @@ ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 #: A body that turns by more in a step [rad] keeps its angular velocity.
 LARGEST_TURN = 1.5
 
-#: One that turns by less [rad] has the gyroscopic torque of the start for the whole step.
+#: A body that turns by less [rad] has the gyroscopic torque of the start for the whole step.
 SLIGHT = 1e-6
 
 
@@ -177,7 +177,7 @@ def fly(m, d, h):
 
 @inline
 def _find_free(m, d, h):
-    """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
+    """Let held bodies fly again if no contact presses them in this step."""
     held = 0
     for n in range(m.nflight):
         i = m.flight_bodyid[n]

@@ -194,7 +194,7 @@ def _on_grid(time: Array, rows: Array) -> Array:
 
 
 def _grid(time: Array, period: float) -> tuple[Array, bool]:
-    """Return multiples of the period until the last time, and whether these are the times."""
+    """Return multiples of the period until the last time, and whether they equal the times."""
     grid = period * np.arange(round(time[-1] / period) + 1)
     if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
         return grid, True

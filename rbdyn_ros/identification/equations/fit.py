@@ -136,7 +136,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and what is known before it; arguments as identify."""
+    """A motion and the values known before it; arguments as identify."""
 
     m: Model
     motion: Motion

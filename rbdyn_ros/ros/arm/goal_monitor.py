@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of follow_joint_trajectory: its tolerances, and when and how it ends."""
+"""A goal of follow_joint_trajectory: its tolerances, its end and its result."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class TrajectoryController(Controller):
         self.base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
         self._frame, self._limits = self.settings.path_frame, self.settings.path_limits
-        self._m, self._d = m, make_data(m)  # of the thread that receives poses
+        self._m, self._d = m, make_data(m)  # these belong to the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
         self.servo: TwistServo | None = None

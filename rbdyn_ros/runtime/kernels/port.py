@@ -200,7 +200,7 @@ def _take(s, t, record):
                 s.inbox[quantity, k] = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # no command is an answer, too
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer, too
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

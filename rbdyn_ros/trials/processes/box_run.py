@@ -152,7 +152,7 @@ class _Supervised:
         if self._user.status is not None and not self.box.runs_on:
             if self._served < 0:
                 self._served = self.box.served
-            # one look may have begun before the end of the program, the next one has all that it
+            # one look may have begun before the end of the program, the next one finds all that it
             # sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:

@@ -23,7 +23,7 @@ from rbdyn_ros.trials.trial import Trial
 
 #: Environment of workers: one thread each, as there are as many as cores.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-#: Times that a shard is given to another process after its process has ended.
+#: A shard is given to another process this often after its process has ended.
 RETRIES = 2
 #: Time that a process may take to start, beside the time for the code of the user [s].
 STARTING = 60.0

@@ -91,7 +91,7 @@ class Verdict:
 
 
 def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
-    """Return the reason why a run has failed; nothing if it has passed."""
+    """Return the reasons why a run has failed; there are none if it has passed."""
     if run.status != FINISHED:
         return (f"{run.status}: {run.why}",)
     found = []

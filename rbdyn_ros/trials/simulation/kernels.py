@@ -45,7 +45,7 @@ kernel = jit.kernels_in(CACHE_DIRECTORY)
 def observe(
     k, wanted, seeds, delay, position_noise, velocity_noise, qpos, qvel, ring, joints, seen
 ):  # fmt: skip
-    """Compute the state that the controller sees.
+    """Compute the state that the controller measures.
 
     Args:
         k: the timestep.

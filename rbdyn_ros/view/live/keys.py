@@ -116,7 +116,7 @@ class Keys:
             place(camera, target + away * way / np.linalg.norm(way), target)
 
     def _show_help(self, event: Any) -> None:
-        """Show the sheet in the browser that asked for it, or close it there."""
+        """Show the sheet in the browser of the click, or close it there."""
         if event.client is None:
             return
         number, gui = event.client.client_id, event.client.gui
@@ -132,7 +132,7 @@ class Keys:
             gui.add_button("Close").on_click(lambda _: self._hide_help(event))
 
     def _hide_help(self, event: Any) -> None:
-        """Close the sheet in the browser that asked for it, if it is open."""
+        """Close the sheet in the browser of the click, if it is open."""
         client = event.client
         shown = None if client is None else self._sheets.pop(client.client_id, None)
         if shown is not None:

@@ -101,7 +101,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
         mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
     else:
         mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
-    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release has a capsule
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release has capsules
     return (_surface(centred, mesh.faces, None),)
 
 

@@ -287,7 +287,7 @@ class Charts:
         return text.getvalue()
 
     def _save(self, event: Any) -> None:
-        """Send the signals as a file to the browser that asked for them."""
+        """Send the signals as a file to the browser of the request."""
         if event.client is not None:
             event.client.send_file_download(f"{self._name}.csv", self.csv().encode())
 

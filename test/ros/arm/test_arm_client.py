@@ -94,7 +94,7 @@ def in_background(work):
     return thread, raised
 
 
-def test_triggers(client, controller):
+def test_services_of_the_arm_are_called(client, controller):
     assert client.arm() == "arm: done"
     assert [client.set_mode(mode) for mode in MODES] == [f"{mode}: done" for mode in MODES]
     assert client.disarm() == "disarm: done"

@@ -185,7 +185,7 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     pair.push("tool0", 0.0, 40.0, 10.0)
     spoilt.append(True)
     pair.until_said("fault finite", "silent")
-    assert len(answers) > 5  # of blind_time, at 200 Hz
+    assert len(answers) > 5  # during blind_time, at 200 Hz
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 

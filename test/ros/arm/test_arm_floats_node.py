@@ -26,7 +26,7 @@ ROBOTS = {
 
 @pytest.mark.parametrize("name", ROBOTS, ids=[name.removesuffix(".urdf") for name in ROBOTS])
 @pytest.mark.parametrize("duration", [3.0, pytest.param(10.0, marks=pytest.mark.nightly)])
-def test_it_floats(simulate, control, peer, name, duration):
+def test_an_armed_arm_floats(simulate, control, peer, name, duration):
     start, rate, link, force = ROBOTS[name]
     urdf = SEVEN if name == SEVEN.name else find(name)
     robot = simulate, control, peer, urdf, start, rate

@@ -14,7 +14,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from support.refusals import worded
 from support.robots import find
 
-EMPTY = "''"  # to ROS
+EMPTY = "''"  # an empty value for ROS
 
 
 def test_lifecycle(simulate, control, peer):

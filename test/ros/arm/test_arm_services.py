@@ -301,7 +301,7 @@ def test_a_configuration_without_collisions(peer, robot):
     assert d.model is m
 
 
-def test_refused_poses(peer, robot):
+def test_bad_poses_are_refused(peer, robot):
     pose = pose_at((0.4, 0.0, 0.4), np.eye(3))
     far = pose_at((4.0, 0.0, 0.4), np.eye(3))
     for fields in (

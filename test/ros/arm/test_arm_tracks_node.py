@@ -78,7 +78,7 @@ def rms_error(pair, way):
     began = pair.arm.rows[pair.arm.until_moving(first, 1e-3, send)][0] - AROUND
     pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
     rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
-    assert len(rows) > 100  # of 900 or more
+    assert len(rows) > 100  # 900 or more are sent
     t = np.array([row[0] for row in rows]) - began
     q = np.array([row[1][: len(way)] for row in rows])
     assert np.abs(q - place).max() > 0.9 * np.abs(way).max()

@@ -24,7 +24,7 @@ from rbdyn_ros.control.base.faults import FAULTS
 #: Limits that moderate lies reach; without damping the arm does not react to the lies.
 TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
-    "velocity_scale": 0.1,  # of 3.15 rad/s
+    "velocity_scale": 0.1,  # of the limit 3.15 rad/s
     "acceleration_limit": 20.0,
     "power_limit": 6.0,  # 31 N m in the shoulder
     "tracking_tolerance": 0.002,

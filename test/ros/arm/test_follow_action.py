@@ -248,7 +248,7 @@ def test_a_fault_aborts_the_goal(arm, goals):
     assert ended.result.error_string == "joint 'lift' is at 3, beyond its limit 2"
 
 
-def test_closing_aborts(peer, arm, action, goals):
+def test_closing_aborts_the_goals(peer, arm, action, goals):
     handle = goals.send(there([1.0, 0.5]))
     peer.until(lambda: goals.feedback)
     ended = handle.get_result_async()

@@ -113,7 +113,7 @@ def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
     pair.end_well()
 
 
-def test_an_arm_behind_a_trajectory_controller_follows_lines(start):
+def test_an_arm_with_a_trajectory_controller_follows_lines(start):
     """In real time late states of a busy machine cut the corner, which is 100 mm away."""
     pair = start("trajectory_commands", lockstep=False)
     pair.arm_it("tracking")

@@ -210,7 +210,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("fields", "element"), REFUSED)
-def test_refusals(fields, element):
+def test_bad_queries_are_refused(fields, element):
     with refused(rb.RbdynError, "dynamics-query", element):
         Dynamics().answer(Case("ur5_robot.urdf").now, Query(**fields))
 

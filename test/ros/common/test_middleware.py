@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another middleware than that of the ROS 2 of this Python, and a Python without ROS 2."""
+"""A middleware other than the one of this Python's ROS 2, and a Python without ROS 2."""
 
 import os
 import subprocess

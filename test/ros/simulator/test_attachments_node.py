@@ -76,7 +76,7 @@ def steps(peer, number):
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
 
 
-def test_a_cube_in_the_air_goes_with_the_hand_and_falls_after_it(simulate, peer, ask, state):
+def test_a_cube_moves_with_the_hand_and_falls_when_released(simulate, peer, ask, state):
     simulate("--scene", SCENE, *HOLD)
     done(ask("attach", "cube", "hand"), "attached are 'cube' to 'hand'")
     lift = peer.hear(JointState, "joint_states")[-1].position[0]

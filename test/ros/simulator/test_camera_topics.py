@@ -201,7 +201,7 @@ def test_colour_pictures_match_the_renderer(node, peer, monkeypatch):  # noqa: F
 
 
 @pytest.mark.parametrize("method", ["auto", "rays", "renderer"])
-def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
+def test_depth_cameras_cast_rays_without_a_renderer(
     node,  # noqa: F811
     peer,
     monkeypatch,

@@ -196,7 +196,7 @@ def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
     peer.insist(publisher, message, lambda: rover.odometry[-1].twist.twist.linear.x > 0.19)
 
 
-def test_it_speeds_up_within_its_limit_and_stops_after_the_timeout(simulate, peer, tmp_path):
+def test_the_base_speeds_up_within_its_limit_and_stops_after_the_timeout(simulate, peer, tmp_path):
     more = {"base.linear_acceleration": "0.5", "base.timeout": "0.3", "base.max_linear": "0.15"}
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE, **more)
     publisher = peer.publisher(Twist, "cmd_vel")

@@ -197,7 +197,7 @@ def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path
     assert "reset" in note
 
 
-def test_it_is_refused_before_anything_starts(simulate, two_joints, tmp_path):
+def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_path):
     (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
         (tmp_path / "mine.mcap", "exists already (4 bytes)"),

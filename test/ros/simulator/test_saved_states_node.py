@@ -90,7 +90,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
 
 
-def test_refusals(simulate, peer, ask, two_joints):
+def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
     simulate(two_joints, "--ros-args", "-p", "start_paused:=true")
 
     def refused(kind, service, name, code):

@@ -71,7 +71,7 @@ def height(ask, name):
     return done(ask("GetEntityState", entity=name)).state.pose.position.z
 
 
-def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
+def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")
     objects = peer.collect(TFMessage, "object_poses")

@@ -228,7 +228,7 @@ def dog(simulate, peer):
     return lambda *words, **more: Dog(simulate, peer, *words, **more)
 
 
-def test_it_stands_by_its_motors_and_measures_it(dog, peer, tmp_path):
+def test_the_robot_stands_by_its_motors_and_measures_that(dog, peer, tmp_path):
     (tmp_path / "s.yaml").write_text(SENSORS)
     it = dog(f"sensors:={tmp_path / 's.yaml'}", "start:=held")
     begun = len(it.states)

@@ -119,7 +119,7 @@ def _spread(m, d, first, end):
         radius += d.contact_grip[first, TORSIONAL] / d.contact_grip[first, MU]
     w = spin_of(d, first)
     for c in range(first, end):
-        if d.contact_lagged[c, 0] == 0.0:  # no force yet: its friction acts at the point
+        if d.contact_lagged[c, 0] == 0.0:  # without a force its friction acts at the point
             continue
         normal = load3(d.contact_normal, c)
         around = cross3(normal, sub3(centre, load3(d.contact_pos, c)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces at the end of a pass of dynamics, and how far they are from the law."""
+"""The forces at the end of a pass of dynamics, and their distance from the law."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def accelerate_coupled_bodies(m, d):
     if driven:
         _eliminate_prescribed(m, d)
     factor_skyline(m, d)
-    d.factored[0] = 1  # for half_solve and other_half of constraints
+    d.factored[0] = 1  # half_solve and other_half of constraints need it
     if m.nefc > 0:
         _solve_with_constraints(m, d)
     else:

@@ -74,10 +74,10 @@ STUBBORN = 60
 #: Passes at the end in which the lagged forces no longer move.
 HELD_PASSES = 20
 
-#: Times that a step looks for contacts that begin in it.
+#: A step looks this often for contacts that begin in it.
 LATE_LISTS = 3
 
-#: Times that an impact which adds energy is solved with another part of its restitution.
+#: An impact that adds energy is solved again this often, with other parts of its restitution.
 CHORDS = 4
 
 #: The lagged forces move if the error of the law is less than this part of their error.

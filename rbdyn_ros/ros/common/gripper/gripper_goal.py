@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of a gripper: when and how it ends, as in gripper_controllers."""
+"""A goal of a gripper; it ends as in gripper_controllers."""
 
 from __future__ import annotations
 

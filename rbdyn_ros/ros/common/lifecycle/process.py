@@ -75,7 +75,7 @@ class ManagedNode(LifecycleNode):
         self._errors = Throttle()
         self._failure: BaseException | None = None
 
-    # for subclasses
+    # subclasses override these methods
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values; autostart must be among them."""

@@ -194,7 +194,7 @@ class Stop(threading.Event):
 
     @contextlib.contextmanager
     def raising(self, raises: bool = True) -> Iterator[None]:
-        """Let a signal raise KeyboardInterrupt in this block of the main thread, or not.
+        """Set whether a signal raises KeyboardInterrupt in this block of the main thread.
 
         Raises:
             KeyboardInterrupt: there was a signal before.

@@ -122,7 +122,7 @@ class Dynamics:
         self._d: Data
 
     def answer(self, now: Snapshot, query: Query) -> Answer:
-        """Return the terms that a query asks for.
+        """Return the terms of a query.
 
         Raises:
             RbdynError: the query is refused, or a term is not finite.

@@ -98,5 +98,5 @@ def _marked_wrench(frame: str) -> Prepared:
 
 
 def shows(values: SimpleNamespace) -> bool:
-    """Return whether the parameters ask for the topics."""
+    """Return whether the parameters enable the topics."""
     return bool(getattr(values, "external.time_constant") > 0.0)

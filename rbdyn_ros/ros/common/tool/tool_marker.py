@@ -190,7 +190,7 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker if the parameters ask for it; other arguments as for it."""
+    """Return the marker if the parameters enable it; other arguments as for ToolMarker."""
     if not getattr(values, "servo.marker"):
         return None
     try:

@@ -205,7 +205,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start and how the robot is held there; log it."""
+    """Return the start and the way the robot is held there; log both."""
     held = held_at(m, start)
     if not held.text:
         return start, None
@@ -247,7 +247,7 @@ def _open_sensors(
     warned = False
 
     def visuals(world: Model) -> RayShapes:
-        """Return the shapes that sensors see whose `sees` is visual."""
+        """Return the shapes for the sensors whose `sees` is visual."""
         nonlocal warned
         shapes = visible().shapes(world)
         for finding in () if warned else shapes.findings:

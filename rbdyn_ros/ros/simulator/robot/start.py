@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start: the position of the robot, and how it is held there until its first command."""
+"""The start: the position of the robot, held there until its first command."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
 
 
 def has_actuators(uri: str) -> bool:
-    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`.
+    """Return whether the actuators of a robot file act; `?actuators=0` in its URI stops them.
 
     Args:
         uri: that entity_of took.

@@ -54,7 +54,7 @@ class SimulatedDriver:
 
     @staticmethod
     def of(loop: Loop, values: SimpleNamespace) -> SimulatedDriver | None:
-        """Return the driver, or None if the arm adds and leaves out nothing."""
+        """Return the driver, or None if the arm neither adds nor leaves out efforts."""
         adds = (
             values.robot_compensates_gravity,
             values.robot_compensates_coriolis,

@@ -76,5 +76,5 @@ class ExternalEfforts:
 def open_external(
     node: Node, loop: Loop, values: SimpleNamespace, every: int
 ) -> ExternalEfforts | None:
-    """Return ExternalEfforts, or None if the parameters do not ask for them."""
+    """Return ExternalEfforts, or None if the parameters disable them."""
     return ExternalEfforts(node, loop, values, every) if shows(values) else None

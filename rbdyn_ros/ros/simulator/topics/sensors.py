@@ -139,8 +139,8 @@ class SensorTopics:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
 
-        Noise depends on the tick alone, so it is the same for any subscribers. Readings that are
-        not finite are not published.
+        Noise depends on the tick alone, so all subscribers get the same. Readings that are not
+        finite are not published.
         """
         due = self._suite.due(state)
         if self._slow:
@@ -293,7 +293,7 @@ def _topic(
 
 
 def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
-    """Return the topic, the marked message, and how many numbers it has."""
+    """Return the topic, the marked message and the number of its values."""
     if isinstance(spec, ImuSpec):
         message = imu_message(spec, prefix + spec.link)
         return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)

@@ -41,7 +41,7 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 
 class RestingRobot:
-    """A robot that records the changes, in `asked`."""
+    """A robot that records the changes in `asked`."""
 
     time_node = ""
 

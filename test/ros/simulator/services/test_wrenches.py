@@ -82,7 +82,7 @@ def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
         {"point": (2e3, 0, 0)},
     ],
 )
-def test_refusals(arm, given):
+def test_bad_wrenches_are_refused(arm, given):
     arguments = {
         "link": "hand",
         "point": POINT,

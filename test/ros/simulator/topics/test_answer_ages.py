@@ -28,10 +28,10 @@ def stamp(tick):
     [
         (ages(), stamp(NOW)),
         (ages(), stamp(NOW - 100)),
-        (ages(), stamp(NOW + 5000)),  # from before a reset of time
+        (ages(), stamp(NOW + 5000)),  # a stamp before a reset of time
         (ages(), 0),
         (ages(), -MS),
-        (ages(), stamp(0) + 1),  # of another clock
+        (ages(), stamp(0) + 1),  # a stamp of another clock
         (ages(), BASE % MS),  # before the first tick
         (ages(0.0), stamp(0)),
         (ages(newest=-1), stamp(0)),

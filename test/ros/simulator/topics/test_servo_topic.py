@@ -23,7 +23,7 @@ from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 
 TICK = 1_000_000  # [ns]
-SPEED = 0.1  # of the tool [m/s]
+SPEED = 0.1  # speed of the tool [m/s]
 FREE = {
     "servo.lower_singularity_threshold": 1e3,
     "servo.hard_stop_singularity_threshold": 1e4,

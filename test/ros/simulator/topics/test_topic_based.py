@@ -111,7 +111,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("names", "position", "effort"), REFUSED)
-def test_refused_messages(make, names, position, effort):
+def test_bad_messages_are_refused(make, names, position, effort):
     with refused(rb.RbdynError, "request"):
         make(effort=["a", "c"]).parse(names, position, [], effort)
 
