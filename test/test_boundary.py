@@ -50,7 +50,7 @@ def other():
         ("passive", "no", ("option-passive", "passive")),
     ],
 )
-def test_option(arm, option, value, refusal):
+def test_bad_options_are_refused(arm, option, value, refusal):
     before = repr(arm.opt)
     with refused(rb.ParameterError, *refusal):
         setattr(arm.opt, option, value)
@@ -58,7 +58,7 @@ def test_option(arm, option, value, refusal):
 
 
 @pytest.mark.parametrize("nstep", [-1, 2.5, "3", None, 10**30])
-def test_number_of_steps(arm, nstep):
+def test_bad_numbers_of_steps_are_refused(arm, nstep):
     d = rb.make_data(arm)
     with refused(rb.ParameterError, "nstep", "nstep"):
         rb.step(arm, d, nstep)
@@ -82,7 +82,7 @@ def test_numpy_integers_are_whole_numbers(arm):
         lambda m, d: rb.solve_m(m, d, np.zeros(m.nv), np.zeros(m.nv)),
     ],
 )
-def test_data_of_another_model(arm, other, call):
+def test_data_of_another_model_is_refused(arm, other, call):
     d = rb.make_data(other)
     before = d.buffer.copy()
     with refused(rb.ModelError, "data-of-other-model"):
@@ -427,7 +427,7 @@ def driven(times, positions, **fields):
         ),
     ],
 )
-def test_trajectories_beyond_any_spline(times, positions, refusal):
+def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 

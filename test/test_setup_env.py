@@ -65,7 +65,7 @@ def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
     assert "PYTHON=/path/to/python3.12" in said
 
 
-def test_without_a_compiler(setup_env, monkeypatch):
+def test_a_missing_compiler_is_reported(setup_env, monkeypatch):
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(setup_env.shutil, "which", lambda _: None)

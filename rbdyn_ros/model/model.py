@@ -189,7 +189,7 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    # names sizes, stages and arrays for type checkers; at run time it would slow every access
+    # for type checkers this names sizes, stages and arrays; at run time it would slow every access
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...

@@ -105,7 +105,7 @@ def compare(name, real, compiler, folder):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_agrees_with_the_engine(name, compiler, tmp_path):
+def test_the_code_agrees_with_the_engine(name, compiler, tmp_path):
     compare(name, DOUBLE, compiler, tmp_path)
 
 

@@ -32,7 +32,7 @@ def test_check_prints_json():
     assert (done["ok"], done["nq"], done["nv"]) == (True, 14, 13)
 
 
-def test_check_with_contact(tmp_path):
+def test_check_counts_geometries_with_contact(tmp_path):
     file = tmp_path / "brick.urdf"
     file.write_text(
         '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
@@ -176,7 +176,7 @@ def test_an_unwritable_graph_is_refused(linkage, picture):
     assert "spanning tree" in done.stdout  # the robot itself has no error
 
 
-def test_graph_without_the_plot_extra(linkage):
+def test_a_graph_without_the_plot_extra_is_refused(linkage):
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         f"from rbdyn_ros.cli import main; main(['check', {linkage!r}, '--graph', 'x.svg'])"

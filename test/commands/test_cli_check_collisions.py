@@ -164,7 +164,7 @@ def test_bad_options_are_refused(robot, flags, status):
     assert run("check", robot, *flags).returncode == status
 
 
-def test_one_srdf_for_one_robot(robot, tmp_path):
+def test_one_srdf_for_two_robots_is_refused(robot, tmp_path):
     assert run("check", robot, robot, "--write-srdf", tmp_path / "a.srdf").returncode == 2
 
 

@@ -57,7 +57,7 @@ def test_each_robot_file_has_a_line(folder):
     assert done.returncode == 0
 
 
-def test_verdicts_and_their_reasons(folder):
+def test_each_file_has_a_verdict_and_its_reason(folder):
     files = {"a.urdf": WITHOUT_LIMIT, "b.urdf": "<robot", "c.urdf": SOUND}
     done = run("check", folder(files), "--format", "json")
     rows = json.loads(done.stdout)

@@ -49,7 +49,7 @@ def test_the_command_lists_files_and_costs(tmp_path):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("precision", [(), ("--float",)], ids=["double", "float"])
-def test_all_options_together(compiler, precision, tmp_path):
+def test_all_options_work_together(compiler, precision, tmp_path):
     done = run(
         "codegen", ARM, "-o", tmp_path, "--floating-base", "--gravity-input", "--external-forces",
         "--functions", "step, kinematics,jacobian,gravity,gravity,bias", "--timestep", 0.004,
@@ -153,7 +153,7 @@ def test_mimic_joints_as_followers_or_free(tmp_path):
         (("--package-dir", "/no/such/folder"), 2, "'/no/such/folder'"),
     ],
 )
-def test_refusals(words, status, named, tmp_path):
+def test_bad_options_are_refused(words, status, named, tmp_path):
     done = run("codegen", ARM, "-o", tmp_path / "out", *words)
     assert done.returncode == status
     assert done.stderr.startswith("rbdyn codegen: ")

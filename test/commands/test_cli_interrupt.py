@@ -37,7 +37,7 @@ def ended(words, is_there, env=None):
     return process.returncode, stderr
 
 
-def test_ctrl_c_during_work(tmp_path):
+def test_ctrl_c_ends_a_command_at_work(tmp_path):
     """Files of the user run where commands do their work."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
@@ -47,7 +47,7 @@ def test_ctrl_c_during_work(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["rbdyn_ros.cli", "argparse", "rbdyn_ros.commands.bench"])
-def test_during_the_imports_of_the_command(module):
+def test_ctrl_c_ends_the_imports_of_a_command(module):
     """Interrupt a process while it imports a module."""
     code = (
         "import os, runpy, signal, sys\n"
@@ -64,7 +64,7 @@ def test_during_the_imports_of_the_command(module):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_ctrl_c_during_compilation(tmp_path):
+def test_ctrl_c_ends_a_compilation(tmp_path):
     """An exception raised while LLVM called Python crashed the process."""
 
     def has_begun():

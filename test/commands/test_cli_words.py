@@ -51,7 +51,7 @@ def test_the_version_is_printed():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_of_a_command(name):
+def test_the_help_of_a_command_is_complete(name):
     done = run(name, "--help")
     assert done.returncode == 0
     assert f"rbdyn {name}" in done.stdout.split("options:")[1], "it has no example"

@@ -53,7 +53,7 @@ def rbdyn(*words):
         return end.code
 
 
-def test_a_figure_beside_the_recording(run_file, capsys):
+def test_the_figure_is_beside_the_recording(run_file, capsys):
     assert rbdyn("plot", run_file) == DONE
     assert run_file.with_suffix(".png").read_bytes()[1:4] == b"PNG"
     assert capsys.readouterr() == (f"{run_file.with_suffix('.png')}\n", "")
@@ -90,7 +90,7 @@ def test_the_figure_is_named_after_the_recording(recording, figure, tmp_path, mo
         assert found == Path(figure)
 
 
-def test_choices(run_file, tmp_path, capsys):
+def test_options_choose_joints_quantities_and_times(run_file, tmp_path, capsys):
     path = tmp_path / "part.svg"
     words = ("-o", path, "--joints", "sw*", "--quantities", "position", "energy")
     assert rbdyn("plot", run_file, *words, "--from", 0.1, "--to", 0.3, "--size", 6, 4) == DONE
@@ -164,7 +164,7 @@ def test_a_film_with_visuals_of_another_robot_shows_the_one_of_the_run(run_file,
     assert path.is_file()
 
 
-def test_a_recording_against_another_robot(run_file, tmp_path, capsys):
+def test_a_recording_is_compared_with_another_robot(run_file, tmp_path, capsys):
     heavy, picture = tmp_path / "heavy.urdf", tmp_path / "free.png"
     heavy.write_text(PENDULUM.replace('mass value="1"', 'mass value="2"'))
     assert rbdyn("replay", run_file, "--against", heavy, "--figure", picture) == DONE
@@ -199,7 +199,7 @@ def tables(tmp_path):
     return named, plain, columns
 
 
-def test_a_table_against_another_robot(tables, tmp_path, capsys):
+def test_a_table_is_compared_with_another_robot(tables, tmp_path, capsys):
     named, plain, columns = tables
     robot, heavy = tmp_path / "robot.urdf", tmp_path / "heavy.urdf"
     robot.write_text(PENDULUM)

@@ -378,7 +378,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_arm_with_four_joints(seed):
+def test_the_law_works_for_an_arm_with_four_joints(seed):
     m = four_joints()
     arm = Arm(m)
     law = CartesianImpedance(arm, "l4", K, 0.6, 7.0, 1.0)

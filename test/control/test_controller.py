@@ -178,7 +178,7 @@ def test_rare_states_prevent_arming():
         loop.controller.try_arm(loop.now)
 
 
-def test_unknown_modes_and_idle():
+def test_unknown_modes_are_refused_and_idle_disarms():
     loop = armed()
     with refused(RbdynError, "mode", "gravty"):
         loop.controller.set_mode("gravty")

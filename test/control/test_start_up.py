@@ -372,7 +372,7 @@ def test_states_far_apart_concern_no_joint():
         loop.controller._test.check_age(0.05)
 
 
-def test_requests_during_the_test():
+def test_requests_during_the_test_are_refused():
     """The arm can be disarmed at any time; other requests are refused."""
     loop = Tried(mode="hold")
     c = loop.controller

@@ -198,7 +198,7 @@ def test_messages_may_come_in_pieces(bench, parts):
     assert bench.robot.joints.v == pytest.approx([0.2] * 6)
 
 
-def test_speedj_and_speedl(bench):
+def test_speedj_and_speedl_reach_their_speeds(bench):
     bench.say(message("SPEEDJ", [0.0] * 5 + [0.4]), 50)
     assert bench.robot.joints.v[5] == pytest.approx(0.4)
     bench.say(message("SPEEDL", [0.0, 0.0, -0.05, 0.0, 0.0, 0.0], timeout=1.0), 400)

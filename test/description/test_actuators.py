@@ -113,7 +113,7 @@ def test_bad_actuators_are_refused(given, refusal):
         ),
     ],
 )
-def test_ignored_with_a_note(given, expected):
+def test_unused_fields_are_ignored_with_a_note(given, expected):
     checked = check(system(given))
     (note,) = checked.findings
     assert (note.code, note.found) == expected

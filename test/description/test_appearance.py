@@ -69,7 +69,7 @@ def test_shapes_and_origins_of_both_kinds():
     )
 
 
-def test_a_robot_without_visuals():
+def test_a_robot_without_visuals_has_no_appearance():
     assert read_appearance('<robot name="r"><link name="a"/></robot>') == Appearance()
     assert read_appearance("<robot/>") == Appearance()
 
@@ -104,7 +104,7 @@ def colors(*materials, named=NAMED):
         ('<material><color rgba="255 -1 0 7"/></material>', RED),
     ],
 )
-def test_colors(material, color):
+def test_a_material_has_its_color(material, color):
     found, findings = colors(material)
     assert found == [color]
     codes = ["mesh-format"] if "passwd" in material else ["mesh-outside"] * ("a.png" in material)
@@ -234,7 +234,7 @@ def test_missing_meshes_have_placeholders_and_one_warning(folder):
     assert "'none.stl', 'package://other/m.stl', 'm.ply', ... (4 in all)" in finding.message
 
 
-def test_one_missing_mesh(folder):
+def test_a_missing_mesh_is_reported(folder):
     (finding,) = read_appearance(robot(visual(mesh("package://p/m.stl"))), folder=folder).findings
     assert (finding.severity, finding.code) == ("warning", "missing-meshes")
     assert "'package://p/m.stl'" in finding.message

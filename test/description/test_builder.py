@@ -71,7 +71,7 @@ def test_the_description_has_all_parts():
     assert check(built) == built
 
 
-def test_every_property_of_a_joint():
+def test_a_joint_has_every_property():
     built = (
         SystemBuilder("s")
         .body("base", BALL)
@@ -125,7 +125,7 @@ def test_couplings_and_drives():
     assert builder.drive("J3", "my_motion").description().joints[2].motion == "my_motion"
 
 
-def test_constraints():
+def test_the_builder_adds_constraints():
     zero, x = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
     built = (
         crank_slider()
@@ -166,7 +166,7 @@ def test_points_and_welds_close_loops():
     assert m.graph.N_L == 3  # the weld is a chord, so its bodies are not merged
 
 
-def test_actuators():
+def test_the_builder_adds_actuators():
     force = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
     built = (
         SystemBuilder("s")

@@ -115,7 +115,7 @@ KNOWN = "'box', 'sphere', 'cylinder', 'capsule', 'mesh'"
          ("bad-number", "link 'a'")),
     ],
 )  # fmt: skip
-def test_mistakes(collision, refusal):
+def test_bad_collisions_are_refused(collision, refusal):
     with refused(DescriptionError, *refusal, line=2):
         robot_files.read(robot(collision), contact=True)
 
@@ -203,7 +203,7 @@ def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
             rb.load(tmp_path / "m.npz", **{name: True})
 
 
-def test_load_with_a_floating_base():
+def test_load_adds_a_floating_base():
     path = bundled_robot("seven_dof_arm")
     m = rb.load(path, floating_base="sixdof_fp")
     assert m.sha256() == rb.load_urdf(path, floating_base="sixdof_fp").sha256()
@@ -272,7 +272,7 @@ def test_the_builder_adds_geometries_and_obstacles():
         ),
     ],
 )
-def test_wrong_arguments_of_the_builder(call, refusal):
+def test_wrong_arguments_of_the_builder_are_refused(call, refusal):
     with refused(ParameterError, *refusal):
         call(builder())
 

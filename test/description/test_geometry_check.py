@@ -123,7 +123,7 @@ def test_lengths_up_to_the_longest_are_taken():
         check(system(replace(GEOM, shape=shape, origin=far)))
 
 
-def test_positions_too_far_away():
+def test_positions_too_far_away_are_refused():
     far = Pose((0.0, 0.0, -2e5))
     made = system(replace(GEOM, origin=far), obstacles=(replace(FLOOR, origin=far),))
     with refused(
@@ -185,7 +185,7 @@ def test_true_is_a_contact_with_a_floor():
         (Contact(surface=None), ("wrong-kind", "contact")),
     ],
 )
-def test_kinds_of_a_contact(contact, refusal):
+def test_wrong_kinds_of_a_contact_are_refused(contact, refusal):
     with refused(ParameterError, *refusal):
         check_contact(contact)
 
@@ -282,6 +282,6 @@ def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heigh
         ),
     ],
 )
-def test_findings(geometries, obstacles, severity, code):
+def test_unusual_geometries_cause_findings(geometries, obstacles, severity, code):
     findings = rb.build(system(*geometries, obstacles=obstacles)).findings
     assert [(f.severity, f.code) for f in findings] == [(severity, code)] * bool(code)

@@ -60,7 +60,7 @@ def test_a_screw_or_rack_that_moves_nothing_along_is_refused(kind, name):
     assert found(joint(kind, parameters={name: -0.02})) == []
 
 
-def test_registered_types(monkeypatch):
+def test_registered_types_are_checked(monkeypatch):
     spec = JointSpec(axes=1, parameters=("lift",), nonzero=("lift",), coordinates=("rad",))
     monkeypatch.setitem(JOINT_SPECS, "cam", spec)
     given = system(joint("cam", parameters={"lift": 0.02}))
@@ -326,7 +326,7 @@ def test_a_driven_joint_has_no_passive_forces():
     assert note.found == "limit, damping, friction, armature"
 
 
-def test_mimic_joints_of_the_library():
+def test_library_joints_may_be_mimic_joints():
     follower = joint("helical", mimic=Mimic("k", 2.0))
     assert found(follower, Joint("k", "prismatic", "b", "c")) == []
 

@@ -164,7 +164,7 @@ MJCF = """<mujoco><default><light diffuse="0.5 0.5 0.5" castshadow="false"/></de
     </frame></body></worldbody></mujoco>"""
 
 
-def test_the_lights_of_an_mjcf():
+def test_the_lights_of_an_mjcf_are_read():
     sun, lamp = lights(MJCF)
     assert (sun.kind, sun.link, sun.color, sun.shadows) == (
         "directional",

@@ -67,7 +67,7 @@ def test_the_unchanged_document_is_accepted():
 
 @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
-def test_edited_documents(edits):
+def test_edited_documents_are_read_or_refused(edits):
     data = GOOD
     for position, length, piece in edits:
         data = data[:position] + piece + data[position + length :]
@@ -76,7 +76,7 @@ def test_edited_documents(edits):
 
 @settings(max_examples=200)
 @given(st.binary(max_size=60))
-def test_any_bytes(data):
+def test_any_bytes_are_read_or_refused(data):
     must_be_read_or_refused(data)
     must_be_read_or_refused(b"rbdyn_mechanism: 1\n" + data)
 
@@ -108,6 +108,6 @@ SECTIONS = st.sampled_from([*SECTION_WORDS, "base"])
 
 @settings(max_examples=300)
 @given(st.dictionaries(SECTIONS, TREES))
-def test_trees_of_the_right_words(tree):
+def test_trees_of_the_right_words_are_read_or_refused(tree):
     text = "".join(f"{key}: {value}\n" for key, value in tree.items())
     must_be_read_or_refused(f"rbdyn_mechanism: 1\n{text}")

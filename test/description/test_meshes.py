@@ -119,7 +119,7 @@ def test_titles_and_comments_of_any_encoding(package, title):
 
 @pytest.mark.parametrize("up", ["Z_UP", "Y_UP"])
 @pytest.mark.parametrize("unit", ["1", "0.001"])
-def test_unit_and_scene_of_dae(package, unit, up):
+def test_unit_and_scene_of_a_dae_are_applied(package, unit, up):
     """The node turns x to y and y to -x and moves; as in RViz the up axis is ignored."""
     pytest.importorskip("collada")
     (package / "urdf/m.dae").write_bytes(dae(unit, up))
@@ -268,12 +268,12 @@ def test_a_root_folder_without_the_robot(tmp_path):
     assert trouble(robot, name) == "package-not-found"
 
 
-def test_a_missing_file(package):
+def test_a_missing_file_is_reported(package):
     assert trouble(package / "urdf", "package://pack/meshes/cub.stl") == "mesh-missing"
     assert trouble(package, "cub.stl") == "mesh-missing"
 
 
-def test_addresses_of_files(package):
+def test_addresses_of_files_are_resolved(package):
     same(points(package, f"file://{package}/meshes/cube.stl"), CUBE)
     same(points(package / "urdf", f"{package}/meshes/cube.stl"), CUBE)
 
@@ -366,7 +366,7 @@ def bomb():
         ("m.dae", dae(doctype='<!DOCTYPE x [<!ENTITY a "b">]>'), "doctype"),
     ],
 )
-def test_content(package, name, content, code):
+def test_bad_content_is_reported(package, name, content, code):
     (package / name).write_bytes(content)
     assert trouble(package, name) == code
 
@@ -431,7 +431,7 @@ def test_materials_and_pictures_are_not_opened(package):
     same(points(package, "m.obj"), CUBE)
 
 
-def test_a_missing_library(package, monkeypatch):
+def test_a_missing_library_is_reported(package, monkeypatch):
     def nothing(name):
         raise ImportError(name)
 

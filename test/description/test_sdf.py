@@ -208,7 +208,7 @@ def test_the_base_floats_as_in_a_urdf(tmp_path):
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 
 
-def test_nested_models_and_placement_frames(tmp_path):
+def test_nested_models_and_placement_frames_are_read(tmp_path):
     """A gripper in a model of its own, placed by a frame in it; its names have a prefix."""
     inner = f'<link name="palm"><pose>0.1 0.2 0.3 0 0 0.5</pose>{INERTIALS["tool"]}</link>'
     nested = '<model name="hand" placement_frame="palm"><pose relative_to="tool">0 0 0.1 0 0 0'
@@ -485,7 +485,7 @@ SURFACE = """<surface><friction><ode><mu>0.3</mu></ode><torsional><coefficient>0
 <ode><kp>1e5</kp><kd>20</kd></ode></contact></surface>"""
 
 
-def test_surfaces_and_masks(tmp_path):
+def test_surfaces_and_masks_are_read(tmp_path):
     shapes = "<geometry><sphere><radius>0.1</radius></sphere></geometry>"
     body = f'<collision name="c">{shapes}{SURFACE}</collision>'
     body += f'<collision name="d"><pose>0 0 1 0 0 0</pose>{shapes}</collision>'
@@ -509,7 +509,7 @@ OTHER_SHAPES = {
 
 
 @pytest.mark.parametrize("shape", OTHER_SHAPES)
-def test_other_shapes(tmp_path, shape):
+def test_other_shapes_are_read(tmp_path, shape):
     body = f'<collision name="c"><geometry>{shape}</geometry></collision>'
     m = loaded(
         document(f'<link name="a">{body}</link>'), tmp_path, floating_base=True, contact=True

@@ -38,7 +38,7 @@ def hinge(parent, child, name="j"):
 STATIC = "<static>true</static>"
 
 
-def test_the_parts_of_a_world():
+def test_the_parts_of_a_world_are_read():
     m = rb.load(YARD)
     assert m.jnt_names == ("swing/hinge", "ball")
     assert m.geom_names == ("ball", "post/l/c", "ground", "post/l/d")
@@ -225,7 +225,7 @@ def test_comments_with_dashes_keep_the_lines(tmp_path):
                + link("l") + "</model>", tmp_path)  # fmt: skip
 
 
-def test_the_appearance_of_a_world(tmp_path):
+def test_the_appearance_of_a_world_is_read(tmp_path):
     pytest.importorskip("trimesh")
     (tmp_path / "two.obj").write_text(
         "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n"

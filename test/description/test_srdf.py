@@ -202,7 +202,7 @@ def test_states_that_are_not_keyframes_are_reported_also_without_contact(contact
 @pytest.mark.parametrize(
     ("name", "disabled"), [("panda.urdf", 35), ("ur5_robot.urdf", 10), ("go1.urdf", 658)]
 )
-def test_files_of_real_robots(name, disabled):
+def test_files_of_real_robots_are_read(name, disabled):
     m = rb.load_urdf(robots.find(name), contact=rb.Contact(obstacles=()), strict=False)
     assert [f.found for f in m.findings if f.code == "srdf"] == [str(disabled)]
     without = rb.load_urdf(

@@ -314,7 +314,7 @@ def test_hints_for_hostile_input_are_limited(monkeypatch):
     assert sum(map(len, compared)) <= audit.HINT_BUDGET
 
 
-def test_paths(tmp_path):
+def test_wrong_paths_are_refused(tmp_path):
     (tmp_path / "panda.urdf").write_text(robot(AB, joint()), encoding="utf-8")
     cases = {
         str(tmp_path / "pnda.urdf"): "no-such-file",

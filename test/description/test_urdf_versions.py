@@ -191,7 +191,7 @@ def test_limits_of_a_newer_version_are_ignored_with_a_warning(version):
     assert description.joints[0].limit == Limit(-1, 2, 3, 4)
 
 
-def test_limits_of_version_1_2(tmp_path):
+def test_limits_of_version_1_2_are_read(tmp_path):
     text = robot("", "1.2", f"{LIMIT} {NEW}")
     description = read_text(text)
     assert description.joints[0].limit == Limit(-1, 2, 3, 4, 5, 6, 7)

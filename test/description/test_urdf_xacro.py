@@ -179,7 +179,7 @@ def test_other_package_dirs_are_refused_by_name(dirs):
         read('<robot name="r"><link name="a"/></robot>', package_dirs=dirs)
 
 
-def test_a_missing_package(tmp_path):
+def test_a_missing_package_is_refused(tmp_path):
     path = write(tmp_path, "$(find no_such_arm)/limb.xacro")
     with refused(DescriptionError, "package-not-found", found="no_such_arm"):
         read(path, package_dirs=[tmp_path])

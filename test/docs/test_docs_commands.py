@@ -310,5 +310,5 @@ def check_launch(file, arguments):
         ("q = 0.5 rad", "q = 0.5 m", False),
     ],
 )
-def test_comparison_of_output(expected, line, matching):
+def test_output_is_compared(expected, line, matching):
     assert bool(alike(expected).search(line)) == matching

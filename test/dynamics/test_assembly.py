@@ -26,7 +26,7 @@ def gap(m, qpos):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
-def test_from_anywhere_near(name, seed):
+def test_a_mechanism_closes_from_a_start_nearby(name, seed):
     m = rb.build(getattr(mechanisms, name)())
     start = m.qpos0.copy()
     rng = np.random.default_rng(seed)
@@ -146,7 +146,7 @@ def test_outside_its_limits_rather_than_open():
 
 
 @pytest.mark.parametrize("pitch", [0.005, -0.02, 0.2])
-def test_a_screw_of_many_turns(pitch):
+def test_a_screw_keeps_its_turns(pitch):
     m = rb.build(mechanisms.screw_jack(pitch))
     start = np.array([-pitch * 2 * np.pi * 7.3, 0.0])
     qpos = rb.assemble(m, start, fixed=["guide"])

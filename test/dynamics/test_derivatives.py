@@ -86,7 +86,7 @@ def forward_of(m, d):
     return d.qacc
 
 
-def test_inverse_derivatives(moving):
+def test_inverse_derivatives_equal_differences(moving):
     m, d, where = moving
     d = d.copy()
     qacc = d.qacc.copy()
@@ -101,7 +101,7 @@ def test_inverse_derivatives(moving):
         case.close("inverse, dqacc = M", M, rb.mass_matrix(m, d), EXACT)
 
 
-def test_forward_derivatives(moving):
+def test_forward_derivatives_equal_differences(moving):
     """Forces act on bodies and keep their direction while the bodies turn."""
     m, d, where = moving
     d = d.copy()
@@ -170,7 +170,7 @@ def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
         assert np.array_equal(value, other)
 
 
-def test_without_passive_forces():
+def test_derivatives_may_leave_passive_forces_out():
     m, d = forest_in_motion("lossy")
     with_losses = rb.inverse_derivatives(m, d)
     m.opt.passive = False

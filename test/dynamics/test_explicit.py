@@ -124,7 +124,7 @@ def close(ours, theirs, tolerance=TOLERANCE):
     np.testing.assert_allclose(ours, theirs, atol=tolerance * (1.0 + np.abs(theirs).max()))
 
 
-def test_against_the_textbook(case):
+def test_the_constraint_agrees_with_the_textbook(case):
     constraint, d, y, yd, tau = case
     s = System.of(constraint.m)
     q, G, g = constraint.evaluate(y, yd)
@@ -139,7 +139,7 @@ def test_against_the_textbook(case):
     close(H_G @ ydd + C_G, G.T @ tau)
 
 
-def test_energy_and_power(case):
+def test_energy_changes_by_the_power(case):
     constraint, d, y, yd, tau = case
     constraint.set_state(d, y, yd)
     rb.forward_dynamics(constraint.m, d)
@@ -226,7 +226,7 @@ def test_gears_against_their_closed_form():
 
 
 def test_joints_driven_over_time_go_on():
-    """A pendulum on a lift that starts upwards feels more gravity: H ydd = -(g + a) m l sin y."""
+    """A lift that starts upwards adds to gravity: H ydd = -(g + a) m l sin y."""
     lift = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (4.0,)))
     m = rb.build(
         rb.SystemBuilder("lift", base="ground")
@@ -354,7 +354,7 @@ def test_vectors_of_wrong_size_are_refused():
     np.testing.assert_array_equal(d.qpos, m.qpos0)  # the Data is unchanged
 
 
-def test_coordinates_without_inertia():
+def test_coordinates_without_inertia_are_refused():
     """A coordinate moves no body at one y that was not checked."""
 
     def dead_point(y, yd, q, G, g):

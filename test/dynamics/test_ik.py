@@ -207,7 +207,7 @@ def test_a_batch_is_its_single_calls_to_the_bit(name):
         assert single[1:] == tuple(x[k] for x in batch[1:])
 
 
-def test_part_of_a_pose():
+def test_a_target_may_be_part_of_a_pose():
     m = arm("seven_dof_arm.urdf")
     d = rb.make_data(m)
     places, turns = drawn(m, "tool_flange", 50)
@@ -450,7 +450,7 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     assert (found.success, found.too_near) == (False, True)
 
 
-def test_no_targets():
+def test_no_targets_have_no_solutions():
     m = planar(0.5, 0.4)
     found = rb.ik(m, rb.make_data(m), "tip", np.zeros((0, 3)))
     assert found.qpos.shape == (0, 2)

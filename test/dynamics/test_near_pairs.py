@@ -146,7 +146,7 @@ def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
 
 
 @pytest.mark.parametrize("pair", [("l1", "l3"), ("l3", "l1")])
-def test_excluded_pairs(pair):
+def test_excluded_pairs_are_not_listed(pair):
     m = rb.load_urdf(arm_text(), contact=rb.Contact(exclude=(pair, ("floor", "l3"))))
     assert listed(m) == {("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor")}
 

@@ -79,7 +79,7 @@ def _same_motion(a, b):
 
 
 @needs_robots
-def test_two_payloads_against_pinocchio():
+def test_two_payloads_agree_with_pinocchio():
     pin = pytest.importorskip("pinocchio")
     path = find("ur5_robot.urdf")
     m = with_payload(rb.load_urdf(path), "tool0", MASS, COM, INERTIA)

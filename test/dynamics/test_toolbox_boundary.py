@@ -99,7 +99,7 @@ def test_every_function_is_here():
 
 
 @each_call
-def test_data_of_another_model(pair, name):
+def test_data_of_another_model_is_refused(pair, name):
     m, _ = pair
     other = rb.make_data(rb.build(TREE))
     for wrong in (other, None, 3):
@@ -132,7 +132,7 @@ def test_a_part_is_a_name_or_a_number(pair, name, wrong):
 
 @pytest.mark.parametrize("number", [6, np.int64(6), np.int32(6), np.uint8(6)], ids=repr)
 @pytest.mark.parametrize("name", [*FRAME, *BODY])
-def test_by_number(pair, name, number):
+def test_frames_and_bodies_may_be_numbers(pair, name, number):
     m, d = pair
     by_name = call(name, m, d, frame=m.frame_names[6], body=m.body_names[6])
     by_number = call(name, m, d, frame=number, body=number)
@@ -165,7 +165,7 @@ def test_an_unknown_reference_is_refused(pair, name, wrong, hint):
      ((1.0, 0.0, 0.0),)],
     ids=repr,
 )  # fmt: skip
-def test_direction(pair, wrong):
+def test_bad_directions_are_refused(pair, wrong):
     m, d = pair
     with refused(rb.ParameterError, "direction", "direction"):
         rb.reflected_mass(m, d, "link3", wrong)

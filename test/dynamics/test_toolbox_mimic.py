@@ -98,7 +98,7 @@ def test_toolbox_of_projected_robot(name):
 
 
 @pytest.mark.parametrize("name", PINOCCHIO)
-def test_toolbox_with_couplings_in_pinocchio(name):
+def test_the_toolbox_with_couplings_agrees_with_pinocchio(name):
     m, d = moving(name)
     model = pin.buildModelFromUrdf(str(robots.find(name)), mimic=True)
     data = model.createData()

@@ -31,7 +31,7 @@ TREES = {
 @pairs.each_base
 @robots.needs_robots
 @robots.each_robot
-def test_toolbox_of_robot(path, base):
+def test_the_toolbox_agrees_with_pinocchio_on_a_robot(path, base):
     floating = pairs.BASES[base]
     m = robots.load(path, floating)
     # strict=False may add a small armature; Pinocchio knows nothing of it
@@ -50,7 +50,7 @@ def test_toolbox_of_robot(path, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_toolbox_of_tree(name, base):
+def test_the_toolbox_agrees_with_pinocchio_on_a_tree(name, base):
     case = tree_case(STEADY, name, pairs.BASES[base])
     with Comparison("toolbox, Pinocchio", f"{name}, {base} base") as comparison:
         compare(comparison, case, same_frames=False)

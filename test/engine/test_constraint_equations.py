@@ -270,7 +270,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
 
 @each_case
 @each_kind
-def test_accelerations_and_forces(kind, ends, variant):
+def test_accelerations_and_forces_solve_the_equations(kind, ends, variant):
     """K qacc = k, M qacc + C = tau + K^T lambda, no power, and the KKT system of differences."""
     m, d = closed(kind, ends, variant)
     rb.forward(m, d)

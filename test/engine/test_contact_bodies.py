@@ -275,7 +275,7 @@ def cradle(gap, shift=0.0):
 
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-3])
-def test_newtons_cradle(gap):
+def test_newtons_cradle_moves_the_last_ball(gap):
     """Balls that do not touch pass the blow on, one impact after the other."""
     assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=5e-12)
 

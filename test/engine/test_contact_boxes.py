@@ -54,7 +54,7 @@ def test_beyond_the_edge_it_falls():
     assert d.qpos[2] < -1.0
 
 
-def test_edges_that_cross():
+def test_edges_that_cross_have_one_contact():
     """Two boxes on their edges, at right angles: one point, half way between the edges."""
     on_edge = Rotation.from_euler("y", 45, degrees=True)
     m = pair((0.3, 0.1, 0.1), (0.1, 0.5, 0.1), turn=tuple(np.roll(on_edge.as_quat(), 1)))

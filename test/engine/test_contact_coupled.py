@@ -94,7 +94,7 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
-def test_inverse_of_forward(kind):
+def test_inverse_reverses_forward(kind):
     """Motors do not carry contact forces: qfrc_inverse is the applied force."""
     m, d = touching_one(kind)
     applied = d.qfrc_applied.copy()
@@ -109,7 +109,7 @@ def test_inverse_of_forward(kind):
 
 
 @each_kind
-def test_the_two_ways_to_accelerations(kind):
+def test_both_ways_to_accelerations_agree(kind):
     """M qacc = applied + passive + contact - bias, by dense algebra."""
     m, d = touching_one(kind)
     d.xfrc_applied = 0.0
@@ -258,7 +258,7 @@ SOLVED = (
 )  # fmt: skip
 
 
-def test_without_jit(tmp_path):
+def test_plain_python_gives_the_same_contact(tmp_path):
     """Plain Python gives the same up to rounding, with NUMBA_DISABLE_JIT=1.
 
     A near-rigid contact would multiply the rounding of velocities by 3e4.

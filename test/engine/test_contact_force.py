@@ -51,7 +51,7 @@ def test_the_point_moves_its_mass():
 
 @pytest.mark.parametrize("depth", [1e-6, 1e-4, 0.02])
 @pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
-def test_spring_and_damper(depth, leaving):
+def test_the_force_is_a_spring_and_a_damper(depth, leaving):
     """The force is k p - b v, and zero instead of a pull."""
     f = force(point(), depth, (0.0, 0.0, leaving))
     expected = [0.0, 0.0, max(0.0, K * depth - B * leaving)]
@@ -117,7 +117,7 @@ def test_the_contact_carries_the_weight_of_the_whole_tree():
     assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
 
 
-def test_given_stiffness_and_damping():
+def test_given_stiffness_and_damping_are_used():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
     soft = point(stiffness=1.0)  # the weight does not raise a given stiffness
@@ -157,7 +157,7 @@ def test_the_smaller_friction_holds(own, other, holds):
     assert f[0] == pytest.approx(-holds * K * 0.001, rel=1e-12)
 
 
-def test_viscous_friction_instead():
+def test_viscous_friction_replaces_coulombs():
     """The law does not need the normal force (Kajita, section 6.3.4)."""
     m = point(viscosity=30.0, friction=0.0)
     for v in ((0.5, -0.2, -0.1), (0.5, -0.2, 0.0), (1e-6, 2e-6, 5.0)):
@@ -212,7 +212,7 @@ def test_a_scene_that_is_turned_turns_its_forces(seed):
 
 
 @pytest.mark.parametrize("height", [-3.0, 0.25, 100.0])
-def test_a_floor_at_any_height(height):
+def test_a_floor_may_have_any_height(height):
     m = point(height=height)
     d = touching.placed(m, (0.0, 0.0, height - 2.0**-10))
     rb.inverse(m, d)
@@ -250,7 +250,7 @@ def fallen(name, seconds=0.32, **more):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
-def test_sums_over_a_robot(name):
+def test_sums_include_all_contacts(name):
     """The sums of all contacts on bodies and on joints; Panda's second finger mimics the first."""
     m, d = fallen(name, 0.7)
     for _ in range(500):  # a body may be in a bounce

@@ -159,7 +159,7 @@ def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3, 0.6])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 1e-3), (3e-3, 1e-2)])
-def test_bouncing(ratio, h, accuracy):
+def test_a_bouncing_ball_returns_with_the_speed_of_theory(ratio, h, accuracy):
     """The error is of second order: 1 % where h^2 k / m is 0.1."""
     for started in (0.01, 0.3, 0.6, 0.9):
         e = rebound(1e4, ratio, h, 1.0, started)

@@ -76,7 +76,7 @@ def test_the_force_of_rest(shape):
         ("sphere", 1.2, 0.2, np.sin(1.2) - 0.2 * np.cos(1.2)),
     ],
 )
-def test_accelerations_on_a_slope(shape, angle, friction, accelerates):
+def test_accelerations_on_a_slope_agree_with_mujoco(shape, angle, friction, accelerates):
     """Sliding and rolling. 1 % is the friction of our steps; 3 % MuJoCo's boxes, which hop."""
     m, d, twin, other, turn = pair(shape, angle, friction)
     down = turn.apply([1.0, 0.0, 0.0])

@@ -157,7 +157,7 @@ def hull(rng, count):
     return rb.Points(tuple(map(tuple, corners)))
 
 
-def test_piles_of_random_poses(solids):
+def test_random_piles_touch_where_the_query_says_so(solids):
     """The deepest points are as deep as rb.collisions says, which is compared with coal.
 
     Pairs touch where the query says so, and the numbers of the points are all different.

@@ -58,7 +58,7 @@ def in_order(found):
     return rows[np.lexsort(rows[:, :3].round(9).T)]
 
 
-def test_a_ball_on_a_plane():
+def test_a_ball_on_a_plane_has_one_contact():
     compare_contacts(
         meet(scene(BALL, rb.Plane()), (0.2, 0.3, 0.09)), ((0.2, 0.3, -0.01), (0, 0, 1), -0.01)
     )
@@ -123,7 +123,7 @@ def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
 def test_all_sides_of_a_block(shape, side):
     """An axis of the shape meets the middle of a face: it is pushed out of that face."""
     block = OBSTACLES["block"]
-    # its rim well inside the face: close to an edge the other face would be nearer
+    # the rim is well inside the face, because close to an edge the other face would be nearer
     m = scene(rb.Cylinder(0.08, 0.2) if shape == "cylinder" else SHAPES[shape], block)
     axis, sign = side // 2, 1.0 - 2.0 * (side % 2)
     normal = np.zeros(3)
@@ -204,7 +204,7 @@ def test_corners_of_a_block_press_on_a_face():
     )
 
 
-def test_a_ball_under_a_box():
+def test_a_ball_under_a_box_has_one_contact():
     """A spherical obstacle touches faces, edges and corners of the geometry above it."""
     m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
     compare_contacts(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
@@ -216,7 +216,7 @@ def test_a_ball_under_a_box():
     compare_contacts(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
 
 
-def test_a_ball_against_cylinder_and_capsule():
+def test_a_ball_touches_cylinder_and_capsule():
     m = scene(CYLINDER, OBSTACLES["ball"])
     compare_contacts(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
     compare_contacts(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
@@ -226,7 +226,7 @@ def test_a_ball_against_cylinder_and_capsule():
     compare_contacts(meet(m, 0.199 * away + [0, 0, 0.1]), (0.149 * away, away, -0.001))
 
 
-def test_two_balls():
+def test_two_balls_have_one_contact():
     m = scene(BALL, OBSTACLES["ball"])
     away = np.array([0.36, 0.48, -0.8])
     compare_contacts(meet(m, 0.249 * away), (0.149 * away, away, -0.001))

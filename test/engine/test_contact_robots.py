@@ -122,14 +122,14 @@ def test_robots_fall_and_stay_in_one_piece(name):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_other_integrators(integrator):
+def test_a_robot_rests_with_other_integrators(integrator):
     _, d = fallen("go2.urdf", 5.0, integrator=integrator)
     assert d.nbad == 0
     assert abs(d.qvel).max() < 0.05
 
 
 @pytest.mark.nightly  # it falls for ten seconds
-def test_a_double_timestep():
+def test_a_robot_rests_with_a_double_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
     )

@@ -21,7 +21,7 @@ def heights(d):
 
 
 @pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
-def test_it_stands_for_ten_seconds(scene, joints):
+def test_a_scene_stands_for_ten_seconds(scene, joints):
     """It settles, then all bodies rest. Rounding decides which points of a joint carry force."""
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
@@ -36,7 +36,7 @@ def test_it_stands_for_ten_seconds(scene, joints):
 
 
 @pytest.mark.parametrize("scene", ["card_house", "arch"])
-def test_without_friction_it_falls(scene):
+def test_a_scene_without_friction_falls(scene):
     m, d = SCENES[scene][0]()
     m = m.replaced(geom_friction=np.zeros(m.ngeom))
     d = rb.make_data(m)

@@ -144,7 +144,7 @@ def test_a_ridge_through_the_middle_of_a_coin_pushes_it_up():
 
 
 @pytest.mark.parametrize("x", [0.0, 0.03, -0.2])
-def test_a_ball_on_a_roof(x):
+def test_a_ball_on_a_roof_touches_the_nearest_side(x):
     """The shape touches the ridge, or the nearest side of the roof."""
     m = body(SHAPES["sphere"], (grid(roof),))
     up = np.sqrt(1.25)

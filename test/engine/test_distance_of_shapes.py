@@ -80,7 +80,7 @@ def measured(m, d, first, second):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind.replace(" ", "-"))
-def test_random_poses_against_coal(zoo, twin, first, second):
+def test_distances_at_random_poses_agree_with_coal(zoo, twin, first, second):
     rng, d = np.random.default_rng(2), rb.make_data(zoo)
     smooth = "cylinder" in (first, second)
     for k in range(POSES):
@@ -205,7 +205,7 @@ def test_degenerate_geometries_have_sound_distances(odd, place):
         ("needle", "box", "same", -0.1 - 1e-7),
     ],
 )
-def test_known_distances(odd, first, second, place, expected):
+def test_distances_equal_known_ones(odd, first, second, place, expected):
     d = rb.make_data(odd)
     put(odd, d, f"b {second}", *PLACES[place])
     found = measured(odd, d, f"a {first}", f"b {second}")

@@ -184,7 +184,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
         ("box", (-0.5, -0.6, -0.9), 0.3, (-2 / 3, -1 / 3, -2 / 3)),
     ],
 )
-def test_by_hand(name, x, dist, away):
+def test_distances_equal_those_by_hand(name, x, dist, away):
     ours = at(name, x)
     assert ours[0] == pytest.approx(dist, abs=1e-15)
     assert ours[1] == pytest.approx(away, abs=1e-14)

@@ -30,7 +30,7 @@ def total_energy(m, d):
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_a_falling_robot_gains_no_energy(path, base):
     m = robots.load(path, pairs.BASES[base])
     d = rb.make_data(m)
     for j in np.flatnonzero(m.jnt_limited):

@@ -127,7 +127,7 @@ def test_random_bits(system, seed):
     results(m, d, forge)
 
 
-def test_the_rank_without_constraints(system):
+def test_the_rank_without_constraints_is_bounded(system):
     m, d = system
     each = d.copy()
     each.row_rank = 7

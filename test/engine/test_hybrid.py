@@ -77,7 +77,7 @@ def own(m):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_given_accelerations(system, seed):
+def test_given_accelerations_agree_with_a_dense_solve(system, seed):
     """Against a dense solve for the other accelerations, the drive forces and lambda."""
     m, d = moving(system, seed)
     rng = np.random.default_rng(seed + 50)
@@ -123,7 +123,7 @@ def test_drive_forces_as_applied_forces_give_the_same_motion(system):
 
 
 @pytest.mark.parametrize("kind", ["spherical", "floating", "planar_fs", "universal"])
-def test_joints_of_several_coordinates(kind):
+def test_joints_of_several_coordinates_can_be_driven(kind):
     m = rb.build(trees.auto_tree(4, kinds=("revolute", kind), seed=2, shuffle=False))
     d = rb.make_data(m)
     states.randomise(m, d, 2)
@@ -218,7 +218,7 @@ def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
     assert differences[1] < 0.6 * differences[0]
 
 
-def test_back_to_force():
+def test_a_joint_returns_to_force():
     m, d = moving("tree", 6)
     twin = rb.make_data(m)
     rb.set_drive(m, d, 0, "velocity", 2.0)
@@ -301,7 +301,7 @@ def test_momentum_of_a_humanoid_whose_joints_follow_a_pattern():
 
 
 @robots.needs_robots
-def test_momentum_rate_of_a_humanoid():
+def test_the_momentum_rate_of_a_humanoid_is_exact():
     """At one instant it is exact: cacc gives gravity and the push for any joint motion."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)

@@ -90,7 +90,7 @@ def tree(request):  # fmt: skip
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"
 
 
-def test_against_textbook(tree):
+def test_the_engine_agrees_with_the_textbook(tree):
     m, d, where = tree
     s = System.of(m)
     zero = np.zeros(m.nv)
@@ -124,7 +124,7 @@ def compare_kinematics(case, m, d, s):
     case.close("cvel", d.cvel[1:], cvel[1:], TOLERANCE)
 
 
-def test_forward_of_inverse(tree):
+def test_forward_reverses_inverse(tree):
     m, d, where = tree
     d = d.copy()
     qacc = d.qacc.copy()
@@ -164,7 +164,7 @@ def generalised(m, d, i):
     return force
 
 
-def test_mass_matrix(tree):
+def test_the_mass_matrix_is_the_slope_of_the_inverse(tree):
     m, d, where = tree
     d = d.copy()
     d.xfrc_applied = 0.0
@@ -290,7 +290,7 @@ def test_velocity_is_the_derivative_of_position(tree):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_momentum_of_a_free_tree(seed):
+def test_the_momentum_of_a_free_tree_is_constant(seed):
     """Without gravity and applied forces the momenta of a floating tree are constant."""
     m = trees.build(trees.auto_tree(8, 1.6, kinds=trees.ALL[:4], seed=seed), floating_base=True)
     m.opt.gravity = (0.0, 0.0, 0.0)

@@ -190,7 +190,7 @@ def test_forces_on_every_body_move_it(seed, constrained):
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_force_along_a_joint(seed, constrained):
+def test_the_force_along_a_joint_is_that_applied(seed, constrained):
     """S^T f equals all forces along it: applied, passive of the joint, less the rotor's.
 
     Left out are joints that follow and those they follow: they share one force.
@@ -268,7 +268,7 @@ def test_weight_of_a_reversed_arm():
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
 
 
-def test_weight_of_a_whole_tree():
+def test_the_root_carries_the_weight_of_a_tree():
     m = rb.build(trees.auto_tree(8, 1.5, kinds=trees.SIMPLE, seed=3))
     d = rb.make_data(m)
     d.qpos = states.random_qpos(m, np.random.default_rng(3))
@@ -336,7 +336,7 @@ def test_bearing_loads_of_an_unbalanced_rotor():
 # loops
 
 
-def test_a_beam_on_two_supports():
+def test_two_supports_share_a_beam():
     """2 kg held by a hinge at one end and a ball joint at the other: each carries half.
 
     Forces along the beam are redundant; the solution of minimum norm has none.
@@ -352,7 +352,7 @@ def test_a_beam_on_two_supports():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_loop_forces_against_maximal_coordinates(seed):
+def test_loop_forces_agree_with_maximal_coordinates(seed):
     """Without redundant equations all joint forces are unique and equal RBDA section 3.7."""
     description = trees.auto_tree(7, 1.4, kinds=trees.LIBRARY, seed=seed + 40, reversals=0.4)
     loop = trees.library_joint(

@@ -262,7 +262,7 @@ def test_a_folder_that_cannot_be_written(made, tmp_path, warnings):
     assert "XDG_CACHE_HOME" in warnings.messages[0]
 
 
-def test_without_any_folder(monkeypatch, warnings):
+def test_kernels_work_without_a_folder(monkeypatch, warnings):
     monkeypatch.setattr(jit, "_private_directory", lambda _: False)
     assert jit._cache_directory() == ""
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")
@@ -301,7 +301,7 @@ print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglo
 """
 
 
-def test_a_full_disk(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     """The code is used without its file, which is removed, and one line reports it."""
     tests = str(Path(__file__).parent)
     code = FULL.format(root=str(ROOT), tests=tests, folder=str(tmp_path / "cache"))

@@ -74,7 +74,7 @@ def moving(m, d, times=40, steps=25):
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_rank_and_mobility(name):
+def test_rank_and_mobility_are_as_listed(name):
     m = model(name)
     # if the loops close at zero it may be a singular pose: begin elsewhere
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0
@@ -313,7 +313,7 @@ SINGULAR = {"parallelogram": {"A": 1.0, "B": -1.0}, "change_point": {"A": 1.0}}
 
 
 @pytest.mark.parametrize("name", SINGULAR)
-def test_through_singular_poses(name, record_property):
+def test_loops_stay_closed_through_singular_poses(name, record_property):
     m = model(name)
     d = started(m, speed=3.0, **SINGULAR[name])
     drift = Drift(m, d, 60.0, every=1)

@@ -38,7 +38,7 @@ def random_state(m, seed=1):
     return {n: getattr(d, n).copy() for n in ("qpos", "qvel", "qacc", "qfrc_applied")}
 
 
-def test_rename(tree):
+def test_names_do_not_change_the_motion(tree):
     def new(name):
         return f"other/{name} \u00e9"
 
@@ -64,7 +64,7 @@ def test_reorder_links_keeps_every_bit(tree):
 
 
 @pytest.mark.parametrize("base", [False, True])
-def test_reorder_joints(tree, base):
+def test_the_order_of_joints_does_not_change_the_motion(tree, base):
     order = np.random.default_rng(3).permutation(len(tree.joints))
     shuffled = dataclasses.replace(tree, joints=tuple(tree.joints[k] for k in order))
     m, other = trees.build(tree, base), trees.build(shuffled, base)
@@ -143,7 +143,7 @@ def six(I):
     return (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
 
 
-def test_turn_base_and_gravity_together(tree):
+def test_base_and_gravity_can_turn_together(tree):
     R = Rotation.from_rotvec([0.3, -1.1, 0.7])
     mount = Joint("mount", "fixed", "ground", "base", Pose((1.0, 2.0, 3.0), trees.wxyz(R)))
     tilted = Description("tilted", (*tree.links, Link("ground")), (mount, *tree.joints))
@@ -158,7 +158,7 @@ def test_turn_base_and_gravity_together(tree):
     assert not close(forward(other, **state).qacc, d.qacc), "gravity must matter here"
 
 
-def test_reverse_a_floating_chain():
+def test_a_reversed_chain_moves_the_same():
     """A chain seen from its other end: same bodies, same accelerations of every body."""
     rng = np.random.default_rng(8)
     n = 6

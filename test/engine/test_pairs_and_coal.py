@@ -140,7 +140,7 @@ def theirs(zoo, g, h, poses):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind)
-def test_distances_and_normals(zoo, first, second, request):
+def test_distances_and_normals_are_proved(zoo, first, second, request):
     """A slab and points in both prove the distance; coal checks the depth of overlaps.
 
     Along coal's normal no overlapping pair is less deep than ours. Where no cylinder takes part,

@@ -19,7 +19,7 @@ pytestmark = robots.needs_robots
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_a_robot_agrees_with_pinocchio(path, base):
     theirs = pinocchio_twin.load(path, pairs.BASES[base])
     m = robots.load(path, pairs.BASES[base])
     # strict=False may add a small armature; Pinocchio knows nothing of it

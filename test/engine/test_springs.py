@@ -65,7 +65,7 @@ def ours():
     )  # fmt: skip
 
 
-def test_against_mujoco():
+def test_springs_agree_with_mujoco():
     m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
     d, md = rb.make_data(m), mujoco.MjData(mm)
     for seed in range(5):
@@ -82,7 +82,7 @@ def test_against_mujoco():
             case.close("potential energy", d.energy[0], md.energy[0], 1e-13)
 
 
-def test_steps_against_mujoco():
+def test_steps_with_springs_agree_with_mujoco():
     m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
     m.opt.integrator = "euler"
     d, md = rb.make_data(m), mujoco.MjData(mm)

@@ -358,7 +358,7 @@ def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
     assert np.abs(d.qacc).max() < 4e-4
 
 
-def test_limits_of_single_coordinates():
+def test_single_coordinates_have_limits():
     builder = rb.SystemBuilder("slide").body("rod", ROD)
     limits = (rb.Limit(-0.1, 0.2), rb.Limit(-0.3, 0.1))
     m = exact(builder.joint("in", "cylindrical", "base", "rod", axis=(0, 0, 1), limits=limits))

@@ -136,7 +136,7 @@ def test_masses_beyond_the_range_of_the_contact_law():
     assert "unequal-masses" not in two(touching.BALL, touching.BALL, (1.0, 1e4))
 
 
-def test_a_body_of_zero_extent():
+def test_a_body_of_zero_extent_is_reported():
     found = two(touching.BALL, touching.POINT)
     assert found["no-extent"].severity == "warning"
     assert "'skin 1'" in found["no-extent"].message

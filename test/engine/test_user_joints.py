@@ -121,7 +121,7 @@ def test_velocity_alone_may_change_between_stages():
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
-def test_among_all_other_types(reverse):
+def test_a_user_joint_works_among_all_other_types(reverse):
     """On a tree of all library types the identities hold, and energy and power balance."""
     tree = trees.auto_tree(14, 1.5, kinds=trees.LIBRARY, seed=8, shuffle=False, reversals=0.5)
     ends = ("top", "link14") if reverse else ("link14", "top")

@@ -35,7 +35,7 @@ def robot(nb=1, seed=0, reversals=0.0):
 
 @each_sign
 @each_polarity
-def test_exactly_there(reversals, sign):
+def test_results_are_finite_at_the_singularity(reversals, sign):
     m, d = robot(3, reversals=reversals)
     for pitch in (sign * QUARTER, sign * 3.0 * QUARTER, sign * (QUARTER - 1e-12)):
         states.randomise(m, d, 1)
@@ -73,7 +73,7 @@ def test_axes_equal_the_axes_nearby(reversals):
 
 
 @each_polarity
-def test_counter(reversals):
+def test_each_tick_counts_singular_joints(reversals):
     """Every tick counts the joints that are within 0.01 of the singularity."""
     m, d = robot(3, reversals=reversals)
     first, second = m.jnt_qposadr[m.jnt_type == rb.JointType.YPR] + 1
@@ -95,7 +95,7 @@ def test_counter(reversals):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_counter_of_several_steps(integrator):
+def test_several_steps_count_like_single_ones(integrator):
     """Ten steps at once count as ten single steps; results at a start are not counted."""
     m, d = robot()
     m.opt.integrator = integrator
@@ -130,7 +130,7 @@ def test_a_step_near_it_is_warned_of_once(nstep):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
-def test_simulation_through_it(distance, integrator):
+def test_a_simulation_passes_through_the_singularity(distance, integrator):
     """Two seconds of swinging robots that start at the singularity, or close to it."""
     met = 0  # how many of the robots came close enough to be counted
     for seed in range(12):

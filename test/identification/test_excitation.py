@@ -96,7 +96,7 @@ def test_a_motion_starts_and_ends_at_rest_at_the_centre(ur5, motion):
     assert motion.centre == pytest.approx(ur5.jnt_range.mean(axis=1))
 
 
-def test_derivatives_of_a_motion(motion):
+def test_the_derivatives_of_a_motion_are_exact(motion):
     t, h = np.linspace(0.5, 19.5, 50), 1e-5
     before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
     # differences of second order, of a motion whose fourth derivatives are below 200

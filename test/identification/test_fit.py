@@ -342,7 +342,7 @@ def test_numbers_that_overflow_are_refused():
         identify(truth, motion)
 
 
-def test_correlation_length_of_noise():
+def test_the_correlation_length_of_noise_is_found():
     rng = np.random.default_rng(0)
     white = rng.normal(size=(20000, 1))
     smooth = np.convolve(white[:, 0], np.ones(10) / 10, "same")[:, None]

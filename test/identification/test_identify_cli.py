@@ -132,7 +132,7 @@ def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     assert identified.dof_damping == pytest.approx(true_arm[1].viscous, rel=0.15)
 
 
-def test_report_and_figure(files, urdf):
+def test_the_command_writes_report_and_figure(files, urdf):
     pytest.importorskip("matplotlib")
     folder, _, recording, _ = files
     picture = folder / "efforts.svg"

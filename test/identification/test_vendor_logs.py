@@ -45,7 +45,7 @@ def rtde_log(path, numbers, effort="actual_current"):
     return path
 
 
-def test_a_log_of_libfranka(tmp_path, numbers):
+def test_a_log_of_libfranka_is_read(tmp_path, numbers):
     found = read_recording(franka_log(tmp_path / "log.csv", numbers), PANDA)
     np.testing.assert_allclose(found.time, 0.002 * np.arange(ROWS), atol=1e-12)
     for rows, kind in ((found.qpos, "q"), (found.qvel, "dq"), (found.effort, "tau")):

@@ -79,7 +79,7 @@ def test_a_loop_that_locks_leaves_the_mass_of_the_body():
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
 def test_corner_by_corner_on_a_robot(name):
-    """The same result from frame Jacobians by differences of positions, a corner at a time."""
+    """Differences of positions give the same result, a corner at a time."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     M_inv, _ = mobility(m)
     d = rb.make_data(m)

@@ -132,7 +132,7 @@ def test_robots_keep_their_motion_beside_objects():
     np.testing.assert_allclose(m.frame_pos[frame], (1.0, 0.0, 0.0))
 
 
-def test_several_robots_and_files():
+def test_a_scene_may_have_several_robots_and_files():
     m = rb.scene(
         {
             "left": rb.Placed(GRIPPER, rb.pose((0.0, 1.0, 1.0))),
@@ -225,7 +225,7 @@ def test_bad_scenes_are_refused(case):
     [{"objects": ["cube"]}, {"objects": CUBE}, {"obstacles": [CUBE]}, {"name": ""},
      {"robot": {"": ARM}}, {"floor": 0.0}],
 )  # fmt: skip
-def test_arguments_of_other_types(wrong):
+def test_arguments_of_other_types_are_refused(wrong):
     with refused(rb.ParameterError, "bad-argument"):
         rb.scene(**wrong)
 
@@ -242,7 +242,7 @@ def test_arguments_of_other_types(wrong):
         (rb.Placed(ARM, contact=True), "the robot"),
     ],
 )
-def test_fields_of_other_types(part, element):
+def test_fields_of_other_types_are_refused(part, element):
     keys = {rb.Object: "objects", rb.Obstacle: "obstacles"}
     given = {"robot": part} if isinstance(part, rb.Placed) else {keys[type(part)]: [part]}
     with refused(rb.ParameterError, "wrong-kind", element):

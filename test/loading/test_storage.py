@@ -153,7 +153,7 @@ def test_one_model_is_one_file(m, tmp_path):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "ur5_robot.urdf", "romeo.urdf"])
-def test_real_robots(name, tmp_path):
+def test_real_robots_are_saved_and_loaded(name, tmp_path):
     m = robots.load(robots.find(name), floating_base=True)
     save(m, tmp_path / "robot.npz")
     assert_equal(load_model(tmp_path / "robot.npz"), m)
@@ -196,7 +196,7 @@ def test_a_motion_that_is_not_registered(saved, monkeypatch):
         load_model(saved)
 
 
-def test_functions_of_another_size(saved):
+def test_functions_of_another_size_are_refused(saved):
     try:
         del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
         rb.register_motion("storage_swing", nv=2)(swing)
@@ -233,7 +233,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
-def test_index_out_of_range(saved, name):
+def test_an_index_out_of_range_is_refused(saved, name):
     """Changed indices at the first, the last and one more place: too low, too high, far beyond."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_every_type_on_every_joint(m, saved, kind):
+def test_any_type_on_any_joint_is_checked(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -324,7 +324,7 @@ def test_couplings_in_a_chain_or_of_several_coordinates(m, saved, follower, foll
     assert found(saved) == [("bad-array", "jnt_mimic")]
 
 
-def test_an_additional_mimic_joint(m, saved):
+def test_an_additional_mimic_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id("worm")] = m.jnt_id("door")
     pack(saved, header, arrays)
@@ -341,7 +341,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_every_type_on_every_loop(m, saved, kind):
+def test_any_type_on_any_loop_is_checked(m, saved, kind):
     """Its equations then differ in number, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
@@ -366,7 +366,7 @@ def test_every_type_on_every_loop(m, saved, kind):
         ("jnt_class", 0),
     ],
 )
-def test_invalid_constraints(saved, name, value):
+def test_invalid_constraints_are_refused(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
@@ -406,7 +406,7 @@ def test_invalid_constraints(saved, name, value):
         ("geom_conaffinity", 1 << 31),
     ],
 )
-def test_invalid_geometries(saved, name, value):
+def test_invalid_geometries_are_refused(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
@@ -430,7 +430,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
         arrays["geom_type"][g] = GeomType.MESH
 
 
-def test_a_capsule_of_one_corner(saved):
+def test_a_capsule_of_one_corner_is_refused(saved):
     """One more element is then left to the mesh: all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
@@ -488,7 +488,7 @@ def test_lists_that_are_long_or_short_together(saved, names, element, change):
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
-def test_another_shape(saved, field):
+def test_another_shape_is_refused(saved, field):
     header, arrays = unpacked(saved)
     good = arrays[field.name]
     for bad in (good[:-1], good[None], good.ravel()[:0], np.concatenate([good, good])):
@@ -502,7 +502,7 @@ def test_another_shape(saved, field):
 
 
 @pytest.mark.parametrize("name", FLOATS)
-def test_nan_and_infinity(saved, name):
+def test_nan_and_infinity_are_refused(saved, name):
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     arrays[name].flat[0] = np.nan
@@ -519,7 +519,7 @@ def test_nan_and_infinity(saved, name):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, ">i8", np.uint64, complex, "U8"])
-def test_another_element_type(saved, dtype):
+def test_another_element_type_is_refused(saved, dtype):
     header, arrays = unpacked(saved)
     arrays["body_parentid"] = arrays["body_parentid"].astype(dtype)
     pack(saved, header, arrays)
@@ -547,7 +547,7 @@ def test_missing_and_unknown_fields_are_named(saved):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_field_twice(saved):
+def test_a_doubled_field_is_refused(saved):
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("body_mass.npy", archive.read("body_mass.npy"))
     assert found(saved) == [("duplicate-field", "")]
@@ -624,7 +624,7 @@ def test_a_header_that_is_wrong(saved, key, value):
     assert set(refusal(saved)) <= {"bad-header", "bad-shape"}
 
 
-def test_missing_keys_of_the_header(saved):
+def test_missing_keys_of_the_header_are_refused(saved):
     header, arrays = unpacked(saved)
     for key in ("name", "names", "options", "findings"):
         pack(saved, {k: v for k, v in header.items() if k != key}, arrays)
@@ -670,7 +670,7 @@ def test_a_file_that_unpacks_to_too_many_bytes(saved, monkeypatch, limit):
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_compressions(saved, method):
+def test_other_compressions_are_refused(saved, method):
     other = saved.with_name("other.npz")
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(other, "w", method) as new:
         for name in old.namelist():

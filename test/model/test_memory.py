@@ -211,7 +211,7 @@ def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("length", [1, 5])
-def test_a_buffer_of_another_length(m, length):
+def test_a_buffer_of_another_length_is_refused(m, length):
     with refused(rb.ModelError, "data-shape", "buffer"):
         restored(m, np.zeros(length))
 

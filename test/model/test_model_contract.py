@@ -55,7 +55,7 @@ def test_a_changed_model_does_not_inherit_kept_values(m, d):
         assert other.kept == {}
 
 
-def test_misspelt_model_field(m):
+def test_a_misspelt_model_field_is_refused(m):
     with pytest.raises(AttributeError, match="'Model' object has no attribute 'body_mas'"):
         _ = m.body_mas
 
@@ -79,7 +79,7 @@ def test_joint_addresses_tile_qpos_and_qvel(m):
     assert (q, v) == (list(range(m.nq)), list(range(m.nv)))
 
 
-def test_regular_numbering(m):
+def test_bodies_are_numbered_regularly(m):
     assert (m.body_parentid[1:] < np.arange(1, m.nbody)).all()
     assert m.body_mass[0] == 0.0
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
@@ -93,7 +93,7 @@ def test_both_inertias_are_one(m):
     assert np.abs(six - m.body_fullinertia).max() < 1e-14 * m.body_inertia.max()
 
 
-def test_defaults(m):
+def test_options_have_their_defaults(m):
     assert (m.opt.timestep, m.opt.integrator, m.opt.passive) == (0.001, "implicit_damping", True)
     assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
@@ -138,7 +138,7 @@ def test_options_act_at_once_and_on_one_model_only(m, d):
     assert d.time == 0.5
 
 
-def test_initial_data(m):
+def test_a_new_data_is_at_qpos0(m):
     d = rb.make_data(m)
     assert np.array_equal(d.qpos, m.qpos0)
     assert (d.time, d.nbad) == (0.0, 0)
@@ -191,12 +191,12 @@ def test_wrong_shape_changes_nothing(m, d):
     assert np.array_equal(d.qpos, before)
 
 
-def test_misspelt_data_field(d):
+def test_a_misspelt_data_field_is_refused(d):
     with pytest.raises(AttributeError, match="did you mean 'qpos'"):
         d.qpoz = 1.0
 
 
-def test_data_of_another_model(m, d):
+def test_data_of_another_model_is_refused(m, d):
     other = m.replaced()
     for function in (rb.forward, rb.step, rb.inverse, rb.kinematics, rb.mass_matrix):
         with refused(rb.ModelError, "data-of-other-model"):
@@ -207,7 +207,7 @@ def test_data_of_another_model(m, d):
 
 
 @pytest.mark.parametrize("bad", [np.zeros(3), np.zeros(5, np.float32), [0.0] * 5])
-def test_vectors_of_solve_and_mul(bad):
+def test_bad_vectors_of_solve_and_mul_are_refused(bad):
     m = trees.build(trees.auto_tree(5, kinds=trees.HINGES))
     d = rb.make_data(m)
     rb.fwd_position(m, d)
@@ -218,7 +218,7 @@ def test_vectors_of_solve_and_mul(bad):
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda d: d.copy()])
-def test_copy_of_data(m, d, clone):
+def test_a_copy_of_a_data_is_equal(m, d, clone):
     twin = clone(d)
     assert twin.model is m
     assert twin.buffer.tobytes() == d.buffer.tobytes()
@@ -227,7 +227,7 @@ def test_copy_of_data(m, d, clone):
     assert d.time == 0.0
 
 
-def test_pickle(m, d):
+def test_a_model_and_a_data_can_be_pickled(m, d):
     m.opt.timestep, m.opt.integrator, m.opt.passive = 0.002, "rk4", False
     rb.step(m, d, 3)
     n, e = pickle.loads(pickle.dumps((m, d)))
@@ -253,7 +253,7 @@ def test_nan_is_counted_not_hidden(m, d):
     assert np.isnan(d.qacc).any()
 
 
-def test_a_model_without_joints():
+def test_a_model_without_joints_can_be_stepped():
     m = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     d = rb.make_data(m)
     rb.forward(m, d)

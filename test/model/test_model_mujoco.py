@@ -35,7 +35,7 @@ def compare(case, m, mm):
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_the_model_of_a_robot_agrees_with_mujoco(path, base):
     m, mm = pairs.robot_pair(path, base)
     with Comparison("MuJoCo, Model", f"{robots.robot_id(path)}, {base} base") as case:
         case.equal("nq, nv, nbody, njnt", (m.nq, m.nv, m.nbody, m.njnt),
@@ -53,7 +53,7 @@ def test_robot(path, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", pairs.TREES)
-def test_tree(name, base):
+def test_the_model_of_a_tree_agrees_with_mujoco(name, base):
     m, mm = pairs.tree_pair(name, base)
     with Comparison("MuJoCo, Model", f"{name}, {base} base") as case:
         case.equal("body_names", m.body_names, [mm.body(i).name for i in range(mm.nbody)])
@@ -68,7 +68,7 @@ PLANAR = """<robot name="p"><link name="a"/><link name="b"><inertial><origin xyz
 
 
 @pytest.mark.parametrize("axis", ["0 0 1", "1 0 0", "0 -1 0", "0 0 -1", "0.3 -0.5 0.8"])
-def test_planar_joint_of_a_urdf(axis):
+def test_the_planar_joint_of_a_urdf_agrees_with_mujoco(axis):
     """One planar joint is MuJoCo's slide, slide, hinge along the same three axes."""
     text = PLANAR.format(axis=axis)
     m, mm = rb.load_urdf(text), mujoco.MjModel.from_xml_string(text)

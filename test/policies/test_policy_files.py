@@ -105,7 +105,7 @@ def test_a_key_that_is_missing(key):
 ISAAC_LAB = (SEEDS / "policy.isaac_lab.yaml").read_text()
 
 
-def test_an_export_of_isaac_lab(tmp_path):
+def test_an_export_of_isaac_lab_is_read(tmp_path):
     path = tmp_path / "deploy.yaml"
     path.write_text(ISAAC_LAB)
     spec = read_policy(path, joints=["first", "second"])
@@ -228,7 +228,7 @@ METADATA = {
 }
 
 
-def test_an_export_of_mjlab(tmp_path):
+def test_an_export_of_mjlab_is_read(tmp_path):
     path = networks.linear(tmp_path / "p.onnx", np.zeros((2, 10)), np.zeros(2), METADATA)
     spec = rb.load_policy(path).spec
     assert spec.joints == ("hip", "knee")

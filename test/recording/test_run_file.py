@@ -444,7 +444,7 @@ def test_a_file_removed_while_it_is_opened(tmp_path, monkeypatch):
         RunFile(path)
 
 
-def test_file_systems_without_locks(tmp_path, monkeypatch):
+def test_file_systems_may_lack_locks(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 

@@ -252,7 +252,7 @@ def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_parts_of_a_recording(tmp_path):
+def test_parts_of_a_recording_are_read(tmp_path):
     moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
     whole = read_run(tmp_path / "run.mcap")
     part = read_run(tmp_path / "run.mcap", start=0.25, end=0.5)
@@ -266,7 +266,7 @@ def test_parts_of_a_recording(tmp_path):
             read_run(tmp_path / "run.mcap", start=start, end=end)
 
 
-def test_several_robots(tmp_path):
+def test_one_of_several_robots_is_read(tmp_path):
     rows = []
     for k in range(10):
         for n, name in enumerate(("left", "right")):
@@ -282,7 +282,7 @@ def test_several_robots(tmp_path):
         read_run(path, name="rigth")
 
 
-def test_another_robot(tmp_path):
+def test_a_recording_of_another_robot_is_refused(tmp_path):
     moved(rb.load_urdf(TWO), 10, tmp_path / "run.mcap")
     other = tmp_path / "other.urdf"
     other.write_text(TWO.replace("continuous", "fixed", 1))
@@ -298,7 +298,7 @@ def test_another_robot(tmp_path):
         read_run(bag(tmp_path / "bag3", broken + real_robot()[1:]))
 
 
-def test_no_recordings(tmp_path):
+def test_other_files_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("run.bag", "metadata.yaml"):
         (tmp_path / name).write_text("x")
@@ -339,7 +339,7 @@ def test_other_files_with_the_suffix_of_a_recording(tmp_path, content):
         ("/simulator/state", STATE, b"\0\1\0\0" + b"\xff" * 60, "wrong-message"),
     ],
 )
-def test_recordings_without_states(tmp_path, topic, typename, raw, code):
+def test_recordings_without_states_are_refused(tmp_path, topic, typename, raw, code):
     path = mcap(tmp_path / "run.mcap", [(topic, typename, 0, raw)])
     with refused(ParameterError, code, "recording"):
         read_run(path)
@@ -357,7 +357,7 @@ def test_values_not_finite(tmp_path):
     assert run.qpos[:, 1].tolist() == [0.5, 0.5, 0.5]
 
 
-def test_states_of_two_lengths(tmp_path):
+def test_states_of_two_lengths_are_refused(tmp_path):
     rows = []
     for k, n in enumerate((2, 3)):
         raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 5)
@@ -397,7 +397,7 @@ def test_declared_sizes_are_checked(tmp_path):
         read_run(path)
 
 
-def test_a_recording_beyond_the_memory(tmp_path, monkeypatch):
+def test_a_recording_beyond_the_memory_is_refused(tmp_path, monkeypatch):
     moved(rb.load_urdf(TWO), 100, tmp_path / "run.mcap")
     monkeypatch.setattr(series.Budget.__init__, "__defaults__", (500,))
     with refused(ParameterError, "large-recording", "recording"):
@@ -438,7 +438,7 @@ def test_a_damaged_model_in_a_recording(tmp_path):
                 read_run(tmp_path / "run.mcap")
 
 
-def test_many_topics(tmp_path, monkeypatch):
+def test_too_many_topics_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(mcap_file, "MOST_TOPICS", 5)
     rows = [(f"/t{k}", STRING, 0, text("x")) for k in range(9)]
     with refused(ParameterError, "damaged-recording", "recording"):

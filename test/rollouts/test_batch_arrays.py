@@ -110,7 +110,7 @@ def test_an_invalid_number_of_robots_is_refused(m, nsim):
         rb.Batch(m, nsim)
 
 
-def test_more_robots_than_memory(m):
+def test_more_robots_than_memory_are_refused(m):
     with refused(rb.ParameterError, "bad-argument", "nsim") as error:
         rb.Batch(m, 2**39)
     assert "bytes" in str(error.value)
@@ -165,7 +165,7 @@ def test_names_that_do_not_exist(m):
             setattr(b, name, 1.0)
 
 
-def test_values_of_another_shape(m):
+def test_values_of_another_shape_are_refused(m):
     b = rb.Batch(m, 3)
     for value in (np.zeros(6), np.zeros((2, 7)), "zero", [1.0, [2.0]], None, {}):
         with refused(rb.ParameterError, "bad-argument", "qpos"):

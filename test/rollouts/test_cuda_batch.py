@@ -107,7 +107,7 @@ def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name):
     assert_same(b, g)
 
 
-def test_own_parameters_forces_and_outputs(m):
+def test_robots_have_parameters_forces_and_outputs(m):
     b, g = pair(m, gpu())
     rng = np.random.default_rng(0)
     for name in ("body_mass", "dof_damping", "jnt_stiffness", "opt.gravity"):
@@ -144,7 +144,7 @@ def test_broken_robots_numbers_and_copies(m):
             g.qpos = value
 
 
-def test_single_precision(m):
+def test_single_precision_is_close_to_double(m):
     b, g = pair(m, gpu(), dtype=np.float32)
     assert g.qpos.dtype == np.float32
     b.step(nstep=20)

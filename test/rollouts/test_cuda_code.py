@@ -68,7 +68,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
-def test_own_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
+def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
     """This holds also if all functions are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)

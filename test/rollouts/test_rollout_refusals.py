@@ -107,7 +107,7 @@ def test_masked_numbers_are_refused(name):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_errors_of_a_users_law(specialize):
+def test_errors_of_a_users_law_are_reported(specialize):
     m = robot("arm")
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(m, ZERO, ZERO, nstep=1, policy=lambda *_: 1 / 0, specialize=specialize)

@@ -79,7 +79,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
     assert (shown.total, shown.n, shown.closed) == (nbatch * nstep, nbatch * nstep, True)
 
 
-def test_no_progress_bar_without_progress(bar, pendulum):
+def test_the_progress_bar_can_be_switched_off(bar, pendulum):
     rb.rollout(pendulum, np.zeros(1), np.zeros(1), nstep=3, progress=False)
     assert bar == []
 

@@ -75,7 +75,7 @@ def test_a_falling_imu_reads_zero():
     np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
 
 
-def test_centrifugal_force(turntable):
+def test_a_turntable_shows_the_centrifugal_force(turntable):
     """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
     m, _ = turntable
     speed, rise = 3.0, 0.7

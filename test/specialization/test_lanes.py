@@ -125,7 +125,7 @@ def test_no_other_memory_is_written(width):
     assert (raw[written] != before[written]).any()
 
 
-def test_slots():
+def test_each_array_has_its_slots():
     """Every array has its own slots, as many as the programs read or write."""
     m = specialised_models.model("coupled")
     lanes = compile_lanes(
@@ -165,7 +165,7 @@ def every_operation():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_operation(width):
+def test_every_operation_is_exact_in_lanes(width):
     """All pairs of unusual numbers; operations that round once are exact in NumPy too."""
     whole = every_operation()
     kinds = set(whole.counts())

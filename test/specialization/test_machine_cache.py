@@ -217,7 +217,7 @@ def test_code_is_compiled_without_a_cache_folder(
     assert len(caplog.messages) == (where == "file")
 
 
-def test_a_full_disk(compiler, tmp_path, monkeypatch):
+def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
     """The code works without its file, and no partial file remains; with space it is stored."""
     replace = Path.replace
 
@@ -303,7 +303,7 @@ print(len(count), d.qpos.tobytes().hex())
 """
 
 
-def test_code_in_another_process(tmp_path):
+def test_another_process_uses_the_cached_code(tmp_path):
     """The second process finds the code of the first, and has the same result."""
     tests = str(REPOSITORY / "test")
     text = SCRIPT.format(repository=str(REPOSITORY), tests=tests, folder=str(tmp_path))

@@ -103,7 +103,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_instructions(name):
+def test_code_has_its_instructions(name):
     """Numba and our LLVM both compile for the processor of the environment."""
     numba, ours, width = EXPECTED[name]
     child = made(name)

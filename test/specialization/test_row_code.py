@@ -64,7 +64,7 @@ def compare_rows(s, rows, name, where):
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_step(name):
+def test_a_step_of_rows_equals_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 3, seed=5)
@@ -77,7 +77,7 @@ def test_step(name):
 
 
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
-def test_functions(name):
+def test_functions_of_rows_equal_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 2, seed=6)
@@ -178,7 +178,7 @@ def test_every_call_returns_new_arrays():
     assert_apart(found, d.buffer)
 
 
-def test_a_robot_without_dofs():
+def test_a_robot_without_dofs_has_empty_arrays():
     """Time advances, and arrays are empty."""
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip
@@ -192,7 +192,7 @@ def test_a_robot_without_dofs():
     assert s.frame_jacobian(d, m.frame_names[-1]).shape == (6, 0)
 
 
-def test_copies_in_threads():
+def test_threads_do_not_interfere():
     """The code keeps nothing between calls, so threads do not interfere."""
     from concurrent.futures import ThreadPoolExecutor
 

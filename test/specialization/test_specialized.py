@@ -62,7 +62,7 @@ def test_options_are_read_at_the_call():
     assert specialised.same_bits(compare_steps(s, d), first)
 
 
-def test_options_of_other_functions():
+def test_options_of_other_functions_may_change():
     """Passive forces and gravity in forward dynamics; the timestep in joint limits."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
     m = smoothly(m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0))))
@@ -166,7 +166,7 @@ def test_names_must_be_lists_of_strings(what, wrong):
         rb.specialize(pendulum(), **{what: wrong})
 
 
-def test_data_of_another_model():
+def test_data_of_another_model_is_refused():
     m = pendulum()
     s = rb.specialize(m, functions=())
     for d in (rb.make_data(pendulum()), rb.make_data(m.replaced()), None, 5, m):
@@ -181,7 +181,7 @@ def test_data_of_another_model():
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "2", None, 2**62, np.float64(1.0), [1]])
-def test_numbers_of_steps(count):
+def test_bad_numbers_of_steps_are_refused(count):
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     with refused(ParameterError, "nstep", "nstep"):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.mark.parametrize("name", specialised_models.MAKERS)
-def test_functions(name):
+def test_traced_functions_equal_the_engine(name):
     m = specialised_models.model(name)
     names = [function for function in specialised.NAMES if function != "step"]
     specialised.compare_with_engine(m, specialised.random_data(m, STATES, seed=2), names, name)
@@ -23,7 +23,7 @@ def test_functions(name):
 @pytest.mark.parametrize("passive", [True, False], ids=["passive", "without"])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", specialised_models.MAKERS)
-def test_step(name, integrator, passive):
+def test_a_traced_step_equals_the_engine(name, integrator, passive):
     m = specialised_models.model(name)
     m.opt.integrator, m.opt.passive, m.opt.timestep = integrator, passive, 0.002
     rows = specialised.random_data(m, STATES, seed=3)
@@ -42,7 +42,7 @@ def near_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
-def test_near_a_singularity(integrator, distance):
+def test_traced_steps_are_right_near_a_singularity(integrator, distance):
     """Runge-Kutta uses Euler steps there; each state decides for itself."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
@@ -52,7 +52,7 @@ def test_near_a_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
-def test_at_a_singularity(integrator, distance):
+def test_traced_steps_are_finite_at_a_singularity(integrator, distance):
     """cond(M) is 1e10, so accelerations are only rounding; but they are finite and counted."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))

@@ -37,7 +37,7 @@ def compare_functions(m, names, where):
 
 @needs_robots
 @each_family
-def test_functions(path):
+def test_traced_functions_equal_the_engine(path):
     """Bases and integrators take turns."""
     number = robots.LOADABLE.index(path)
     floating = number % 2 == 0
@@ -48,7 +48,7 @@ def test_functions(path):
 
 @needs_robots
 @each_family
-def test_inverse_derivatives(path):
+def test_inverse_derivatives_of_a_robot_are_traced(path):
     """Bases take turns; forward derivatives contain these of all floating bases."""
     floating = robots.LOADABLE.index(path) % 2 == 1
     m = robots.load(path, floating_base=floating)
@@ -57,7 +57,7 @@ def test_inverse_derivatives(path):
 
 @needs_robots
 @each_family
-def test_forward_derivatives(path):
+def test_forward_derivatives_of_a_robot_are_traced(path):
     """To save time, robots with a fixed base are in test_trace_derivatives.py."""
     m = robots.load(path, floating_base=True)
     if path.name == TOO_LARGE:
@@ -90,7 +90,7 @@ def compare_derivatives(m, name, where):
 @each_base
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", COUPLED)
-def test_coupled(name, integrator, floating):
+def test_coupled_robots_are_traced(name, integrator, floating):
     m = rb.load_urdf(robots.find(name), floating_base=floating, strict=False)
     assert m.nmimic > 0
     m.opt.integrator = integrator

@@ -37,7 +37,7 @@ def linear_first(a):
     return np.concatenate([a[3:], a[:3]])
 
 
-def test_motion_of_all_links(system):
+def test_the_motion_of_all_links_agrees(system):
     """(vo, w) and (dvo, dw) are cvel and cacc about the world's origin; sv, sw is cdof."""
     x = system
     rb.fwd_position(x.m, x.d)
@@ -100,7 +100,7 @@ def with_rotors(x):
     return m, d, rotor_inertia
 
 
-def test_unit_vector_method(system):
+def test_unit_vectors_give_the_accelerations(system):
     """Without rotors = the articulated-body algorithm; with rotors = the engine with armature."""
     x = system
     m, d, rotor_inertia = with_rotors(x)

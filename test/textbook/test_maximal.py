@@ -48,7 +48,7 @@ def case(request):
     return x, tau, f_ext, f"case {number}"
 
 
-def test_maximal_kkt_and_projection(case):
+def test_maximal_kkt_and_projection_agree(case):
     x, tau, f_ext, where = case
     H, C = unconstrained(x.s, x.q, x.qd, f_ext)
     loops = loop_constraints(x.s, x.q, x.qd)
@@ -105,7 +105,7 @@ def ends(x):
     return tree + chords
 
 
-def test_the_smallest_lambda(case):
+def test_lambda_is_the_smallest(case):
     """With redundant constraints, lambda has no component in the null space of P T."""
     x, tau, f_ext, _ = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
@@ -139,7 +139,7 @@ def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
         compare.close("qdd", found.qdd, aba(s, q, qd, tau, f_ext), allowed)
 
 
-def test_massless_bodies_inside_a_tree():
+def test_massless_bodies_inside_a_tree_are_allowed():
     """Their rows of I are zero, but the matrix of eq 3.74 is regular."""
     m = rb.build(trees.auto_tree(9, 1.5, seed=3, massless=(1, 2, 4)))
     s, rng = System.of(m), np.random.default_rng(3)

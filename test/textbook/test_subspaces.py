@@ -52,7 +52,7 @@ def test_removing_a_direction_changes_the_subspace(subspace):
         assert not same(S, S[:, 1:])
 
 
-def test_complement(subspace):
+def test_the_complement_is_orthogonal(subspace):
     S, _ = subspace
     T = complement(S)
     assert T.shape == (6, 6 - S.shape[1])
@@ -110,7 +110,7 @@ def test_no_decomposition_by_bases_of_another_shape(subspaces):
         decompose(np.ones(6), *subspaces)
 
 
-def test_subspaces_without_a_direct_sum():
+def test_subspaces_without_a_direct_sum_are_found():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small

@@ -85,7 +85,7 @@ def test_the_position_of_the_joint_is_found(kind):
 @pytest.mark.parametrize(
     "kind", [k for k in JointType if k not in (JointType.USER, JointType.YPR)]
 )
-def test_positions_of_every_type(kind):
+def test_positions_of_every_type_are_found(kind):
     """Far from neutral too: several turns with one coordinate, half turns otherwise."""
     rng = np.random.default_rng(int(kind))
     for _ in range(20):

@@ -47,7 +47,7 @@ def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
         ("{pass_rate: 0.8}", 10, "failed"),
     ],
 )
-def test_the_decision(tmp_path, rule, broken, decision):
+def test_the_decision_follows_the_rule(tmp_path, rule, broken, decision):
     found = trial(tmp_path, verdict=rule)
     runs = made(found, [0.2] * broken + [0.0] * (20 - broken))
     assert judge(found, runs).decision == decision
@@ -60,7 +60,7 @@ def test_without_runs_the_verdict_is_undecided(tmp_path):
     assert (verdict.decision, verdict.low, verdict.high) == ("undecided", 0.0, 1.0)
 
 
-def test_the_spread_of_a_measure(tmp_path):
+def test_the_spread_of_a_measure_is_reported(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)

@@ -51,7 +51,7 @@ def frames(path):
     return np.array(pictures), times
 
 
-def test_a_motion_given_by_positions(m, path):
+def test_a_motion_may_be_given_by_positions(m, path):
     qpos = np.linspace(0.0, 1.0, 4)[:, None] * np.ones(m.nq)
     animate(m, qpos, path, fps=20, size=SIZE)
     pictures, times = frames(path)
@@ -279,7 +279,7 @@ def test_a_diverging_simulation_makes_no_film(m, path):
     assert not path.exists()
 
 
-def test_a_data_of_another_model(m, path):
+def test_a_data_of_another_model_is_refused(m, path):
     other = m.replaced()
     with refused(rb.ModelError, "data-of-other-model"):
         animate(m, rb.make_data(other), path, duration=1.0)
@@ -287,7 +287,7 @@ def test_a_data_of_another_model(m, path):
         animate(3, [[0.0]], path)
 
 
-def test_another_suffix(m, tmp_path):
+def test_another_suffix_is_refused(m, tmp_path):
     with refused(rb.ParameterError, "unknown-suffix", "path"):
         animate(m, [[0.0]], tmp_path / "film.avi")
 
@@ -301,6 +301,6 @@ def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_mp4(m, tmp_path):
+def test_an_mp4_is_written(m, tmp_path):
     animate(m, [[0.0], [0.5], [1.0]], tmp_path / "film.mp4", size=SIZE)
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"

@@ -85,7 +85,7 @@ class Server:
         return add
 
 
-def test_the_state_as_text(m):
+def test_the_state_is_shown_as_text(m):
     still = replace(Instant.still(m, m.qpos0), time=1.5)
     assert state_line([still]) == "running | 1.500 s"
     assert state_line([replace(still, factor=0.98765)]) == "running | 1.500 s | 0.988 x real time"
@@ -110,7 +110,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     row.act(value=SLOWER)
     row.act(value=SLOWER)  # before the simulation has reported that it is slower
     assert asked == [0.5, 0.2]
-    clock.put([replace(still, wanted=0.35)])  # set elsewhere
+    clock.put([replace(still, wanted=0.35)])  # another client sets the speed
     row.act(value=FASTER)
     assert asked[2:] == [0.5]
     answer = "too fast"

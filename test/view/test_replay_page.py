@@ -35,7 +35,7 @@ def a_run(n=1001, begin=2.0, effort=None):
     return RecordedRun(m, "x", "x", time, time, stamps, qpos, np.ones((n, 1)), effort)
 
 
-def test_time_of_a_player():
+def test_a_player_advances_its_time():
     player = Player(duration=10.0, frame=0.1)
     assert not player.advance(1.0)
     player.play(True)
@@ -61,7 +61,7 @@ def test_time_of_a_player():
     assert not still.advance(1.0)
 
 
-def test_charts_of_a_run():
+def test_a_run_has_charts():
     run = a_run()
     quantities = Quantities(run.m)
     table = chart_table(run, quantities)

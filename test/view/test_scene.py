@@ -326,7 +326,7 @@ def test_loop_joints_are_drawn_closed_where_they_are():
     assert np.array_equal(first[0], placed.xpos[m.loop_bodyid[0, 0]])
 
 
-def test_closed_rods_and_bands():
+def test_closed_rods_and_bands_are_drawn():
     register()
     m = rb.build(everything())
     closed = m.length_closed.tolist()
@@ -335,7 +335,7 @@ def test_closed_rods_and_bands():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_layers_shown_first():
+def test_the_first_layers_are_chosen_by_the_robot():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))

@@ -85,7 +85,7 @@ def test_a_taken_port_gives_the_next_free_one():
             server.stop()
 
 
-def test_no_free_port():
+def test_a_missing_free_port_is_reported():
     with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as caught:
         open_server(first)
     assert (caught.value.code, caught.value.found) == ("no-free-port", str(first))

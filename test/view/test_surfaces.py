@@ -231,7 +231,7 @@ def test_units_and_nodes_of_a_scene(keep, scale):
         ("<transparent><color>0 0 0 0</color></transparent>", 1.0),
     ],
 )
-def test_opacity(keep, alpha, opacity):
+def test_a_surface_has_its_opacity(keep, alpha, opacity):
     needs_collada()
     *rgb, a = single(keep("m.dae", dae(alpha=alpha))).color
     assert rgb == [1.0, 0.0, 0.0]
@@ -396,7 +396,7 @@ def test_bounding_boxes_match_pinocchio(name):
         ("anymal.urdf", [(26, 26, 26)]),  # the colour of its feet, whose picture is broken
     ],
 )
-def test_colours_of_real_robots(name, expected):
+def test_real_robots_have_their_colours(name, expected):
     shown = [
         part
         for look in read_appearance(robots.find(name)).visuals

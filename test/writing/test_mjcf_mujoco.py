@@ -45,7 +45,7 @@ def compare(m, mm, seed, where):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("turned", [False, True], ids=["outwards", "turned round"])
-def test_random_trees(seed, turned, tmp_path):
+def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
     tree = trees.auto_tree(
         12,
         1.5,
@@ -59,7 +59,7 @@ def test_random_trees(seed, turned, tmp_path):
     compare(rb.build(tree), mm, seed, tree.name)
 
 
-def test_balls(tmp_path):
+def test_balls_agree_in_mujoco(tmp_path):
     """A ball has the quaternion of ours where the joint frame is not turned in the link."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
@@ -76,7 +76,7 @@ def test_balls(tmp_path):
     [pytest.param(p, marks=[pytest.mark.nightly] * (robot_id(p) not in QUICK)) for p in SHOWN],
     ids=list(map(robot_id, SHOWN)),
 )
-def test_robots(path, tmp_path):
+def test_robots_agree_in_mujoco(path, tmp_path):
     m = rb.load_urdf(path, strict=False, mimic=False)
     findings, mm = written(path, tmp_path, strict=False)
     mm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -86,7 +86,7 @@ def test_robots(path, tmp_path):
         compare(m, mm, 1, path.stem)
 
 
-def test_a_floating_base(tmp_path):
+def test_a_floating_base_agrees_in_mujoco(tmp_path):
     tree = trees.auto_tree(5, seed=3, kinds=("revolute",))
     _, mm = written(tree, tmp_path, floating_base=True)
     compare(rb.build(tree, floating_base=True), mm, 3, "floating")
@@ -118,7 +118,7 @@ def coupled():
     )
 
 
-def test_gears_springs_and_limits(tmp_path):
+def test_gears_springs_and_limits_agree_in_mujoco(tmp_path):
     system = coupled()
     m = rb.build(system)
     findings, mm = written(system, tmp_path)

@@ -156,7 +156,7 @@ def test_every_argument_arrives(client, controller, monkeypatch):
     assert asked[2] == ("get_computed_torque", state | wanted | flags)
 
 
-def test_saturated_efforts(client):
+def test_efforts_may_be_clamped(client):
     found = client.computed_torque({"panda_joint1": 50.0}, clamp=True)
     assert found == {"panda_joint1": 20.0}
     assert found.saturated
@@ -171,7 +171,7 @@ def test_refusals_of_the_services_are_raised(client):
         client.inverse_dynamics({"panda_joint1": 0.0}, {"panda_joint2": 0.0})
 
 
-def test_a_payload(client, controller):
+def test_the_client_sets_a_payload(client, controller):
     sha256 = client.set_payload("panda_hand", 2, (0.1, 0, 0.3), (1, 2, 2.5, 0.1, 0.2, 0.3))
     assert sha256 == controller.held.arm.sha256
     payload = controller.held.arm.payloads["panda_hand"]
@@ -197,7 +197,7 @@ def test_services_that_do_not_exist_or_answer(peer, controller):
         assert client.disarm() == "disarm: done"  # not the late answer of arm
 
 
-def test_from_a_callback_of_a_single_threaded_node(peer, client):
+def test_a_callback_of_a_single_threaded_node_may_call(peer, client):
     said = []
 
     def on_timer():
@@ -209,7 +209,7 @@ def test_from_a_callback_of_a_single_threaded_node(peer, client):
     assert said == ["arm: done"]
 
 
-def test_from_several_threads(client):
+def test_several_threads_may_call(client):
     said = []
     threads = [
         threading.Thread(target=lambda m=mode: said.append(client.set_mode(m)))
@@ -402,11 +402,11 @@ def test_an_invalid_node_name(peer):
         client.arm()
 
 
-def test_the_status_of_success():
+def test_the_status_of_success_equals_that_of_ros():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_missing_packages(client, monkeypatch):
+def test_missing_packages_are_reported(client, monkeypatch):
     def missing(*_):
         raise ImportError("missing")
 

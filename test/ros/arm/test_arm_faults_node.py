@@ -38,7 +38,7 @@ def relayed(simulate, control, peer):
     relay.close()
 
 
-def test_invalid_states(relayed):
+def test_invalid_states_end_in_a_fault(relayed):
     pair, relay = relayed
     for fault in (single_nan, lasting_nan, stamps_that_jump, garbage, gone):
         for _ in range(TRIES):

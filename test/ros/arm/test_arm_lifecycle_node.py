@@ -17,7 +17,7 @@ from support.robots import find
 EMPTY = "''"  # an empty value for ROS
 
 
-def test_lifecycle(simulate, control, peer):
+def test_each_transition_leaves_the_arm_safe(simulate, control, peer):
     """The robot comes from the simulator; each transition leaves the arm safe."""
 
     def change(transition):
@@ -62,7 +62,7 @@ def test_lifecycle(simulate, control, peer):
     simulator.end_well()
 
 
-def test_refused_starts(control, tmp_path):
+def test_bad_starts_are_refused(control, tmp_path):
     """The status is 2, with one line each."""
     robot = find("ur5_robot.urdf")
     starts = [

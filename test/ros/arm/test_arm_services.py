@@ -111,7 +111,7 @@ def test_named_joints_at_other_positions_in_another_order(peer, robot):
     np.testing.assert_allclose(answer.effort, expected[k], **CLOSE)
 
 
-def test_friction_and_own_gravity_compensation(peer, robot):
+def test_friction_and_own_gravity_compensation_are_included(peer, robot):
     kind, service = GetInverseDynamics, "get_inverse_dynamics"
     plain = answered(peer, kind, service, use_current_state=True, include_gravity=True)
     rough = answered(
@@ -257,7 +257,7 @@ def pose_at(place, turn, frame=""):
     return pose
 
 
-def test_a_configuration_for_a_pose(peer, robot):
+def test_a_configuration_for_a_pose_is_found(peer, robot):
     """Poses may be in the frame of a link at its present place, and near other positions."""
     m = robot.arm.m
     d = rb.make_data(m)
@@ -286,7 +286,7 @@ def test_a_configuration_for_a_pose(peer, robot):
     np.testing.assert_allclose(near.position, d.qpos, atol=1e-6)
 
 
-def test_a_configuration_without_collisions(peer, robot):
+def test_a_configuration_without_collisions_is_found(peer, robot):
     m = robot.arm.m
     d, pose = rb.make_data(m), pose_at((0.45, 0.0, -0.1), np.eye(3))
     asked = {"frame": "panda_hand", "pose": pose, "position_only": True}
@@ -413,7 +413,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "fields", "code", "element"), REFUSED)
-def test_refusals(held, query, fields, code, element):
+def test_bad_requests_are_refused(held, query, fields, code, element):
     queries = ArmQueries(held)
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):

@@ -81,7 +81,7 @@ def there(*rows, names=NAMES):
     return FollowJointTrajectory.Goal(trajectory=trajectory)
 
 
-def test_feedback_and_success(peer, arm, goals):
+def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     handle = goals.send(there([0.5, 0.25], [1.0, 0.5]))
     assert handle.accepted
     assert [list(p.positions) for p in arm.taken[0].points] == [[0.5, 0.25], [1.0, 0.5]]
@@ -302,7 +302,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_goals(arm, goals, capfd, case):
+def test_bad_goals_are_refused(arm, goals, capfd, case):
     goal = there([1.0, 0.5])
     spoil, found = REFUSED[case]
     spoil(goal)

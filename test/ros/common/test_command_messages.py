@@ -106,7 +106,7 @@ def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
     }
 
 
-def test_partial_messages(make):
+def test_partial_messages_are_completed(make):
     assert rows(make("zero").by_name(["b"], [1.0])) == {
         A: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
         B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),

@@ -40,7 +40,7 @@ def may(role, right, name):
     return any(fnmatchcase(name, pattern) for pattern in allowed(role, right))
 
 
-def test_form_of_the_file():
+def test_the_file_has_the_form_of_sros2():
     root = policy()
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     paths = [enclave.get("path") for enclave in root.iterfind("enclaves/enclave")]

@@ -114,7 +114,7 @@ def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
     assert build.is_built()
 
 
-def test_without_a_compiler(environment, monkeypatch, capsys):
+def test_a_missing_compiler_is_reported(environment, monkeypatch, capsys):
     for variable in ("CC", "CXX"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(build, "_finds", lambda name: name in {"cmake", "ninja"})
@@ -127,14 +127,14 @@ def test_without_a_compiler(environment, monkeypatch, capsys):
     assert "rbdyn_interfaces" in said
 
 
-def test_without_the_tools_of_the_extra(environment):
+def test_missing_tools_of_the_extra_are_reported(environment):
     (environment / "share" / "rosidl_default_generators").rmdir()
     with refused(rb.RbdynError, "messages-not-built") as refusal:
         build.build(0)
     assert 'pip install "rbdyn_ros[sim]"' in str(refusal.value)
 
 
-def test_without_the_headers_of_python(environment, monkeypatch, tmp_path):
+def test_missing_headers_of_python_are_reported(environment, monkeypatch, tmp_path):
     monkeypatch.setattr(build.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
     with refused(rb.RbdynError, "messages-not-built") as refusal:
         build.build(0)

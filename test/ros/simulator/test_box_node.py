@@ -27,7 +27,7 @@ UR_CLIENT = Path(__file__).parents[2] / "control_box" / "ur_client.py"
 
 
 @pytest.mark.parametrize("where", ["parameter", "scene"])
-def test_a_node_with_a_box(simulate, peer, tmp_path, where):
+def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
     robot, box = find("panda.urdf"), f"franka@{ADDRESS}"
     scene = tmp_path / "scene.yaml"
     scene.write_text(f"rbdyn_scene: 1\nrobot: {{file: {robot}, box: {box}}}\n")

@@ -49,7 +49,7 @@ def near(value, wanted, tolerance=1e-3):
     return abs(value - wanted) < tolerance
 
 
-def test_every_topic_that_commands(robot, peer):
+def test_every_topic_can_command(robot, peer):
     joints = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["turn", "lift"], position=[0.4, 0.8])
     robot.take(joints, command, lambda s: near(s.position[0], 0.8) and near(s.position[1], 0.4))

@@ -48,7 +48,7 @@ def start(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["a b", 2], 1), ([], 3)])
-def test_output_and_status(start, tmp_path, arguments, status):
+def test_output_and_status_are_kept(start, tmp_path, arguments, status):
     process, path = start(TELLS, *arguments)
     assert process.wait(60.0) == status
     said = path.read_text()
@@ -60,7 +60,7 @@ def test_output_and_status(start, tmp_path, arguments, status):
     assert said.endswith("the end\n")
 
 
-def test_signals(start):
+def test_signals_end_the_process(start):
     for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2), (signal.SIGKILL, -9)):
         process, path = start(SLEEPS)
         while "ready" not in path.read_text():

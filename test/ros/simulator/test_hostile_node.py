@@ -77,7 +77,7 @@ def test_before_activation_services_answer_and_nothing_moves(simulate, peer):
     assert simulator.end() == 0
 
 
-def test_the_standard_before_activation(simulate, peer):
+def test_standard_services_answer_before_activation(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)

@@ -31,7 +31,7 @@ def change(peer):
     return call
 
 
-def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
+def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for(WAIT)
     state = peer.call(GetState, "simulator/get_state", GetState.Request()).current_state

@@ -32,7 +32,7 @@ def send_until(peer, publisher, condition, **efforts):
     peer.insist(publisher, message, condition)
 
 
-def test_both_fingers_of_a_gripper(simulate, peer):
+def test_both_fingers_of_a_gripper_move(simulate, peer):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
     floating, patient = "gravity:=[0.0, 0.0, 0.0]", "command_timeout:=100.0"
     simulate(find("panda.urdf"), "--ros-args", "-p", floating, "-p", patient)

@@ -174,7 +174,7 @@ WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 
 @pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
-def test_a_world_of_gazebo(simulate, peer, words):
+def test_a_world_of_gazebo_is_simulated(simulate, peer, words):
     """Its swing has a joint, its ball is an object, its ground and post are obstacles."""
     simulate(*words, "--paused")
     objects = peer.collect(TFMessage, "object_poses")

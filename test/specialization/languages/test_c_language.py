@@ -69,7 +69,7 @@ def text_of(programs, real):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", REALS, ids=lambda real: real.name)
-def test_every_operation(compiler, real, tmp_path):
+def test_every_operation_equals_numpy(compiler, real, tmp_path):
     programs = [call_of(operation) for operation in OPERATIONS.values()]
     library = compiled(compiler, text_of(programs, real), tmp_path)
     array = C_TYPES[real] * 2

@@ -177,7 +177,7 @@ def _decimal_sin(x):
     return -total if n % 2 else total
 
 
-def test_errors_of_the_hardest_angles():
+def test_errors_at_the_hardest_angles_are_small():
     """The 200 doubles up to LARGEST that are nearest to multiples of pi/2, and some others."""
     x = turns(2)
     sin, cos = sincos(x)
@@ -252,7 +252,7 @@ def test_far_lanes_use_the_c_library(width):
     assert cos.tolist() == [math.cos(x) for x in far]
 
 
-def test_signs_of_zero_and_quadrants():
+def test_signs_are_right_at_zero_and_in_quadrants():
     """The sine is odd and the cosine is even, to the last bit."""
     x = mixture()
     x = x[np.isfinite(x)]
@@ -263,7 +263,7 @@ def test_signs_of_zero_and_quadrants():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_angles_close_to_zero(width):
+def test_angles_close_to_zero_are_exact(width):
     """Tiny angles are their own sines: zeros keep their signs, denormals all bits."""
     x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
     x = np.concatenate([x, -x])

@@ -61,7 +61,7 @@ def test_limbs_side_by_side_give_the_same_bits(name, function):
 
 
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
-def test_fewer_instructions(name):
+def test_limbs_need_fewer_instructions(name):
     m = load(name)
     lanes, share = ROBOTS[name]
     plain = specialised.program_of(m, "step")
@@ -72,7 +72,7 @@ def test_fewer_instructions(name):
 
 
 @robots.each_family
-def test_limbs_of_every_robot(path):
+def test_limbs_of_every_robot_keep_their_bits(path):
     """Each lane of a vector operation has the bits of the operation on numbers."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
@@ -125,7 +125,7 @@ def test_a_narrow_register_takes_fewer_lanes():
     assert max(widths(packed)) == 2
 
 
-def test_similar_limbs():
+def test_similar_limbs_are_found():
     m = load("go2.urdf")
     names = [[m.body_names[body] for body in lane] for lane in similar_limbs(m, 4)]
     assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
@@ -142,7 +142,7 @@ def test_a_chain_has_no_equal_limbs():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_limbs_of_random_trees(seed):
+def test_limbs_of_random_trees_keep_their_bits(seed):
     """Siblings that happen to have the same types, with unrelated constants."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
@@ -230,11 +230,11 @@ def test_a_condition_that_limbs_share():
         np.testing.assert_allclose(left, [_powers(first, q) for q in d.qpos], rtol=1e-15)
 
 
-def test_an_empty_program():
+def test_an_empty_program_has_no_cuts():
     assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
-def test_user_joints_on_one_body():
+def test_user_joints_on_one_body_may_differ():
     """They have the same JointType, but may differ in everything else."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()

@@ -65,7 +65,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 )
 from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 
-#: Passes of dynamics in a step.
+#: Most passes of dynamics in a step.
 MAX_PASSES = 200
 
 #: Passes after which near-rigid contacts become softer.

@@ -112,7 +112,7 @@ def same(a, b):
     return same_numbers and (a.body, a.in_body, a.duration) == (b.body, b.in_body, b.duration)
 
 
-def test_the_wrench_of_a_message(arm):
+def test_the_wrench_of_a_message_is_read(arm):
     expected = wrench_on(arm, "tool_flange", (0, 0, 0), FORCE, TORQUE, "link", 0.1)
     assert same(wrench_of_message(arm, message(), 0.1), expected)
     assert same(wrench_of_message(arm, message("left/tool_flange"), 0.1, "left/"), expected)
@@ -122,7 +122,7 @@ def test_the_wrench_of_a_message(arm):
         wrench_of_message(arm, message("hnd"), 0.1)
 
 
-def test_the_wrench_of_a_request(arm):
+def test_the_wrench_of_a_request_is_read(arm):
     request = SimpleNamespace(
         link="hand",
         point=Point(x=POINT[0], y=POINT[1], z=POINT[2]),
