@@ -56,7 +56,7 @@ def test_other_extras_of_the_tests_repeat_only_their_step(setup_env):
 
 
 @pytest.mark.parametrize("version", [[3, 9], [3, 15]])
-def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
+def test_a_too_old_or_too_new_python_is_refused(setup_env, monkeypatch, version):
     info = {"version": version, "executable": "python3"}
     monkeypatch.setattr(setup_env, "probe", lambda _: info)
     said = message(setup_env.choose_python, None, None)

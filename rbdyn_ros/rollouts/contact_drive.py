@@ -33,7 +33,7 @@ from rbdyn_ros.rollouts.driver import (
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
-#: Newton steps of a lane after which the engine takes it, and rounds of them: between two a lane
+#: The engine takes a lane after this many Newton steps, or rounds of them: between two a lane
 #: changes its stops or its list of contacts.
 PASSES, ROUNDS = 20, 12
 

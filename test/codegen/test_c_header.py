@@ -111,7 +111,7 @@ def test_the_header_gives_the_axes_of_forces():
     assert "tau: forces in the joints [N m for angles, N for distances] a (output):" in text
 
 
-def test_axes_of_the_forces_of_a_free_joint():
+def test_the_header_names_the_axes_of_free_joint_forces():
     """The weight is in world axes at the body's origin, its torque in body axes."""
     m = arm(floating_base=True)
     d = rb.make_data(m)

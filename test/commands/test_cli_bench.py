@@ -27,7 +27,7 @@ def test_the_command_prints_a_table():
     assert all(float(row[30:].split()[0]) > 0.0 for row in rows[:7])
 
 
-def test_json_with_others_and_their_ratios():
+def test_json_has_the_others_and_their_ratios():
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     told = json.loads(run("bench", ARM, "--json", *QUICK).stdout)

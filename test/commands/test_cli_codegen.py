@@ -91,7 +91,7 @@ def test_mounting_is_in_the_header(tmp_path):
 
 
 @needs_gcc
-def test_names_from_a_hostile_file(tmp_path):
+def test_names_from_a_hostile_file_are_escaped(tmp_path):
     joints = ("关节", "a b", "a-b", "*/ bad /*", "double", "??/", "__", "A_B")
     robot = tmp_path / "robot.urdf"
     robot.write_text(text_of("机器人*/", joints))

@@ -49,7 +49,7 @@ def test_a_folder_is_for_one_prefix(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
 
 
-def test_folders_not_writable(tmp_path):
+def test_folders_that_are_not_writable_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     for folder in (tmp_path / "no" / "such", tmp_path / "file", tmp_path / "link"):

@@ -111,7 +111,7 @@ def test_a_path_may_contain_any_character(node, viser, tmp_path):
     assert yaml.safe_load(parameters(node["words"])["record"]) == str(folder / "run.mcap")
 
 
-def test_without_view(node, viser):
+def test_no_view_starts_with_the_option_no_view(node, viser):
     done = run("sim", "--no-view")
     assert parameters(node["words"]) == {"view": "false", "start": '"shown"'}
     assert node["view"] is None

@@ -98,7 +98,7 @@ def test_options_choose_joints_quantities_and_times(run_file, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
 
 
-def test_refusals_and_their_statuses(run_file, tmp_path, capsys):
+def test_refusals_have_their_statuses(run_file, tmp_path, capsys):
     for words, status, named in (
         (("plot", tmp_path / "no.mcap"), REFUSED, "no.mcap"),
         (("plot", run_file.with_name("rum.mcap")), REFUSED, "'run.mcap'"),

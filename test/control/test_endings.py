@@ -133,7 +133,7 @@ def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
 
 
 @pytest.mark.parametrize("blind_time", [0.0, 0.2])
-def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_time):
+def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_time):
     arm, end = ending(blind_time=blind_time)
     g = arm.twin().gravity_effort(Q, np.empty(6))
     count, blindly = 0, Blindly(end)

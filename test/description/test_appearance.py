@@ -52,7 +52,7 @@ def folder(tmp_path):
 # existing elements
 
 
-def test_shapes_and_origins_of_both_kinds():
+def test_shapes_and_origins_of_both_kinds_are_read():
     origin = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
     read = read_appearance(
         robot(
@@ -173,7 +173,7 @@ def test_the_numbers_of_shapes_and_findings_are_limited(monkeypatch):
     assert len(read.visuals) == 5
 
 
-def test_a_huge_number_of_broken_elements():
+def test_a_huge_number_of_broken_elements_is_reported():
     read = read_appearance(robot("<visual/>" * 400_000))
     assert read.visuals == ()
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
@@ -258,7 +258,7 @@ def test_names_outside_the_folder_have_placeholders(folder, name):
 # other files
 
 
-def test_xacro_and_mechanisms_and_kept_models(folder):
+def test_xacro_mechanisms_and_kept_models_are_read(folder):
     pytest.importorskip("xacro")
     xacro = robot(
         visual("<box size='${0.5 * 2} 2 3'/>"), visual(mesh("../meshes/m.stl"), kind="collision")

@@ -116,7 +116,7 @@ def test_a_joint_has_every_property():
     assert built.springs == (Spring("s", "base", "b", (0, 0, 0), (0, 0, 1), 10, 1, 0.5),)
 
 
-def test_couplings_and_drives():
+def test_the_builder_adds_couplings_and_drives():
     wave = Trajectory([0, 1, 2], [[0], [1], [0]], periodic=True)
     builder = crank_slider().couple("J2", "J3", 2.0, -1.0).drive("J1", wave)
     first, second = builder.description().joints[:2]

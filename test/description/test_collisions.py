@@ -46,7 +46,7 @@ def shape(text, more=""):
     return f"<collision{more}><geometry>{text}</geometry></collision>"
 
 
-def test_shapes_names_and_origins():
+def test_shapes_names_and_origins_are_read():
     read = robot_files.read(
         robot(
             shape('<box size="1 2 3"/>'),
@@ -281,7 +281,7 @@ def test_wrong_arguments_of_the_builder_are_refused(call, refusal):
 
 
 @pytest.mark.parametrize("kind", ["sixdof_fp", "sixdof_fs", "floating"])
-def test_a_floating_base_of_another_type(kind):
+def test_a_floating_base_may_have_another_type(kind):
     text = robot().replace('<link name="root"/>', f'<link name="root">{MASS}</link>')
     m = rb.load_urdf(text, floating_base=kind)
     assert m.jnt_names == ("root_joint", "j")
@@ -296,7 +296,7 @@ def test_a_floating_base_of_another_type(kind):
     ("value", "hint"),
     [("sixdof", " (did you mean 'sixdof_fs'?)"), ("revolute", ""), (5, ""), (None, "")],
 )
-def test_unknown_floating_bases(value, hint):
+def test_unknown_floating_bases_are_refused(value, hint):
     with refused(ParameterError, "bad-argument", found=repr(value)) as caught:
         rb.load_urdf(robot(), floating_base=value)
     assert hint in str(caught.value)

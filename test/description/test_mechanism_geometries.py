@@ -119,7 +119,7 @@ def test_mistakes_in_geometries_are_refused(text, refusal):
         ("contact: 1", ("bad-value", "")),
     ],
 )  # fmt: skip
-def test_mistakes_in_floor_and_obstacles(text, refusal):
+def test_mistakes_in_floor_and_obstacles_are_refused(text, refusal):
     with refused(DescriptionError, *refusal):
         mechanism.read_text(f"{START}{text}\n")
 

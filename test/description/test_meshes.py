@@ -300,13 +300,13 @@ def test_addresses_of_files_are_resolved(package):
         ("cube.stl.gz", "mesh-format"),
     ],
 )
-def test_paths_out_of_the_allowed_folders(package, name, code):
+def test_paths_out_of_the_allowed_folders_are_refused(package, name, code):
     (package / "urdf/link.stl").symlink_to(package.parent / "secret.stl")
     assert trouble(package / "urdf", name) == code
 
 
 @pytest.mark.parametrize("name", ["x\0.stl", "a" * 5000 + ".stl", "file:///%00.stl"])
-def test_impossible_file_names(package, name):
+def test_impossible_file_names_are_refused(package, name):
     assert trouble(package, name) == "mesh-missing"
 
 
@@ -446,7 +446,7 @@ def test_a_missing_library_is_reported(package, monkeypatch):
         (ImportError("cannot import"), "trimesh"),
     ],
 )
-def test_a_missing_library_of_the_mesh_reader(package, monkeypatch, error, package_of_it):
+def test_a_missing_library_of_the_mesh_reader_is_named(package, monkeypatch, error, package_of_it):
     def load(*_args, **_options):
         raise error
 

@@ -270,7 +270,7 @@ def test_meshes_give_the_inertia_of_mujoco(write, kind):
         np.testing.assert_array_equal(m.body_inertia, twins.m.body_inertia)
 
 
-def test_inertia_of_a_tetrahedron_in_closed_form(write):
+def test_the_inertia_of_a_tetrahedron_is_exact(write):
     asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
     m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
     d = rb.make_data(m)
@@ -278,7 +278,7 @@ def test_inertia_of_a_tetrahedron_in_closed_form(write):
     np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
 
 
-def test_a_pendulum_in_closed_form(write):
+def test_a_pendulum_agrees_with_its_closed_form(write):
     m = rb.load(write(body('<inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.1 0.1"/>')))
     d = rb.make_data(m)
     d.qpos[:] = 0.3

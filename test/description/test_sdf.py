@@ -464,7 +464,7 @@ def test_links_that_no_joint_connects_float(tmp_path):
     assert m.qpos0[7:10].tolist() == [5.0, 0.0, 1.0]
 
 
-def test_a_closed_loop_of_joints(tmp_path):
+def test_a_closed_loop_of_joints_is_read(tmp_path):
     """A four-bar linkage has two parents of one link."""
     names = ("ground", "left", "top", "right")
     at = {"ground": "0 0 0", "left": "0 0 0", "top": "0 0 1", "right": "1 0 0"}

@@ -64,7 +64,7 @@ def load(text, **more):
     ],
     ids=["none", "one", "two", "itself", "default", "enabled", "group", "nested"],
 )
-def test_pairs_that_are_left_out(elements, left):
+def test_pairs_are_left_out(elements, left):
     m = load(srdf(*elements))
     assert listed(m) == left
     assert [f.code for f in m.findings if f.severity == "warning"] == []

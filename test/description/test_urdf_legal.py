@@ -219,7 +219,7 @@ def test_inertia_no_body_can_have(inertia, moments):
     assert [finding.found for finding in robot.findings] == [moments] * bool(moments)
 
 
-def test_not_strict_repairs_with_a_warning():
+def test_relaxed_reading_repairs_with_a_warning():
     text = f"""<robot name="r">{LINKS}<link name="c"/>
       <joint name="j" type="revolute">{ENDS}<mimic joint="x"/></joint>
       <joint name="k" type="prismatic"><parent link="a"/><child link="c"/>

@@ -185,7 +185,7 @@ def test_a_missing_package_is_refused(tmp_path):
         read(path, package_dirs=[tmp_path])
 
 
-def test_package_of_a_sourced_workspace(tmp_path, monkeypatch):
+def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
     """A stand-in replaces the index of ROS, so that this runs without ROS."""
     index = tmp_path / "ros/ament_index_python"
     index.mkdir(parents=True)

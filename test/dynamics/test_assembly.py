@@ -37,7 +37,7 @@ def test_a_mechanism_closes_from_a_start_nearby(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_delta_robot_from_near_its_pose(seed):
+def test_a_delta_robot_closes_from_near_its_pose(seed):
     m = rb.build(mechanisms.delta())
     right = mechanisms.delta_at(m, np.array([0.02, 0.05, -0.48]))
     start = right.copy()

@@ -136,7 +136,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
         case.close("forward, dv", dv, -dtau @ by_v, tolerance)
 
 
-def test_dry_friction_at_rest():
+def test_derivatives_include_dry_friction_at_rest():
     """Below STICTION_SPEED it is steep: differences have to stay there, which costs digits."""
     m, d = forest_in_motion("lossy")
     d.qvel = 0.0

@@ -186,7 +186,7 @@ def test_a_step_does_not_set_the_state(case):
     assert d.time == 0.0
 
 
-def test_the_four_bar_against_its_loop_joint():
+def test_the_four_bar_agrees_with_its_loop_joint():
     """The same mechanism in terms of K and k of its closing joint (KKT), over a whole turn."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
@@ -205,7 +205,7 @@ def test_the_four_bar_against_its_loop_joint():
         close(tau_c, loops.K.T @ kkt.lam, 1e-10)
 
 
-def test_gears_against_their_closed_form():
+def test_gears_agree_with_their_closed_form():
     """(I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd; a constant torque makes a parabola."""
     inertia = 0.5 * 4.0 * 0.3**2 + RATIO**2 * 0.5 * 1.0 * 0.1**2
     tau = np.array([0.4, 0.1])

@@ -219,7 +219,7 @@ def test_a_target_may_be_part_of_a_pose():
     assert one_for_all.success.shape == (3,)
 
 
-def test_both_closed_form_solutions_of_a_planar_arm():
+def test_both_solutions_of_a_planar_arm_are_found():
     m = planar(0.5, 0.4)
     d = rb.make_data(m)
     target = np.array([0.3, 0.5, 0.0])
@@ -493,7 +493,7 @@ def test_bad_targets_are_refused(case):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-def test_refusals_of_model_frame_and_start():
+def test_bad_models_frames_and_starts_are_refused():
     m = planar(0.5, 0.4)
     d = rb.make_data(m)
     with refused(rb.ModelError, "unknown-frame", "tipp"):

@@ -68,7 +68,7 @@ def frames(m):
     return [m.frame_names[k] for k in np.linspace(0, len(m.frame_names) - 1, 5).astype(int)]
 
 
-def test_terms_of_the_equation_of_motion(free):
+def test_the_terms_satisfy_the_equation_of_motion(free):
     m, d, where = free
     M = rb.mass_matrix(m, d)
     gravity, coriolis = rb.gravity_term(m, d), rb.coriolis_term(m, d)
@@ -129,7 +129,7 @@ def test_springs_are_in_the_potential():
         case.close("dV/dq = gravity - springs", slope, expected, RATE)
 
 
-def test_energies(free):
+def test_energies_are_right_and_written(free):
     m, d, where = free
     before = d.energy.copy()
     kinetic, potential = rb.kinetic_energy(m, d), rb.potential_energy(m, d)

@@ -237,7 +237,7 @@ DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "linearise")
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 @pytest.mark.parametrize("reason", [*ALWAYS, *PASSIVE])
-def test_refused_derivatives(name, reason):
+def test_bad_derivatives_are_refused(name, reason):
     m = rb.build((ALWAYS | PASSIVE)[reason]())
     d = rb.make_data(m)
     shown = "forward_derivatives" if name == "linearise" else name
@@ -253,7 +253,7 @@ def test_refused_derivatives(name, reason):
 
 
 @pytest.mark.parametrize("name", ["forward_derivatives", "linearise"])
-def test_refused_with_drives(name):
+def test_drives_are_refused(name):
     m = rb.build(TREE)
     d = rb.make_data(m)
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
@@ -266,7 +266,7 @@ def test_refused_with_drives(name):
     "inverse_mass_matrix", "reflected_inertia", "frame_mobility", "operational_inertia",
     "reflected_mass", "forward_derivatives", "linearise",
 ])  # fmt: skip
-def test_too_large_for_a_mass_matrix(long_chain, name):
+def test_too_large_models_are_refused(long_chain, name):
     m, d = long_chain
     shown = {"operational_inertia": "frame_mobility", "reflected_mass": "frame_mobility",
              "linearise": "forward_derivatives"}.get(name, name)  # fmt: skip
@@ -390,7 +390,7 @@ def test_functions_work_without_dofs(name):
 
 
 @each_call
-def test_state_that_is_not_a_number(pair, name):
+def test_a_state_with_nan_is_refused(pair, name):
     """NaN as input gives NaN as output."""
     m, d = pair
     d = d.copy()

@@ -60,7 +60,7 @@ def test_the_toolbox_agrees_with_pinocchio_on_a_tree(name, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_toolbox_of_tree_with_turning_axes(name, base):
+def test_the_toolbox_agrees_with_pinocchio_on_turning_axes(name, base):
     case = tree_case(pinocchio_twin.KNOWN, name, pairs.BASES[base])
     with Comparison("toolbox, Pinocchio", f"{name}, turning axes, {base} base") as comparison:
         compare(comparison, case, same_frames=False)

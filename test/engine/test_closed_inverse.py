@@ -53,7 +53,7 @@ START = {
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_motors_of_a_five_bar(seed):
+def test_two_motors_move_a_five_bar(seed):
     """There are as many actuators as freedoms: their torques are unique; elbows stay free."""
     m = rb.build(mechanisms.five_bar())
     d = moving(m, seed)
@@ -72,7 +72,7 @@ def test_two_motors_of_a_five_bar(seed):
         compare.close("qfrc_constraint", d.qfrc_constraint, K.T @ d.efc_force, 1e-12)
 
 
-def test_the_motors_of_a_delta_robot():
+def test_three_motors_move_a_delta_robot():
     m = rb.build(mechanisms.delta())
     d = moving(m, qpos=mechanisms.delta_at(m, np.array([0.05, -0.02, -0.5])))
     wanted = d.qacc.copy()

@@ -64,7 +64,7 @@ print(made())
         "lambda: jit.callback(inner, types.int64(types.int64), {folder!r}).ctypes(1)",
     ],
 )
-def test_ctrl_c_while_llvm_calls_python(tmp_path, made):
+def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
     """There the exception would be lost, with "no compiled object yet" at the next call."""
     tests = str(Path(__file__).parent)
     code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)

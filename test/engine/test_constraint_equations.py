@@ -195,7 +195,7 @@ def holonomic(m):
 
 @each_case
 @each_kind
-def test_equations_against_differences(kind, ends, variant):
+def test_equations_agree_with_differences(kind, ends, variant):
     m, d = closed(kind, ends, variant)
     see_constraints(m, d)
     K, k, rows = d.efc_J.copy(), d.efc_aref.copy(), holonomic(m)

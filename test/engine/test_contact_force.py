@@ -294,7 +294,7 @@ def test_a_robot_without_geometries_is_not_warned_of_contacts():
         rb.step(m, d)
 
 
-def test_two_obstacles_and_two_geometries():
+def test_two_obstacles_touch_two_geometries():
     """Each pair is listed by itself, in the order of geometries, then of obstacles."""
     skin = rb.Surface(stiffness=1000.0)
     system = touching.free(touching.POINT, MASS, skin)

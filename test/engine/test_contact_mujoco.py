@@ -47,7 +47,7 @@ def pair(shape, angle, friction):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_force_of_rest(shape):
+def test_the_force_of_rest_agrees_with_mujoco(shape):
     m, d, twin, other, _ = pair(shape, 0.0, 0.5)
     rb.step(m, d, 1000)
     mujoco.mj_step(twin, other, round(1.0 / STEP))

@@ -79,7 +79,7 @@ def test_a_capsule_on_a_plane_with_its_ends():
     compare_contacts(meet(m, (0, 0, 0.14)), ((0, 0, -0.01), (0, 0, 1), -0.01))
 
 
-def test_a_box_on_a_plane_with_its_corners():
+def test_a_box_touches_a_plane_with_its_corners():
     m = scene(CUBE, rb.Plane())
     corners = [(x, y) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
     compare_contacts(
@@ -106,7 +106,7 @@ def test_points_on_a_plane_are_the_points_below_it():
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
-def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
+def test_a_cylinder_touches_a_plane_with_the_lowest_point_of_a_rim(tilt):
     """The point is exact for any roll, not the corner of a polygon."""
     m = scene(CYLINDER, rb.Plane())
     for roll in (0.0, 0.1, 2.0):
@@ -120,7 +120,7 @@ def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
 
 @pytest.mark.parametrize("side", range(6))
 @pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "capsule"])
-def test_all_sides_of_a_block(shape, side):
+def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
     """An axis of the shape meets the middle of a face: it is pushed out of that face."""
     block = OBSTACLES["block"]
     # the rim is well inside the face, because close to an edge the other face would be nearer
@@ -141,7 +141,7 @@ def test_all_sides_of_a_block(shape, side):
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_a_ball_at_edge_and_corner_of_a_block():
+def test_a_ball_touches_edge_and_corner_of_a_block():
     """The normal leads from the nearest point of the block to the centre of the ball."""
     block = np.array([0.15, 0.2, 0.1])
     m = scene(BALL, OBSTACLES["block"])
@@ -151,7 +151,7 @@ def test_a_ball_at_edge_and_corner_of_a_block():
         compare_contacts(found, (edge - 0.01 * away, away, -0.01))
 
 
-def test_a_capsule_across_an_edge_of_a_block():
+def test_a_capsule_lies_across_an_edge_of_a_block():
     """The middle of its axis is nearest; both ends are in the air."""
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)

@@ -240,7 +240,7 @@ def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
         ("geom_rolling", np.nan),
     ],
 )
-def test_values_that_are_refused(field, value):
+def test_bad_values_are_refused(field, value):
     m, _ = ball()
     with refused(ModelError, "model-array", field):
         m.replaced(**{field: 2 * [value]})

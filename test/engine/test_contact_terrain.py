@@ -235,7 +235,7 @@ def test_a_slope_holds_a_box_up_to_the_friction_angle():
         assert v == pytest.approx(sign * a * 0.5, abs=1e-9 if sign == 0 else 1e-5)
 
 
-def test_heights_that_are_refused():
+def test_bad_heights_are_refused():
     for heights, code in (
         ([[0.0, 1.0]], "bad-heights"),
         ([[0.0, 1.0], [0.0]], "bad-heights"),

@@ -160,7 +160,7 @@ def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
     assert d.qpos[2] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_meshes_that_are_refused():
+def test_bad_meshes_are_refused():
     corners = np.eye(3)
     for vertices, faces, code in (
         (corners, [[0, 1, 3]], "bad-triangles"),

@@ -98,7 +98,7 @@ def points(name, number=3000):
 
 
 @each_closed_solid
-def test_against_samples_of_the_surface(name):
+def test_distances_agree_with_samples_of_the_surface(name):
     """No sample is nearer than the distance, and one is no farther than STEP beyond it."""
     x = points(name)
     nearest, _ = cKDTree(surface(name)).query(x)

@@ -389,7 +389,7 @@ def test_copies_of_a_driven_data_are_driven(system):
         assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_unknown_joints_and_data_of_other_models():
+def test_unknown_joints_and_data_of_other_models_are_refused():
     m, d = moving("tree", 1)
     with refused(rb.ModelError, "unknown-joint", "joint11"):
         rb.set_drive(m, d, "joint11", "force")

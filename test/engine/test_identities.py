@@ -137,7 +137,7 @@ def test_forward_reverses_inverse(tree):
         case.close("ABA(RNE(qacc)) = qacc", d.qacc, qacc, tolerance)
 
 
-def test_inverse_of_forward_with_external_force(tree):
+def test_inverse_reverses_forward_with_external_forces(tree):
     m, d, where = tree
     d = d.copy()
     rb.forward_dynamics(m, d)
@@ -243,7 +243,7 @@ def energy_rate(m, d, h):
     return (energies[0] - energies[1]) / (2.0 * h)
 
 
-def test_same_data_three_times(tree):
+def test_one_data_gives_the_same_three_times(tree):
     m, d, where = tree
     d = d.copy()
     results = []

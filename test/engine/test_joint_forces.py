@@ -253,7 +253,7 @@ def held(m):
     return forces(m, d)
 
 
-def test_weight_of_an_arm_at_its_base():
+def test_the_base_carries_the_weight_of_an_arm():
     d = held(rb.build(pendulum()))
     assert np.abs(d.qacc).max() < 1e-14
     # up, and against the moment of the weight, -0.5 m 2 kg g about -y
@@ -261,7 +261,7 @@ def test_weight_of_an_arm_at_its_base():
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
 
 
-def test_weight_of_a_reversed_arm():
+def test_the_base_carries_the_weight_of_a_reversed_arm():
     """The base is now the successor: it has the opposite wrench, in its axes."""
     d = held(rb.build(pendulum(parent="bar", child="base")))
     assert d.jnt_force[0] == pytest.approx([0.0, G, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
@@ -302,7 +302,7 @@ def test_a_gear_loads_its_bearing():
     assert d.jnt_bearing[0] == pytest.approx([0, 0, 0, 0, -tau / r, 0], abs=1e-12)
 
 
-def test_bearing_loads_of_an_unbalanced_rotor():
+def test_an_unbalanced_rotor_loads_its_bearings():
     """Static unbalance turns a force m e w^2 towards the axis, dynamic unbalance a moment.
 
     The rotor turns about z at w. Its centre of mass is at (e, 0, h); products of inertia Ixz, Iyz

@@ -251,7 +251,7 @@ def inertial_acceleration(m, d, i):
     return np.concatenate([alpha, linear])
 
 
-def test_one_long_step_or_many_short_ones():
+def test_many_short_steps_approach_one_long_one():
     """Halving the step changes the result by the order of the method, but not the time."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"

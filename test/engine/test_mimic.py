@@ -216,7 +216,7 @@ def _way(m, body):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_factors_of_the_coupled_matrix(seed):
+def test_the_factors_give_the_coupled_matrix(seed):
     m = rb.build(tree(seed))
     d = rb.make_data(m)
     states.randomise(m, d, seed)

@@ -101,7 +101,7 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
     np.testing.assert_allclose(values, [I1 + 2.0 * 0.5**2, 0.6, 0.0, I2], atol=1e-12)
 
 
-def test_base_parameters_of_a_double_pendulum_in_a_vertical_plane():
+def test_a_planar_double_pendulum_has_known_base_parameters():
     # ... and, through gravity, m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)

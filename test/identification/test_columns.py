@@ -50,7 +50,7 @@ def test_a_table_without_header_is_read(tmp_path, rows, delimiter):
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
 @pytest.mark.parametrize("turned", [False, True])
-def test_arrays_by_name(tmp_path, rows, suffix, turned):
+def test_arrays_are_found_by_name(tmp_path, rows, suffix, turned):
     file = tmp_path / f"log{suffix}"
     q, v, tau = (row.T if turned else row for row in rows[1:])
     arrays = {"t": rows[0], "q": q, "dq": v, "tau": tau}

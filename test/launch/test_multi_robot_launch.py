@@ -81,7 +81,7 @@ def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch)
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_other_robots_than_the_bundled_arm(launch_file, one_process):
+def test_other_robots_may_be_launched(launch_file, one_process):
     urdf = LAUNCH.parent / "config" / "robots" / "pendulum.urdf"
     given = (f"urdf:={urdf}", f"one_process:={one_process}")
     started = launch_file("multi_robot.launch.py", *given, real=True)

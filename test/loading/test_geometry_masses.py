@@ -78,7 +78,7 @@ def test_a_loop_that_locks_leaves_the_mass_of_the_body():
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
-def test_corner_by_corner_on_a_robot(name):
+def test_masses_equal_those_of_jacobians(name):
     """Differences of positions give the same result, a corner at a time."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     M_inv, _ = mobility(m)

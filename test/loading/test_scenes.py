@@ -249,7 +249,7 @@ def test_fields_of_other_types_are_refused(part, element):
         rb.scene(**given)
 
 
-def test_a_start_outside_the_limits_and_of_other_joints():
+def test_a_start_outside_the_limits_or_of_other_joints_is_refused():
     swing = (
         rb.SystemBuilder("swing")
         .body("a", rb.shapes.sphere(0.1, mass=1.0))

@@ -172,7 +172,7 @@ def test_models_without_joints_and_with_too_many_for_a_mass_matrix(tmp_path):
 # functions of the user
 
 
-def test_a_joint_type_that_is_wrong_now(saved):
+def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
         S[2, 0] = 1.0  # but the pose does not change
 
@@ -184,13 +184,13 @@ def test_a_joint_type_that_is_wrong_now(saved):
         register()
 
 
-def test_a_joint_type_that_is_not_registered(saved, monkeypatch):
+def test_an_unregistered_joint_type_is_refused(saved, monkeypatch):
     monkeypatch.delitem(callbacks.JOINTS, "storage_twist")
     with refused(rb.ModelError, "unknown-joint-type", "storage_twist"):
         load_model(saved)
 
 
-def test_a_motion_that_is_not_registered(saved, monkeypatch):
+def test_an_unregistered_motion_is_refused(saved, monkeypatch):
     monkeypatch.delitem(callbacks.MOTIONS, "storage_swing")
     with refused(rb.ModelError, "unknown-motion", "storage_swing"):
         load_model(saved)
@@ -248,7 +248,7 @@ def test_an_index_out_of_range_is_refused(saved, name):
 
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
-def test_index_changed_within_its_range(saved, name, parts):
+def test_an_index_changed_within_its_range_is_checked(saved, name, parts):
     """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
@@ -290,7 +290,7 @@ def test_any_type_on_any_joint_is_checked(m, saved, kind):
 
 
 @pytest.mark.parametrize("j", ["cross", "sway", "joint4"])
-def test_a_limit_on_a_joint_without_one(m, saved, j):
+def test_a_limit_on_a_joint_without_one_is_refused(m, saved, j):
     header, arrays = unpacked(saved)
     arrays["jnt_limited"][m.jnt_id(j)] = 1
     arrays["jnt_range"][m.jnt_id(j)] = (-1.0, 1.0)
@@ -298,7 +298,7 @@ def test_a_limit_on_a_joint_without_one(m, saved, j):
     assert ("bad-array", "jnt_limited") in found(saved)
 
 
-def test_a_spring_on_a_driven_joint(m, saved):
+def test_a_spring_on_a_driven_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_stiffness"][m.jnt_id("sway")] = 1.0
     pack(saved, header, arrays)
@@ -317,7 +317,7 @@ def test_a_limit_needs_a_position(m, saved):
     ("follower", "followed"),
     [("slide", "finger"), ("finger", "finger"), ("door", "cross"), ("cross", "door")],
 )
-def test_couplings_in_a_chain_or_of_several_coordinates(m, saved, follower, followed):
+def test_couplings_in_a_chain_or_of_several_coordinates_are_refused(m, saved, follower, followed):
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id(follower)] = m.jnt_id(followed)
     pack(saved, header, arrays)
@@ -448,7 +448,7 @@ def test_negative_numbers_mean_not_given(saved, name):
     assert (getattr(load_model(saved), name) == -1.0).all()
 
 
-def test_a_driven_joint_without_a_motion(m, saved):
+def test_a_driven_joint_without_a_motion_is_refused(m, saved):
     header, arrays = unpacked(saved)
     names = header["names"]["jnt_motion_name"]
     names[names.index("storage_swing")] = ""
@@ -617,7 +617,7 @@ def test_a_foreign_header_is_refused(saved, header):
         ("findings", [{"code": "x", "message": "x", "line": "3"}]),
     ],
 )
-def test_a_header_that_is_wrong(saved, key, value):
+def test_a_wrong_header_is_refused(saved, key, value):
     header, arrays = unpacked(saved)
     header[key] = value
     pack(saved, header, arrays)
@@ -651,7 +651,7 @@ def test_damaged_files_are_refused(saved):
             continue
 
 
-def test_a_shape_larger_than_the_content(saved):
+def test_a_shape_larger_than_the_content_is_refused(saved):
     header, arrays = unpacked(saved)
     arrays.pop("body_mass")
     pack(saved, header, arrays)
@@ -664,7 +664,7 @@ def test_a_shape_larger_than_the_content(saved):
 
 
 @pytest.mark.parametrize("limit", ["MAX_BYTES", "MAX_HEADER"])
-def test_a_file_that_unpacks_to_too_many_bytes(saved, monkeypatch, limit):
+def test_a_file_that_unpacks_to_too_many_bytes_is_refused(saved, monkeypatch, limit):
     monkeypatch.setattr(storage, limit, 1 << 10)
     assert refusal(saved) == ["too-large"]
 

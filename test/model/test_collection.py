@@ -27,7 +27,7 @@ def test_strict_loading_accepts_most_files():
     assert len(robots.FILES) - len(refused) >= 60
 
 
-def test_relaxed_loads_all_but_the_one_without_a_name():
+def test_relaxed_loading_accepts_all_files_but_one():
     assert [p.name for p in robots.FILES if loads(p, False)] == [robots.NO_NAME]
 
 

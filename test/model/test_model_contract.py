@@ -277,7 +277,7 @@ def test_a_model_without_joints_can_be_stepped():
         ("jnt_class", [1]),
     ],
 )
-def test_refused_replacements(name, value):
+def test_bad_replacements_are_refused(name, value):
     body = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     builder = rb.SystemBuilder("slide").body("a", body)
     slide = rb.build(builder.joint("j", "prismatic", "base", "a", limit=(-1.0, 1.0)))

@@ -29,7 +29,7 @@ def written(**changes):
     return json.dumps(PLAIN | changes)
 
 
-def test_the_keys_of_a_policy_file():
+def test_the_keys_of_a_policy_file_are_read():
     spec = read_policy_text(
         written(
             default_position=[0.1, -0.2],
@@ -97,7 +97,7 @@ def test_bad_files_are_refused(changes, code):
 
 
 @pytest.mark.parametrize("key", [key for key in PLAIN if key != "rbdyn_policy"])
-def test_a_key_that_is_missing(key):
+def test_a_missing_key_is_refused(key):
     with refused(rb.DescriptionError, "missing-key"):
         read_policy_text(json.dumps({name: x for name, x in PLAIN.items() if name != key}))
 
@@ -196,7 +196,7 @@ JOINTS = ["joint_pos_rel", "joint_vel_rel", "last_action"]
         (47, [*COMMON, *JOINTS, "gait_phase"]),
     ],
 )
-def test_a_configuration_of_legged_gym(tmp_path, size, terms):
+def test_a_configuration_of_legged_gym_is_read(tmp_path, size, terms):
     path = tmp_path / "go2.yaml"
     path.write_text(json.dumps(LEGGED_GYM | {"num_obs": size}))
     spec = read_policy(path, network=tmp_path / "motion.onnx", joints=networks.GO2)

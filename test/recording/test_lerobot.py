@@ -423,7 +423,7 @@ def test_a_recording_without_a_camera_has_no_video(tmp_path):
     assert not (tmp_path / "set/videos").exists()
 
 
-def test_without_the_libraries(tmp_path, monkeypatch):
+def test_missing_libraries_are_reported(tmp_path, monkeypatch):
     path = record(tmp_path / "good.mcap", 0.2)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     done = export(tmp_path / "set", path)

@@ -282,7 +282,7 @@ def test_bad_arguments_are_refused(tmp_path):
         recorder.close()
 
 
-def test_without_the_libraries(tmp_path):
+def test_missing_libraries_are_reported(tmp_path):
     for package in ("rosbags", "mcap"):
         code = (
             f"import sys; sys.modules[{package!r}] = None\n"

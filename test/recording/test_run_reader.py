@@ -75,7 +75,7 @@ def real_robot(lag=0, names=("elbow", "shoulder"), count=100):
 
 
 @pytest.mark.parametrize("plugin", list(StoragePlugin))
-def test_joint_states_of_a_real_robot(tmp_path, plugin):
+def test_joint_states_of_a_real_robot_are_read(tmp_path, plugin):
     run = read_run(bag(tmp_path / "bag", real_robot(), plugin))
     k = np.arange(100)
     assert not run.exact
@@ -117,7 +117,7 @@ def test_unused_bytes_behind_messages_are_skipped(tmp_path):
             read_run(mcap(tmp_path / "run.mcap", rows), _file(tmp_path))
 
 
-def test_missing_and_unknown_joint_names(tmp_path):
+def test_missing_and_unknown_joint_names_are_refused(tmp_path):
     rows = real_robot()
     for k in range(50):
         stamp = START + 10**6 + k * 2_000_000
@@ -324,7 +324,7 @@ def test_other_files_are_refused(tmp_path):
         b"\x89MCAP0\r\n" + b"\xff" * 100,
     ],
 )
-def test_other_files_with_the_suffix_of_a_recording(tmp_path, content):
+def test_other_files_with_the_suffix_of_a_recording_are_refused(tmp_path, content):
     path = tmp_path / "run.mcap"
     path.write_bytes(content)
     with refused(ParameterError, "damaged-recording", "recording"):
@@ -345,7 +345,7 @@ def test_recordings_without_states_are_refused(tmp_path, topic, typename, raw, c
         read_run(path)
 
 
-def test_values_not_finite(tmp_path):
+def test_values_that_are_not_finite_are_refused(tmp_path):
     m = rb.load_urdf(TWO)
     raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 5])
     path = mcap(tmp_path / "run.mcap", [("/simulator/state", STATE, 0, raw)])
@@ -420,7 +420,7 @@ def test_spoilt_bytes_are_read_or_refused(tmp_path):
         assert np.isfinite(run.qpos).all()
 
 
-def test_a_damaged_model_in_a_recording(tmp_path):
+def test_a_damaged_model_in_a_recording_is_refused(tmp_path):
     """The file is refused, or ignored if the recording has a robot_description."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 5)
     for with_urdf in (False, True):
@@ -458,7 +458,7 @@ def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
     assert run.at(-1.0) == run.at(5.0) == 0
 
 
-def test_types_by_name():
+def test_message_types_are_found_by_name():
     found = {"a/msg/B": "C[3] c\nstd_msgs/Header h", "a/msg/C": "int8 x"}
     schemas = Schemas(found.get)
     assert "MSG: a/C" in schemas.text("a/msg/B")
@@ -481,7 +481,7 @@ def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
 
 
 @pytest.mark.parametrize("clock", [np.nan, np.inf])
-def test_simulated_times_that_are_not_finite(tmp_path, clock):
+def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
     """Prescribed motions are functions of this time."""
     m = rb.load_urdf(TWO)
     lists = [np.zeros(2)] * 4 + [np.empty(0)] * 5

@@ -132,7 +132,7 @@ def test_an_invalid_number_of_threads_is_refused(m, nthread):
         [2**63], [2**70], [None], {}, np.array([np.nan]),
     ],
 )  # fmt: skip
-def test_robots_that_do_not_exist_or_twice(m, ids):
+def test_unknown_and_doubled_robots_are_refused(m, ids):
     b = rb.Batch(m, 8)
     for call in (b.step, b.forward, b.reset):
         with refused(rb.ParameterError, "bad-argument"):
@@ -148,7 +148,7 @@ def test_an_invalid_number_of_steps_is_refused(m, nstep):
         rb.Batch(m, 2).step(nstep=nstep)
 
 
-def test_names_that_do_not_exist(m):
+def test_unknown_names_are_refused(m):
     b = rb.Batch(m, 2)
     for name in ("qpso", "M", 3, None):
         with refused(rb.ParameterError, "bad-argument", "bind"):
@@ -175,7 +175,7 @@ def test_values_of_another_shape_are_refused(m):
         b.dof_damping = np.zeros(3)
 
 
-def test_get_data_of_a_robot_that_does_not_exist(m):
+def test_get_data_refuses_an_unknown_robot(m):
     b = rb.Batch(m, 3)
     b.xfrc_applied[2, 1, 2] = 4.0
     assert b.get_data(2).xfrc_applied[1, 2] == 4.0

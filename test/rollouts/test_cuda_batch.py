@@ -33,7 +33,7 @@ def m():
         {"specialize": False, "device": "cuda"},
     ],
 )  # fmt: skip
-def test_arguments_that_are_not_allowed(m, more):
+def test_bad_arguments_are_refused(m, more):
     with refused(ParameterError, "bad-argument"):
         rb.Batch(m, 2, **more)
 

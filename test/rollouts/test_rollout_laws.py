@@ -169,7 +169,7 @@ REFUSED = {
 
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
-def test_laws_that_are_refused(name, specialize):
+def test_bad_laws_are_refused(name, specialize):
     law = REFUSED[name]
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(robot("arm"), np.zeros(6), np.zeros(6), nstep=1, policy=law, specialize=specialize)

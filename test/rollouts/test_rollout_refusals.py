@@ -86,7 +86,7 @@ CASES = {
 
 @needs_robots
 @pytest.mark.parametrize("case", CASES)
-def test_arguments_that_are_refused(case):
+def test_bad_arguments_are_refused(case):
     given, code, element = CASES[case]
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | given
     with refused(rb.ParameterError, code, element):

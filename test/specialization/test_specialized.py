@@ -250,7 +250,7 @@ def test_too_many_operations_are_refused(monkeypatch):
     assert len(graphs[0].operations) <= 1100
 
 
-def test_a_matrix_that_is_too_large():
+def test_a_too_large_matrix_is_refused():
     """It is refused before tracing, as in rb.mass_matrix."""
     builder = rb.SystemBuilder("long")
     for k in range(2001):  # a triangle of more than two million entries

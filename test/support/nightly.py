@@ -26,7 +26,7 @@ ONE_IN = {
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": 3,
     "model/test_model_mujoco.py::test_the_model_of_a_robot_agrees_with_mujoco": 4,
     # joint types, couplings and integrators in all combinations
-    "engine/test_constraint_equations.py::test_equations_against_differences": 4,
+    "engine/test_constraint_equations.py::test_equations_agree_with_differences": 4,
     "engine/test_constraint_equations.py::test_accelerations_and_forces_solve_the_equations": 3,
     "engine/test_constraint_equations.py::test_constraints_do_not_drift": 2,
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
@@ -57,7 +57,7 @@ ONE_IN = {
     # places of a file, a state or an option, each with the same kind of damage
     "loading/test_storage.py::test_another_shape_is_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
-    "loading/test_storage.py::test_index_changed_within_its_range": 4,
+    "loading/test_storage.py::test_an_index_changed_within_its_range_is_checked": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
     "loading/test_storage.py::test_any_type_on_any_joint_is_checked": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
@@ -94,7 +94,7 @@ LONG = {
     "engine/test_contact_force.py::test_sums_include_all_contacts": ["talos_reduced.urdf"],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
     "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
-    "loading/test_geometry_masses.py::test_corner_by_corner_on_a_robot": ["talos_reduced.urdf"],
+    "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": ["talos_reduced.urdf"],
     "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": ["Go2"],
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",

@@ -177,7 +177,7 @@ def four_bar():
     )  # fmt: skip
 
 
-def test_a_parallelogram_against_its_closed_form():
+def test_a_parallelogram_agrees_with_its_closed_form():
     """Crank and rocker turn equally, the coupler only translates: (2 I_A + m l^2) qdd = tau.
 
     I_A is the inertia of a rod about its end. Gravity is along the axes, so the bearings carry the

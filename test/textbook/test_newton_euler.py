@@ -49,7 +49,7 @@ def arm(request):
     return moving(*request.param)
 
 
-def test_two_spatial_forms_and_the_engine(system):
+def test_two_spatial_forms_agree_with_the_engine(system):
     x = system
     body = rnea(*x.state, x.d.qacc)
     with Comparison("Newton-Euler", x.where) as case:

@@ -70,7 +70,7 @@ def test_the_euler_equation_agrees_with_the_engine():
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.2)
 
 
-def test_steady_rotation_about_a_principal_axis():
+def test_a_rotation_about_a_principal_axis_is_steady():
     for axis in np.eye(3):
         L, dw = euler_dynamics(BOX, np.eye(3), 2.0 * axis)
         np.testing.assert_array_equal(dw, np.zeros(3))

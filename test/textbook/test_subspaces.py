@@ -105,7 +105,7 @@ def test_no_decomposition_without_a_direct_sum(columns):
 @pytest.mark.parametrize(
     "subspaces", [(), (np.eye(5),), (np.eye(6)[:, :3], np.eye(3)), (np.ones(6),)]
 )
-def test_no_decomposition_by_bases_of_another_shape(subspaces):
+def test_bases_of_another_shape_are_refused(subspaces):
     with refused(ParameterError, "bad-argument", "subspaces"):
         decompose(np.ones(6), *subspaces)
 

@@ -45,7 +45,7 @@ def near(request):
         server.stop()
 
 
-def test_without_a_client_it_polls_rarely(near):
+def test_the_page_polls_rarely_without_a_client(near):
     loop, _, server = near
     looks = []
     wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")

@@ -152,7 +152,7 @@ def test_joints_are_chosen_by_patterns():
         joint_rows(run, ["elbow_jont"])
 
 
-def test_contact_forces_of_the_most_loaded_bodies():
+def test_the_most_loaded_bodies_have_their_contact_forces_drawn():
     m = robots.load(robots.find("talos_reduced.urdf"))
     contact = np.zeros((200, m.nbody, 6))
     for k in range(1, 12):

@@ -291,7 +291,7 @@ class VendorParts:
                 self._surfaces[link] = surface
 
     def _change(self, part: SdfElement, name: str, rule: _Rule, given: str | None = None) -> None:
-        """Change a joint by a text, by default the text of an element, or report the reason."""
+        """Change a joint by a text, by default that of an element, or report why it stays."""
         text = part.text if given is None else given
         if (joint := self._joints.get(name)) is None:
             hint = part.audit.hint(name, self._joints)

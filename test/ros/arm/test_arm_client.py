@@ -106,7 +106,7 @@ def test_services_of_the_arm_are_called(client, controller):
         client.set_mode("gravty")
 
 
-def test_efforts_by_name(client, controller):
+def test_the_client_returns_efforts_by_name(client, controller):
     arm, held = controller.held.arm, controller.held
     g = arm.twin().gravity_effort(held.qpos, np.empty(8))
     found = client.gravity_effort()
@@ -242,7 +242,7 @@ def test_a_path_becomes_a_message():
         path_message(path(), ("lift",))
 
 
-def test_following_to_the_end(peer, client, controller):
+def test_a_path_is_followed_to_its_end(peer, client, controller):
     arm = controller.following
     thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
     peer.until(lambda: arm.taken)
@@ -303,7 +303,7 @@ def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller
     peer.until(lambda: arm.stops == 1)
 
 
-def test_a_node_that_stops_answering(peer, client, controller):
+def test_a_node_that_stops_answering_is_reported(peer, client, controller):
     arm, silent = controller.following, threading.Event()
     real, arm.progress = arm.progress, lambda: (silent.is_set() and thread.join(30.0), real())[1]
     client._caller._timeout = 2.0
@@ -365,7 +365,7 @@ def test_closing_lets_waiting_calls_raise(peer, client, controller):
     assert (raised, unfound) == (["the client is closed"],) * 2
 
 
-def test_a_closed_client(client):
+def test_a_closed_client_is_refused(client):
     client.close()
     client.close()
     follow = lambda: client.follow(path(), ("lift", "turn"))  # noqa: E731
@@ -418,7 +418,7 @@ def test_missing_packages_are_reported(client, monkeypatch):
         client.follow(path(), ("lift", "turn"))
 
 
-def test_following_with_a_real_controller_and_arm(simulate, control, peer):
+def test_a_real_controller_follows_a_path(simulate, control, peer):
     """Goals that are reached, replaced by the topic, refused, and cancelled."""
     urdf = find("ur5_robot.urdf")
     robot = simulate, control, peer, urdf, UR5_START

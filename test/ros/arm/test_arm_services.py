@@ -78,7 +78,7 @@ def answered(peer, kind, service, **fields):
     return answer
 
 
-def test_all_joints_as_measured(peer, robot):
+def test_all_joints_are_taken_as_measured(peer, robot):
     g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
     answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     assert tuple(answer.name) == robot.arm.names
@@ -87,7 +87,7 @@ def test_all_joints_as_measured(peer, robot):
     assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
 
 
-def test_named_joints_at_other_positions_in_another_order(peer, robot):
+def test_named_joints_may_have_another_order(peer, robot):
     """The other joints are as measured; missing velocities and accelerations are zero."""
     names = ["panda_joint4", "panda_joint2"]
     k = [robot.arm.names.index(name) for name in names]
@@ -220,7 +220,7 @@ BODY.izz = 2.5
 MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
 
 
-def test_payloads_by_service_and_by_topic(peer, robot):
+def test_payloads_come_by_service_and_by_topic(peer, robot):
     sha256 = robot.arm.sha256
     loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
     zeros = np.zeros(8)
@@ -324,7 +324,7 @@ def test_bad_poses_are_refused(peer, robot):
     worded("get_ik", answer.message)
 
 
-def test_a_refused_payload(peer, robot, capfd):
+def test_a_bad_payload_is_refused(peer, robot, capfd):
     request = SetPayload.Request(link="panda_hnad", inertia=BODY)
     answer = peer.call(SetPayload, "/arm/set_payload", request)
     assert not answer.success

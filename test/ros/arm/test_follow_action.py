@@ -153,7 +153,7 @@ def test_the_goal_may_be_reached_late(peer, arm, goals):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_a_goal_that_is_not_reached_in_time(peer, arm, goals):
+def test_a_goal_that_is_not_reached_in_time_is_aborted(peer, arm, goals):
     goal = there([1.0, 0.5])
     goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
     goal.goal_time_tolerance = Duration(sec=2)
@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_one_before(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_many_goals_at_the_same_time(peer, arm, goals):
+def test_many_goals_may_come_at_the_same_time(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]

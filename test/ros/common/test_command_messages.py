@@ -153,7 +153,7 @@ REFUSED_BY_NAME = [
 
 
 @pytest.mark.parametrize(("names", "position", "velocity", "effort"), REFUSED_BY_NAME)
-def test_refused_commands_by_name(parser, names, position, velocity, effort):
+def test_bad_commands_by_name_are_refused(parser, names, position, velocity, effort):
     with refused(rb.RbdynError, "request") as error:
         parser.by_name(names, position, velocity, effort)
     assert all(f"'{name}'" in str(error.value) for name in names if name not in ("a", "b"))
@@ -178,7 +178,7 @@ REFUSED_BY_MODE = [
 
 
 @pytest.mark.parametrize(("names", "modes", "arrays"), REFUSED_BY_MODE)
-def test_refused_commands_by_mode(parser, names, modes, arrays):
+def test_bad_commands_by_mode_are_refused(parser, names, modes, arrays):
     with refused(rb.RbdynError, "request"):
         parser.by_mode(names, modes, **arrays)
 

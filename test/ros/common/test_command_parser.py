@@ -82,7 +82,7 @@ def test_naming_a_mimic_joint_counts_as_naming_its_leader(parser):
         ([], ""),
     ],
 )
-def test_joints_that_are_refused(parser, names, element):
+def test_joints_without_commands_are_refused(parser, names, element):
     with refused(rb.RbdynError, "request", element):
         parser().by_name(names, effort=[1.0] * len(names))
 

@@ -387,7 +387,7 @@ PHASES = {starting: 1, configuring: 4, running: 2, recording: 2, answering: 2, s
 PHASES |= {armed: 6, compiling: 1}
 
 
-def test_storm_of_stops(storm, request):
+def test_a_storm_of_stops_leaves_the_process_whole(storm, request):
     count = request.config.getoption("--stops")
     turns = [phase for phase, often in PHASES.items() for _ in range(often)]
     for phase in itertools.islice(itertools.cycle(turns), count):

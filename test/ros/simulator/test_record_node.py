@@ -116,7 +116,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert [1.0, -1.0] in run.effort.tolist()  # later ones may be without a command
 
 
-def test_a_simulator_that_is_killed(simulate, peer, two_joints, tmp_path):
+def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)

@@ -143,7 +143,7 @@ def result_of(peer, point, seconds):
 
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
-def test_a_trajectory_through_shared_memory(simulate, peer, manage, time_mode):
+def test_a_trajectory_passes_through_shared_memory(simulate, peer, manage, time_mode):
     words = ["--ros-args", "--params-file", SAMPLE / "shared_memory_simulator.yaml"]
     words += ["-p", f"time_mode:={time_mode}", "-p", "lockstep_timeout:=0.2"]
     simulator = simulate(SAMPLE / "shared_memory_arm.urdf.xacro", *words, clock=True)

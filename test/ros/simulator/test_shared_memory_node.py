@@ -31,7 +31,7 @@ GIVEN = {
 
 
 @needs_gcc
-def test_a_node_with_shared_memory(simulate, peer, two_joints, tmp_path):
+def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
     program = port_clients.build(tmp_path)
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(SENSORS)

@@ -117,7 +117,7 @@ def test_every_field_of_the_statistics_is_set(arm, peer):
     assert received[0].command_age == np.inf
 
 
-def test_diagnostics_of_two_robots_in_one_message(arm, peer):
+def test_one_message_has_the_diagnostics_of_two_robots(arm, peer):
     nodes = [
         rclpy.create_node("simulator", namespace=name, context=peer.context)
         for name in ("left", "right")

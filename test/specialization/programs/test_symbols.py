@@ -241,7 +241,7 @@ def test_a_branch_is_traced():
     compare_branches(lambda x, y: (x * y if x < y else x - y, 1.0), POINTS, 2)
 
 
-def test_branches_that_are_nested():
+def test_branches_may_be_nested():
     def nested(x, y):
         if x < 0.0:
             if y < 0.0:
@@ -264,7 +264,7 @@ def test_branches_may_follow_each_other():
     compare_branches(twice, POINTS, 4)
 
 
-def test_and_or_not_and_chained_comparisons():
+def test_and_or_not_and_chained_comparisons_are_traced():
     """not, and, or, chained comparisons, min and max, a loop of known length."""
 
     def words(x, y):
@@ -286,7 +286,7 @@ def test_a_branch_that_depends_on_a_chosen_number():
     compare_branches(chosen, POINTS, 2)
 
 
-def test_arrays_written_in_branches():
+def test_arrays_may_be_written_in_branches():
     """Every run starts afresh: it does not see arrays of other runs."""
 
     def fill(x, y):

@@ -385,7 +385,7 @@ def place(ask, entity="arm", frame="", w=1.0, x=0.0, y=2.0, **flags):
     )
 
 
-def test_setting_the_state_of_an_entity(ask, simulation):
+def test_the_state_of_an_entity_can_be_set(ask, simulation):
     assert place(ask, x=4.0, set_pose=True) == OK
     assert place(ask, set_twist=True, frame="world") == OK
     assert simulation.entities.placed == [

@@ -38,7 +38,7 @@ def stamp(tick):
         (ages(factor=10.0), stamp(0)),  # 0.1 s of wall time
     ],
 )
-def test_a_command_that_is_not_too_old(judged, given):
+def test_a_command_that_is_not_too_old_is_accepted(judged, given):
     judged.check(given)
     assert judged.late == 0
 
