@@ -3,7 +3,7 @@
 
     python -m benchmarks.recordings FOLDER
 
-FOLDER has clones of these repositories; what is missing is skipped:
+FOLDER has clones of these repositories; missing ones are skipped:
 
     https://github.com/unisa-acg/inverse-dynamics-solver        UR10, Panda
     https://github.com/marcocognetti/FrankaEmikaPandaDynModel   Panda

@@ -79,7 +79,7 @@ def _turn(path):
 
 
 def pytest_itemcollected(item):
-    """With pytest-xdist a file stays together: its tests share what they load.
+    """With pytest-xdist a file stays together: its tests share the loaded robots.
 
     It looks at groups before any hook of ours that sees all items.
     """

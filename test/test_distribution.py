@@ -36,7 +36,7 @@ def setup(folder, *arguments):
 def installed(tmp_path_factory):
     """The modules and the data files that an installation of the source distribution has.
 
-    It is made from what the Dockerfile sees, by setuptools: pip would ask a package index.
+    setuptools makes it from the files of the Dockerfile: pip would ask a package index.
     """
     folder = tmp_path_factory.mktemp("distribution")
     lines = (ROOT / ".dockerignore").read_text().splitlines()

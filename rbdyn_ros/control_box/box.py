@@ -225,7 +225,7 @@ class ControlBox(ABC):
             self.failure = error
 
     def _serve(self) -> None:
-        with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
+        with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
             mode = "off" if self._lockstep else self._loop.settings.realtime
             # the loop has its processor for itself, and holds the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))

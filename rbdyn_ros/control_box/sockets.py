@@ -239,7 +239,7 @@ class Peers(End, Generic[S]):
         """Add a client that has connected since the last call."""
 
     def receive(self) -> list[tuple[ClientLink[S], bytes]]:
-        """Accept clients, and return what came from each; never wait."""
+        """Accept clients, and return the bytes from each; never wait."""
         self._accept()
         ready = [peer for peer in self.peers if not peer.session.is_full]
         came = [(peer, self._received(peer)) for peer in ready]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capabilities of a Model `m`: what its parts need, and which functions accept it."""
+"""The capabilities of a Model `m`: the needs of its parts, and the functions that accept it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_mass_matrix_fits(m: Any) -> None:
 
 
 def too_large_matrix(m: Any) -> Finding | None:
-    """Return what is wrong if a Model needs a matrix that would be too large."""
+    """Return the error if a Model needs a matrix that would be too large."""
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         text = (
             f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "

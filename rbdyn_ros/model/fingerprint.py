@@ -26,7 +26,7 @@ _OF_GEOMETRIES = (
 
 
 def fingerprint(m: Any) -> str:
-    """Return the SHA-256 of what determines the motion: names and arrays, not the options.
+    """Return the SHA-256 of the names and arrays of a Model, without the options.
 
     Fields that older versions lacked are left out: jnt_class follows from the addresses, and
     limits of planned motions, filters that let everything through, and geometries that

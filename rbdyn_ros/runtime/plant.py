@@ -107,7 +107,7 @@ class Plant:
 
         if self._requests.running:
             self._requests.edit(edits.FAULTS, fill, models)
-        else:  # do what the loop does with an edit
+        else:  # edit the state as the loop does
             fill(s)
             s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
             s.models[:] = s.edit_models

@@ -92,7 +92,7 @@ class TimeControl:
         self._requests.send(shared.PAUSE, int(paused))
 
     def wait_for_pause(self) -> None:
-        """Wait until the loop has done what request_pause requested."""
+        """Wait until the loop has served request_pause."""
         self._requests.wait(shared.PAUSE, int(self._shared.asked[shared.PAUSE]))
 
     def step(self, ticks: int = 1) -> None:

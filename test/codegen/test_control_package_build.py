@@ -84,7 +84,7 @@ def test_the_package_passes_its_own_tests(workspace):
 
 
 def alone(workspace, *words):
-    """Return what the program prints about the controller."""
+    """Return the lines that the program prints about the controller."""
     there = {
         name: os.pathsep.join([str(workspace / "install" / tail), os.environ.get(name, "")])
         for name, tail in (("AMENT_PREFIX_PATH", ""), ("LD_LIBRARY_PATH", "lib"))

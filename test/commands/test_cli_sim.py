@@ -18,7 +18,7 @@ from rbdyn_ros.view.live import spawned
 
 @pytest.fixture
 def node(monkeypatch):
-    """Return what a stand-in for the node is called with; this process keeps its signals."""
+    """Return the arguments of a stand-in for the node; this process keeps its signals."""
     called = {}
 
     def stand_in(words, urdf, fallback, imports, view):

@@ -2,7 +2,7 @@
 """The driver of an arm in the loop of closed_loop: its compensation, its reports, and silence.
 
 The robot itself adds its terms at its true state, with the load that is configured in it, as the
-documents in config/arms say of the drivers. What it reports as effort is one of EFFORTS.
+documents in config/arms say of the drivers. Its reported effort is one of EFFORTS.
 """
 
 import numpy as np

@@ -114,7 +114,7 @@ def fault_of(file, name, mode):
     return "" if armed else "silent", fastest
 
 
-# what the uses are made of
+# the parts of the uses
 
 
 def way(loop, size):

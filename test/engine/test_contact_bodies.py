@@ -401,7 +401,7 @@ def test_a_hand_lifts_a_body_without_slip(name):
 
 
 def shake(m, d, go, angle=0.0):
-    """Shake for 2 s so that friction carries up to 0.8 of what it can, ten times a second."""
+    """Shake for 2 s so that friction reaches up to 0.8 of its limit, ten times a second."""
     most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
     w, load = 2.0 * np.pi * 10.0, 0.0
     for n in range(2000):
@@ -571,7 +571,7 @@ def bounce(m, d, dof, nstep=250):
 
 
 def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
-    """10 g under 1000 kg, at rest, on a slope of 90 % of the friction angle, and falling."""
+    """10 g carry 1000 kg at rest, on a slope of 90 % of the friction angle, and in a fall."""
     skin = rb.Surface(friction=0.5, restitution=0.5)
     foot, top = rb.Box((0.2, 0.2, 0.1)), rb.Box((0.2, 0.2, 0.2))
     loose = bodies((foot, 0.01, skin), (top, 1000.0, skin))

@@ -57,9 +57,9 @@ def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
     """Feet jam and limbs hit each other, so friction moves the normal forces most.
 
     A fall is chaotic: the last bits decide which hard steps it has. Of 13 falls whose starts
-    differed by 1e-7 rad, 10 had no step that missed the law, and 11 no unsolved one; the worst
-    one had 1 of 150 checked steps that missed it, by 1.4e-5, and 4 of 1500 unsolved. What a step
-    misses of the law, 5e-7, moves the forces 37 times as far in one checked step of a hundred.
+    differed by 1e-7 rad, 10 had no step that missed the law, and 11 no unsolved one; the worst one
+    had 1 of 150 checked steps that missed it, by 1.4e-5, and 4 of 1500 unsolved. The error of a
+    step, 5e-7 of the law, moves the forces 37 times as far in one checked step of a hundred.
     """
     m, d = contact_scenes.humanoid(self_collision)
     largest, mutual, missed = 0, 0, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in the loop: what it measures, saves and resets."""
+"""Actuators in the loop: the values that it measures, saves and resets."""
 
 from functools import partial
 

@@ -240,11 +240,11 @@ def _surface(m, geom1, geom2, heaviest):
 def check_law(m, start, d, rarely=None):
     """Check the forces that a step has written; return the largest normal force.
 
-    They satisfy Signorini's condition and the cone. Where a contact slips so fast that what it
-    remembers no longer counts, friction is opposite to the slip: maximum dissipation. In balls of
-    their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7,
-    unless contacts became softer because it took many passes. A list `rarely` takes larger errors,
-    as parts of the largest force, instead of a failure.
+    They satisfy Signorini's condition and the cone. If a contact slips so fast that its memory no
+    longer counts, friction is opposite to the slip: maximum dissipation. In balls of their normal
+    forces `solve` finds the same forces, up to the error of the step, 5e-7 of the law, unless
+    contacts became softer because it took many passes. A list `rarely` takes larger errors, as
+    parts of the largest force, instead of a failure.
     """
     p = problem(m, start, d)
     f = written(p, d)

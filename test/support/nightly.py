@@ -94,7 +94,9 @@ LONG = {
     "engine/test_contact_force.py::test_sums_include_all_contacts": ["talos_reduced.urdf"],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
     "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
-    "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": ["talos_reduced.urdf"],
+    "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
+        "talos_reduced.urdf",
+    ],
     "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": ["Go2"],
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",

@@ -29,7 +29,7 @@ def same(ours, theirs):
         assert value.shape == other.shape, name
         if value.dtype.kind == "f":
             # principal axes turn by the rounding of the inertia over the gap of its moments;
-            # articulated inertias amplify what the file rounds in poses
+            # articulated inertias amplify the rounding of poses in the file
             bar = 1e-9 if name == "dof_inertia0" else 1e-11
             np.testing.assert_allclose(other, value, rtol=bar, atol=bar, err_msg=name)
         else:

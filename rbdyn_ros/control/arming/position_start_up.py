@@ -3,8 +3,8 @@
 
 First the arm is sent its reported positions, and must stay. Then each joint in turn is sent a few
 mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit those
-sent, and reported velocities must fit the reported positions. No reply changes what is sent. After
-a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
+sent, and reported velocities must fit the reported positions. No reply changes the positions sent.
+After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
 positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
 
 Wrong units show only once the arm moves. If the arm reads commands in other units or zeros than it
@@ -44,7 +44,7 @@ _remember, _fit, _within = map(Entry, (replies.remember, replies.fit, replies.wi
 
 
 class PositionTest:
-    """Moves each joint by some mrad and compares what it reports with what was sent.
+    """Moves each joint by some mrad and compares its reports with the positions sent.
 
     Args:
         limits: of the controlled joints (n).

@@ -71,7 +71,7 @@ def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
 
 
 class StartUpTest:
-    """Moves each joint by some mrad and compares what it reports with the model.
+    """Moves each joint by some mrad and compares its reports with the model.
 
     Args:
         arm: the robot.

@@ -290,7 +290,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in the axes of O, linear first, that changes likewise."""
+    """speedl: a twist of the tool in the axes of O, linear first, with the same acceleration."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

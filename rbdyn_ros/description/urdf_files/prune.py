@@ -71,7 +71,7 @@ _XACRO_CONTENT = {
 
 
 def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
-    """Cut a ``<robot>`` tree down to what dynamics needs, in place.
+    """Remove all elements from a ``<robot>`` tree that dynamics does not need, in place.
 
     Args:
         robot: root of the tree, as ``guard.parse`` returns it.

@@ -66,7 +66,7 @@ def _matrices(rotation: ArrayLike) -> Array:
         2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
         2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
     ]  # fmt: skip
-    with np.errstate(all="ignore"):  # the kernel refuses what is not finite
+    with np.errstate(all="ignore"):  # the kernel refuses numbers that are not finite
         square = w * w + x * x + y * y + z * z
         near = np.abs(np.sqrt(square) - 1.0) <= NEARLY
     matrices: Array = np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]

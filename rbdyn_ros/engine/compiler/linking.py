@@ -74,7 +74,7 @@ class LinkedCompiler(compiler.CompilerBase):
 
 
 def reduced(result: Any) -> tuple[Any, ...]:
-    """Return what the cache keeps of a compile result: not the listing with its types."""
+    """Return the part of a compile result for the cache, without the listing and its types."""
     described = result.fndesc
     described.typemap = described.calltypes = None  # such an entry may not be picklable
     code = result.library.serialize_using_bitcode()

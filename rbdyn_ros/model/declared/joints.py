@@ -2,8 +2,8 @@
 """The joint library as a table: sizes and neutral position of each joint type.
 
 engine/joints/jcalc.py computes how a joint moves, engine/joints/manifold.py how its coordinates
-add up; all are keyed by JointType. description/parts/joint_types.py lists what a robot file may
-hold.
+add up; all are keyed by JointType. description/parts/joint_types.py lists the types of robot
+files.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Shelf:
         return self.inputs(graph, name, self._sizes[name])
 
     def written(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the outputs of a program: states, and what it has put on the shelf."""
+        """Return the outputs of a program: states, and values that it has put on the shelf."""
         flat = {name: np.asarray(x, object).reshape(-1) for name, x in state.items()}
         self._sizes |= {name: len(x) for name, x in flat.items()}
         put, self._new = self._new, {}

@@ -38,7 +38,7 @@ RELOADED = "the payload of another link has changed: the estimate begins anew"
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a run has found; one object, so a thread that reads it sees all of one block.
+    """The estimate of a run; one object, so a reading thread gets all of one block.
 
     Attributes:
         found: the newest estimate.

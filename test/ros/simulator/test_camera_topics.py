@@ -290,7 +290,7 @@ def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
 
 
 def check_for_foxglove(path):
-    """A recording has what Foxglove's Image and 3D panels need.
+    """A recording has the messages that Foxglove's Image and 3D panels need.
 
     Source: https://docs.foxglove.dev/docs/visualization/panels/image and .../panels/3d
     """

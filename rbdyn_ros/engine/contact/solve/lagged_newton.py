@@ -94,7 +94,7 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move; return s: zero after a move that has halved what friction misses."""
+    """Count the move; return s: zero after a move that has halved the error of friction."""
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
     if missed < 0.5 * before:

@@ -209,7 +209,7 @@ def _solve(m, d, stops, moved):
 def _solve_without_gain(m, d, stops, gained):
     """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
 
-    Returns what `_solve` does. `gained` is the work with all of the restitution.
+    Returns the result of `_solve`. `gained` is the work with all of the restitution.
     """
     low, high, passes = 0.0, 1.0, 0
     solved, exact = _solve_again(m, d, stops, low)

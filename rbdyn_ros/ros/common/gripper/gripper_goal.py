@@ -11,7 +11,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class GripperState:
-    """What is measured of a gripper.
+    """The measured state of a gripper.
 
     Attributes:
         time_ns: of the measurement [ns].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics ~/external_effort and ~/external_wrench: what the surroundings exert on a robot."""
+"""The topics ~/external_effort and ~/external_wrench: efforts of the surroundings on a robot."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Payloads:
         return _loaded(base, kept, self._gravity), kept
 
     def use(self, m: Model, payloads: dict[str, Payload]) -> None:
-        """Go on with what `fitted` returned; payloads of other links have ended."""
+        """Continue with the result of `fitted`; payloads of other links have ended."""
         self.m, self._payloads = m, payloads
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:

@@ -62,7 +62,7 @@ STARTS_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedRobot:
-    """What a robot needs for its loop and its topics.
+    """The objects that a robot needs for its loop and its topics.
 
     Attributes:
         m, given: its Model, and where that came from.

@@ -58,7 +58,7 @@ def first_finding(error: RbdynError) -> str:
 def of_files(error: RbdynError, logger: Any) -> str:
     """Return the first finding of an error about files that a request names; log all of it.
 
-    The words of the finding may quote what is in the files, which the caller may not read.
+    The words of the finding may quote the files, which the caller may not read.
     """
     first = error.findings[0]
     if first.code in OWN_WORDS:

@@ -30,7 +30,7 @@ SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
-    """Logs and counts what the other process does; for one thread.
+    """Logs and counts the actions of the other process; for one thread.
 
     Args:
         port: the memory.
