@@ -46,7 +46,7 @@ Law = Callable[[Array, Array, float], Array]
 
 @dataclass
 class Scene:
-    """Bodies, where they start, and what moves them."""
+    """Bodies, their start, and the forces that move them."""
 
     m: rb.Model
     seconds: float

@@ -38,7 +38,7 @@ from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 NTOUCH, THREADS, ROUNDS = 64, 2, 15
 CALLS = 3  # in a round of --cpu
 HUNDRED = 100
-STEPS = 300  # of a trot; the second half is timed
+STEPS = 300  # steps of a trot; the second half is timed
 
 TROTTING = {"Go2 with round feet": round_go2, "ANYmal": anymal}
 

@@ -70,13 +70,13 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         try:
             status = _run(words, own_process=args is None)
-        except SystemExit as end:  # from argparse, whose output may not be flushed yet
+        except SystemExit as end:  # argparse exits; its output may not be flushed yet
             status = end.code
-        if sys.stdout is not None:  # the shell may have closed it
+        if sys.stdout is not None:  # the shell may have closed stdout
             sys.stdout.flush()
     except KeyboardInterrupt:
         if args is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one shows no traceback
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C shows no traceback
         status = INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         status = REFUSED

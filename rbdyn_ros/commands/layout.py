@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn layout`: what RViz, Foxglove or PlotJuggler shows of a simulated robot."""
+"""The command `rbdyn layout`: a layout of RViz, Foxglove or PlotJuggler for a simulated robot."""
 
 from __future__ import annotations
 

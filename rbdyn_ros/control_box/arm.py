@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics of an arm as its box computes them: the arm alone, with what hangs behind it."""
+"""The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def read_with_text(
 def format_of(path: Path) -> Format | None:
     """Return the format of a robot file, by its suffix or its root element; None: no format."""
     suffix = path.suffix.lower()
-    if suffix in _XML and kind_of(path) == "file":  # a pipe would wait
+    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would wait
         with suppress(OSError, ValueError), path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
             root = guard.root_tag(head) or guard.root_tag(head + file.read(guard.MAX_BYTES))
@@ -137,7 +137,7 @@ def file_of(
 
 
 def check_source(source: object) -> None:
-    """Raise ParameterError unless it is a path or text."""
+    """Raise ParameterError unless the source is a path or text."""
     if not isinstance(source, str | bytes | Path | RobotFile):
         text = f"expected the path of a robot or the text of a URDF, got {source!r}"
         raise ParameterError(Finding("not-a-source", text))

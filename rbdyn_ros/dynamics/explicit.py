@@ -148,7 +148,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # also after Ctrl-C: d would be at a trial state
+        except BaseException:  # copy also after Ctrl-C, which may leave d at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)

@@ -123,7 +123,7 @@ def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     first = m.jnt_kind(j).carried
     S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
     if m.jnt_type[j] == JointType.USER:
-        # the engine took cross(carrier, S) with the carrier at rest, or with v if reversed
+        # the engine computed cross(carrier, S) with the carrier at rest, or with v if reversed
         S_dot += change - (_cross(v) @ S if reverse else 0.0)
     return S_dot
 

@@ -51,7 +51,7 @@ class RayShape:
 
 
 class RayShapes:
-    """Shapes on the bodies of a Model, ready to be met by rays; it never changes.
+    """Immutable shapes on the bodies of a Model, prepared for rays.
 
     Attributes:
         names: of the shapes.

@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 
 
 def joined_links(m: Model, description: Description) -> Bools:
-    """Return (nframe, nframe): whether one joint connects two links with geometries.
+    """Return whether one joint connects two links with geometries (nframe, nframe).
 
     Links without geometries between the two do not count, unless a second joint moves there.
     """

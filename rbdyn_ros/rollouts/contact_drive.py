@@ -2,13 +2,13 @@
 """The compiled loop of a step with contact: passes until all lanes have their solution.
 
 A lane without one, or whose robot may touch the world with another geometry than its contact
-points, takes the engine's own step from the same state, before the others move on. What decides
+points, takes the engine's own step from the same state, before the others move on. The decision
 depends on the lane alone, so a robot has the same bits beside any others.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
-`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of what
-else a thread needs.
+`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of the
+other arrays of a thread.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from rbdyn_ros.rollouts.driver import (
 )
 
 #: Length of the header before the lanes, a cache line, and the indices of its addresses: the rows
-#: of a thread's robots that no call goes on with, results of the engine, its memory, the plan.
+#: of robots whose step is not continued, the results of the engine, its memory, the plan.
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
-#: Newton steps of a lane after which the engine takes it, and rounds of them: between two a lane
+#: The engine takes a lane after this many Newton steps, or rounds of them: between two a lane
 #: changes its stops or its list of contacts.
 PASSES, ROUNDS = 20, 12
 
@@ -354,7 +354,7 @@ def _take_results(plan, header, row, memory, lane):
 
 
 def settle(row):
-    """Write the engine's form of the memory of all lanes for which it is the older one."""
+    """Write the engine's form of the memory of all lanes where it is out of date."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = plan_of(row)
     memory = floats_at(row, plan.slots * plan.width)

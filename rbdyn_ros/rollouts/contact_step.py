@@ -44,7 +44,7 @@ IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
 
-#: Arrays of a robot beside its state: what friction remembers, see contact_drive.py, and the
+#: Arrays of a robot beside its state: the memory of friction, see contact_drive.py, and the
 #: address of its row of `Robots.kept`.
 MEMORY, ROW = "grip", "kept"
 
@@ -173,7 +173,7 @@ def _pairs(
 
 
 class ContactMemory:
-    """What friction remembers of the robots of a Batch whose Step is a ContactStep.
+    """The memory of friction of the robots of a Batch whose Step is a ContactStep.
 
     Args:
         step: the Step.
@@ -193,7 +193,7 @@ class ContactMemory:
         return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
 
     def forget(self, robots: Any) -> None:
-        """Let robots go on with what their rows remember."""
+        """Let robots continue from the memory in their rows."""
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:

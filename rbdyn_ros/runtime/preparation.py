@@ -52,7 +52,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.report_current[()] = given.report_current
     s.seed[()] = given.seed
-    # until the loop begins, readers see the state in which it will
+    # until the loop begins, readers see the state in which it will begin
     s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused
     s.fault[()] = -1
     j = m.dof_jntid
@@ -166,7 +166,7 @@ def _stuck(m: Model, stuck: Bools) -> Model:
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
-    """Return the trajectory with a point at time 0, and whether the loop fills that point in."""
+    """Return the trajectory with a point at time 0, and whether the loop sets that point."""
     if trajectory.times[0] == 0.0:
         return trajectory, False
     blank = np.zeros((1, len(trajectory.dofs)))

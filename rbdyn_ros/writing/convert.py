@@ -114,10 +114,11 @@ def _written(
 
 
 def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
-    """Raise ParameterError for a file beside the output that is not what would be there."""
+    """Raise ParameterError for a file beside the output that differs from the file to write."""
     wanted = {target.parent / name: data for name, data in files.items() if name != target.name}
     if target.suffix.lower() == ".urdf":
-        wanted.setdefault(target.with_suffix(".srdf"), b"")  # an old one would count for this URDF
+        # an old SRDF would count for this URDF
+        wanted.setdefault(target.with_suffix(".srdf"), b"")
     for path, data in wanted.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != data):
             text = (

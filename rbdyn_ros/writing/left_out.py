@@ -103,7 +103,7 @@ class LeftOut:
 
 
 def refuse_joint(joint: Joint, form: str, why: str = "") -> ParameterError:
-    """Return the error for a joint without which the robot would be another one."""
+    """Return the error for a joint that cannot be left out."""
     reason = why or f"{form} has no joint of type {joint.type}"
     text = f"joint {quote(joint.name)} cannot be written: {reason}"
     return ParameterError(Finding("not-convertible", text, "error", f"joint {quote(joint.name)}"))

@@ -177,14 +177,14 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
     part.set("mass", words(inertial.mass))
     moments = tensor(inertial)
     if any(inertial.inertia) and not is_possible(moments):
-        # as MuJoCo's balanceinertia: it takes no other
+        # like MuJoCo's balanceinertia: MuJoCo refuses the inertia
         mean = max(float(np.trace(moments)) / 3.0, LEAST_MOMENT)
         part.set("diaginertia", words(mean, mean, mean))
         left.add(owner, "its inertia", f"no body can have it; moments of {mean:g} replace it")
     elif xy == xz == yz == 0.0:
         place(part, Pose(inertial.origin.pos, inertial.origin.quat))
         part.set("diaginertia", words(xx, yy, zz))
-    else:  # MJCF takes no rotation of it
+    else:  # fullinertia of MJCF takes no rotation
         upper = [moments[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         part.set("fullinertia", words(*upper))
 
@@ -286,7 +286,11 @@ def _gear(
     carried = {joint.name: joint for joint in robot.joints}
     names = [coordinates(carried[term.joint]) for term in gear.terms if term.joint in carried]
     if len(names) < len(gear.terms) or not all(names):
-        left.add(f"constraint {quote(gear.name)}", "it", "a joint of it is no hinge or slide")
+        left.add(
+            f"constraint {quote(gear.name)}",
+            "it",
+            "one of its joints is neither a hinge nor a slide",
+        )
         return
     tendon = ET.SubElement(tendons, "fixed", name=gear.name)
     for term, of_joint in zip(gear.terms, names, strict=True):

@@ -91,7 +91,7 @@ def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
         if bounds[0] == bounds[1]:
             bounds = bounds[0], bounds[0] + LEAST
         if any(map(math.isfinite, bounds)):
-            # MJCF has both bounds or none
+            # MJCF has both bounds or neither
             part.set("range", words(*(min(max(bound, -FAR), FAR) for bound in bounds)))
         if math.isfinite(effort):
             part.set("actuatorfrcrange", words(-effort, effort))

@@ -20,7 +20,7 @@ from rbdyn_ros.writing.robot import WrittenRobot
 from rbdyn_ros.writing.xml import LIGHT, UNLIMITED, document, tensor, valued
 
 FORM = "SDF"
-VERSION = "1.11"  # the first one with mimic joints
+VERSION = "1.11"  # the first version with mimic joints
 #: Types of joints that have another name in SDF.
 TYPES = {"spherical": "ball", "helical": "screw"}
 _SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")
@@ -44,7 +44,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         scene = ET.SubElement(root, "world", name=described.name)
     for obstacle in described.obstacles:
         _obstacle(scene, obstacle, names.free(obstacle.name), left, meshes)
-    if stands:  # what the robot's own file fixes in the world
+    if stands:  # parts that the robot's own file fixes in the world
         static = _static(scene, names.free(f"{described.name}_{WORLD}"))
         _shapes(static, robot, WORLD, IN_PLACE, left, meshes)
     model = ET.SubElement(scene, "model", name=described.name)

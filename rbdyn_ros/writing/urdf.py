@@ -79,7 +79,7 @@ def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
 
 
 def _needs_newer(root: ET.Element) -> bool:
-    """Return whether the document uses what version 1.0 lacks."""
+    """Return whether the document uses features that version 1.0 lacks."""
     if next(root.iter("capsule"), None) is not None:
         return True
     older = {"lower", "upper", "effort", "velocity"}

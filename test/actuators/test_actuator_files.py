@@ -123,7 +123,7 @@ def test_impossible_actuators_are_refused_with_their_line(one, keys):
     ["gear: 1e300", "armature: 1e300", "delay: 1e300", "inductance: 1e-300", "stiffness: 1e200"],
 )
 def test_numbers_whose_products_are_infinite_are_refused(one, keys):
-    """In a file with the line, and in Python by the joint."""
+    """A file is refused with the line, a value in Python with the joint."""
     key, _, value = keys.partition(": ")
     inner = f"elastic: {{{keys}}}, armature: 1" if key == "stiffness" else keys
     inner += ", resistance: 1, motorconst: 1" if key == "inductance" else ""

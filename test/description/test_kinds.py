@@ -126,7 +126,7 @@ NONSENSE = [
         for field in dataclasses.fields(part)
     ],
 )
-def test_only_our_errors_leave(kind, field):
+def test_bad_values_raise_only_errors_of_the_package(kind, field):
     part, place = PLACES[kind]
     for value in NONSENSE:
         with contextlib.suppress(RbdynError):
@@ -148,7 +148,7 @@ CONTACTS = {
         for field in dataclasses.fields(part)
     ],
 )
-def test_only_our_errors_leave_a_contact(kind, field):
+def test_bad_values_of_a_contact_raise_only_errors_of_the_package(kind, field):
     part, place = CONTACTS[kind]
     for value in [*NONSENSE, {"a": 5}, {"b": Surface()}]:
         with contextlib.suppress(RbdynError):

@@ -60,7 +60,7 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the energy that a scene may have: its own, a part of its motion, and of a step.
+    """Return the allowed energy of a scene: its own, a part of its motion, and of a step.
 
     Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
     forces do in it.
@@ -73,7 +73,7 @@ def most_energy(m: rb.Model, d: Any) -> float:
 
 
 def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
-    """Return a Model, a Data in motion, and whether something drives it."""
+    """Return a Model, a Data in motion, and whether a drive acts."""
     kind = rng.integers(3)
     driven = False
     if kind == 0:  # joints with dry friction, limits and springs, couplings
@@ -108,7 +108,7 @@ def _put_into_limits(m: rb.Model, d: Any) -> None:
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
     for k, limits in zip(
         m.limit_dofid, m.limit_range, strict=True
-    ):  # of several dofs, each its own
+    ):  # limits of joints with several dofs
         own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
         j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
         place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]

@@ -91,7 +91,7 @@ class CppGate:
         self.code.call("gate_begin", self.own, effort)
 
     def release(self, wanted, holding, qpos, dt, last):
-        """Return the efforts, and the first joint whose law is no number, or -1."""
+        """Return the efforts, and the first joint whose law is not a number, or -1."""
         out = np.zeros(len(self.code.package.limits.names))
         arguments = self.own, wanted, holding, qpos, float(dt), int(last), out
         return out, self.code.call("gate_release", *arguments)
@@ -184,7 +184,7 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Let it believe that it has moved to this state, by no effort."""
+        """Put the arm into this state as if it had moved there without an effort."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):

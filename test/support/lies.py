@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lying arms: one table for the closed loop, for processes and for the docs.
+"""The battery of false states: one table for the closed loop, for processes and for the docs.
 
-Each row changes the states of an arm from an onset on. It knows no ROS: a state is a dict with
-names (list), position, velocity, effort (arrays or lists) and stamp [ns].
+Each row changes the states of an arm from an onset on. It is independent of ROS: a state is a dict
+with names (list), position, velocity, effort (arrays or lists) and stamp [ns].
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 MS = 1_000_000
-#: Codes of a row that is no fault.
+#: Codes of a row without a fault.
 NONE = "none"
 LOOP, PROCESSES = "loop", "processes"
 
@@ -202,12 +202,12 @@ def square(phase):
 
 
 def paused(begin, end):
-    """Return a function for `stamps`: the clock stands still from one time to another [ns]."""
+    """Return a function for `stamps`: the clock stops from one time to another [ns]."""
     return lambda now, first, _n: first + begin if begin <= now - first < end else now
 
 
 def both_lies(one, other):
-    """Return a lie that is two at once; the second changes what the first makes."""
+    """Return a lie that combines two; the second changes the states of the first."""
 
     def start():
         first, second = one.start(), other.start()
@@ -616,7 +616,7 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    # a joint that friction holds then looks like one whose whole state is old
+    # otherwise a joint held by friction looks like one whose whole state is old
     Lie(
         "frozen_efforts",
         "freezes",
@@ -649,7 +649,7 @@ LIES = (
         None,
         (PROCESSES,),
     ),
-    # loads and restarts, which the harness does itself
+    # loads and restarts, which the test program does itself
     Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written as MJCF moves in MuJoCo as it does here."""
+"""Robots written as MJCF move in MuJoCo as here."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def compare(m, mm, seed, where):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("turned", [False, True], ids=["outwards", "turned round"])
-def test_random_trees(seed, turned, tmp_path):
+def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
     tree = trees.auto_tree(
         12,
         1.5,
@@ -59,7 +59,7 @@ def test_random_trees(seed, turned, tmp_path):
     compare(rb.build(tree), mm, seed, tree.name)
 
 
-def test_balls(tmp_path):
+def test_balls_agree_in_mujoco(tmp_path):
     """A ball has the quaternion of ours where the joint frame is not turned in the link."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
@@ -129,7 +129,7 @@ def test_a_link_without_mass_at_the_end_gets_the_least(tmp_path):
     [pytest.param(p, marks=[pytest.mark.nightly] * (robot_id(p) not in QUICK)) for p in SHOWN],
     ids=list(map(robot_id, SHOWN)),
 )
-def test_robots(path, tmp_path):
+def test_robots_agree_in_mujoco(path, tmp_path):
     m = rb.load_urdf(path, strict=False, mimic=False)
     findings, mm = written(path, tmp_path, strict=False)
     mm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -139,7 +139,7 @@ def test_robots(path, tmp_path):
         compare(m, mm, 1, path.stem)
 
 
-def test_a_floating_base(tmp_path):
+def test_a_floating_base_agrees_in_mujoco(tmp_path):
     tree = trees.auto_tree(5, seed=3, kinds=("revolute",))
     _, mm = written(tree, tmp_path, floating_base=True)
     compare(rb.build(tree, floating_base=True), mm, 3, "floating")
@@ -171,7 +171,7 @@ def coupled():
     )
 
 
-def test_gears_springs_and_limits(tmp_path):
+def test_gears_springs_and_limits_agree_in_mujoco(tmp_path):
     system = coupled()
     m = rb.build(system)
     findings, mm = written(system, tmp_path)
@@ -183,7 +183,7 @@ def test_gears_springs_and_limits(tmp_path):
     np.testing.assert_array_equal(mm.jnt_range[0], (-1.0, 2.0))
     np.testing.assert_array_equal(mm.jnt_actfrcrange[0], (-30.0, 30.0))
     np.testing.assert_array_equal(mm.dof_armature, m.dof_armature)
-    # the spring between the links pulls as ours does; without the spring of the joint
+    # the spring between the links pulls like ours; without the spring of the joint
     d = rb.make_data(m)
     d.qpos, d.qvel = md.qpos.copy(), (0.3, -0.2)
     md.qvel[:] = d.qvel
@@ -235,7 +235,7 @@ def test_shapes_are_where_they_were(tmp_path):
         distance = mujoco.mj_ray(mm, md, start, aim, None, 1, -1, geom)
         hit = start + distance * aim
         if geom[0] == mm.geom("hills").id and np.any(np.abs(hit - (4, 1, 0))[:2] > (1.499, 0.999)):
-            theirs[n] = np.nan  # on a side, which our fields do not have
+            theirs[n] = np.nan  # on a side, which our fields lack
         elif distance >= 0.0:
             theirs[n] = distance
     seen = ~np.isnan(theirs)

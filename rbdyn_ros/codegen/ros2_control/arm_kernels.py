@@ -68,7 +68,7 @@ EFFORTS, KEEP, SILENT = range(3)
 #: Reasons for which the arm does not start or refuses a request; 0: none.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
 REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
-#: The same in words.
+#: The same reasons in words.
 REFUSALS = {
     LATCHED: "a fault is latched; call clear_fault first",
     UNREADABLE: "a position, velocity or effort is not a finite number",
@@ -111,7 +111,7 @@ class ArmState(Record):
         Field("slides", ("n",), "1: the joint slides", "int"),
         Field("all_dofs", ("nv",), "all degrees of freedom", "int"),
         Field("simulated", (), "1: the clock of the updates may run at any speed", "int"),
-        # what an update reads
+        # inputs of an update
         Field("given", (3, "nv"), "positions, velocities, measured efforts (NaN: none)"),
         Field("reference", (3, "n"), "positions, velocities and accelerations"),
         Field("refers", (), "1: there is a reference", "int"),
@@ -133,7 +133,7 @@ class ArmState(Record):
         Field("follows", (), "1: it follows references", "int"),
         Field("idle", (), "time since the last reference; infinite: there was none [s]"),
         Field("ahead", ("n",), "way of the target beyond that of its velocity limit"),
-        # what is refused
+        # refusals
         Field("refusal", (), "why, see LATCHED", "int"),
         Field("joint", (), "number of the controlled joint", "int"),
         Field("value", (), "what was seen"),
@@ -210,7 +210,7 @@ def start(
     if s.faulty > 0:
         refuse(c, LATCHED, 0, 0.0, 0.0)
         return False
-    if not (take(s, c) and take(s, c)):  # it is the state before, too
+    if not (take(s, c) and take(s, c)):  # it is also the state before the first one
         refuse(c, UNREADABLE, 0, 0.0, 0.0)
         return False
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -420,7 +420,7 @@ def update(
 
     `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
     update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
-    `readable` is none.
+    `readable` does not count.
     """
     c.refusal = 0
     advance_clock(s, c, period, steady)

@@ -149,7 +149,7 @@ def _codes() -> list[str]:
 
 def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
-    free = ~np.isin(np.arange(m.nv), given.dofs)  # not controlled
+    free = ~np.isin(np.arange(m.nv), given.dofs)  # dofs that are not controlled
     lower, upper = position_ranges(m, m.dof_jntid).T
     rows: dict[str, Iterable[float]] = {
         "Joints LOWER": given.lower,

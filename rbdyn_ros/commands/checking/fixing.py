@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
-    """Repair a URDF file in its place; return what was repaired, by line.
+    """Repair a URDF file in its place; return the repairs by line.
 
-    Every repair that adds no error is written, also if other errors remain. A word that is written
-    right may show errors that it hid; `with_hidden` reports them before.
+    Every repair that adds no error is written, also if other errors remain. A corrected word may
+    reveal errors that it hid; `with_hidden` reports them before.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
@@ -178,4 +178,4 @@ def _findings(
             collisions=collisions,
         )
     except DescriptionError:
-        return ()  # reading reports it
+        return ()  # the reader reports the error

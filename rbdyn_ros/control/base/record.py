@@ -46,7 +46,7 @@ class Record:
         table = np.array([*(sizes[name] for name in kind.sizes), *starts[:-1]], np.int64)
         row.view(np.int64)[0] = table.ctypes.data
         keep["memory"], keep["table"], keep["scalars"] = row, table, {}
-        #: what the call of an Entry takes, see `handles`
+        #: arguments for the call of an Entry, see `handles`
         keep["handle"] = self if DISABLED else row[1:].ctypes.data
         for field, start, count in zip(self.FIELDS, starts[:-1], counts, strict=True):
             part = row[1 + start : 1 + start + count]

@@ -78,7 +78,7 @@ class SelfCollision:
         )  # fmt: skip
         self._skipped = np.array([not one for one in wanted], np.int64)
         self.uncontrolled = uncontrolled(m, self._dofs, m.distance_geom[self._skipped == 0])
-        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
+        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compile the kernel
 
     def check(self, parts: list[Path], qpos: Array, what: str = "the path") -> None:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.
@@ -150,7 +150,7 @@ def _reach(m: Model) -> Array:
         reason = "slides without limits" if sliding[j] else "neither turns nor slides"
         text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {reason}"
         raise ParameterError(Finding("self-collision", text, "error", m.jnt_names[j]))
-    far = np.zeros(m.nbody)  # of the points of a subtree from the origin of its body
+    far = np.zeros(m.nbody)  # farthest point of a subtree from its body's origin
     beyond = np.linalg.norm(m.geom_pos, axis=1) + m.geom_rbound
     np.maximum.at(far, m.geom_bodyid, beyond)
     length = np.linalg.norm(m.body_pos, axis=1)

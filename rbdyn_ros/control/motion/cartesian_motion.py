@@ -140,7 +140,7 @@ class CartesianMotion:
         return places, turns
 
     def where(self, time: float) -> str:
-        """Return where the motion is at a time, for a message."""
+        """Return a text about the place of the motion at a time, for a message."""
         begun = [s for s in self._segments if s.start <= time]
         segment = (begun or self._segments[:1])[-1]
         share = segment.share(np.array([time]))[0]
@@ -199,7 +199,7 @@ def _change(before: Array, after: Array) -> float:
 
 
 def _overlap(segment: _Segment, blend: float, share: float) -> float:
-    """Return how long a segment may overlap with another so that it stays within the blend.
+    """Return the longest overlap of a segment with another one that keeps it within the blend.
 
     The part x of a ramp covers less than x^3 of rate times ramp times length.
     """

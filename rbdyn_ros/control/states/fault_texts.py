@@ -107,7 +107,8 @@ def _clock(found: Found) -> str:
             f"the clock of the states jumped: it advanced by {found.value:.6f} s while "
             f"{passed:.6f} s passed; at most {timeout:g} s more is allowed"
         )
-    if not found.blind or not found.s.found[kinds.KIND]:  # or a later state is not believed
+    # for a blind fault append the reason why no later state is believed
+    if not found.blind or not found.s.found[kinds.KIND]:
         return text
     return f"{text}; and {fault_of(found.s.found, found.s, found.limits).text}"
 

@@ -13,7 +13,7 @@ from rbdyn_ros.control_box.paths import gap_between, turn_between
 JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
 CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
 MOST_JOINT_STIFFNESS = 14250.0
-#: Stiffness of what a Cartesian task leaves free [N m/rad].
+#: Stiffness of the motions that a Cartesian task leaves free [N m/rad].
 POSTURE = 20.0
 
 
@@ -47,7 +47,7 @@ def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Arr
 
 
 def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
-    """Return springs along what a hand may not move; all else is free.
+    """Return springs along the directions that a hand may not move; all else is free.
 
     Args:
         s: the state.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commanded motions: the limits that they must keep, and what they do without a command."""
+"""Commanded motions: their limits, and their continuation without a command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAMPING = 1e-4
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
-    """Return which limit a motion breaks: velocity, acceleration, jerk, or nothing."""
+    """Return which limit a motion breaks: velocity, acceleration, jerk or ""."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
     ):
@@ -42,7 +42,7 @@ _NAMES = {
 
 
 def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
-    """Return the error of a joint motion by its name, or nothing.
+    """Return the error of a joint motion by its name, or "".
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
@@ -94,7 +94,7 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Take a pose; return the error by its name, or nothing."""
+        """Take a pose; return the error by its name, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
         step = gap_between(self.T, T)
@@ -108,7 +108,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Take a twist, linear first; return the error by its name, or nothing."""
+        """Take a twist, linear first; return the error by its name, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)

@@ -28,7 +28,7 @@ STILL = 1e-9
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """The desired joints, and what motions need to move them.
+    """The desired joints, and the data that motions need to move them.
 
     Attributes:
         arm: the robot.
@@ -82,7 +82,7 @@ class Move(ABC):
 
     @property
     def waits(self) -> bool:
-        """Whether the newest command of a stream has run out."""
+        """Return whether the newest command of a stream has run out."""
         return False
 
 
@@ -102,13 +102,13 @@ class Profile:
         if t > 0.0:
             v, a = 1.5 * length / t, 4.5 * length / t**2
         self._length, self._a = length, a
-        self._ramp = min(v / a, math.sqrt(length / a))  # [s]
+        self._ramp = min(v / a, math.sqrt(length / a))  # time of a ramp [s]
         self._v = a * self._ramp
         # the speed of a length near the smallest number may be zero
         self.duration = self._ramp + length / self._v if self._v > 0.0 else 0.0
 
     def at(self, t: float) -> float:
-        """Return how far it is after a time [s]."""
+        """Return the distance after a time [s]."""
         if t >= self.duration:
             return self._length
         if t < self._ramp:
@@ -289,7 +289,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in the axes of O, linear first, that changes likewise."""
+    """speedl: a twist of the tool in the axes of O, linear first, with the same acceleration."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

@@ -100,8 +100,8 @@ def _obstacles(
 def _families(tree: BodyTree) -> list[Exclusion]:
     """Return the pairs of bodies that a joint connects: they do not touch in MuJoCo.
 
-    Bodies that do not move to each other count as one; the world and what stands in it are none
-    of them.
+    Bodies that do not move relative to each other count as one; the world and bodies fixed in it
+    are left out.
     """
     members: dict[MjcfBody, list[MjcfBody]] = {}
     for body in tree.bodies.values():

@@ -60,7 +60,7 @@ def name_of(source: Path | str | bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a text with the line ends of its comments alone.
+    """Return a text without its comments, whose line ends stay.
 
     Gazebo reads comments with two dashes, which are no XML.
     """

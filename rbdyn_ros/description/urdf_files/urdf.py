@@ -86,7 +86,8 @@ def read_file(
         refuse_xacro(data, path)
         check_no_arguments(xacro_args, path)
         return _read(data, str(path), audit, beside), guard.decode(data, str(path))
-    guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
+    # check first: xacro's own errors are hard to read
+    guard.parse(data, str(path), "robot", WANTED)
     text = expand(path, audit, package_dirs, xacro_args)
     return _read(text, f"{path} (as expanded by xacro)", audit, beside), text
 
@@ -142,7 +143,8 @@ def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> D
         described, _ = _described(robot, source, audit, beside.srdf)
         semantic = Audit()
         named = beside.srdf.read(described.name, (), semantic)
-        audit.findings += [x for x in semantic.findings if x.code in OF_STATES]  # no pair counts
+        # findings about pairs do not count
+        audit.findings += [x for x in semantic.findings if x.code in OF_STATES]
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, beside.meshes, audit)

@@ -25,7 +25,7 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Columns of `place` after position and rotation: lower and upper corner of the bounding box,
-#: radius of the bounding sphere, the way that the geometry goes in a step.
+#: radius of the bounding sphere, the displacement of the geometry in a step.
 LOW, HIGH, REACH, WAY = 12, 15, 18, 19
 
 #: Bounds are wider by this part of the size, so that rounding separates no touching pair.

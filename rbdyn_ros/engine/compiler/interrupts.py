@@ -4,8 +4,8 @@
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
 code, or crashes the process. So it waits until the present kernel is compiled.
 
-rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
-The system's handler is put back.
+rclpy handles Ctrl-C in C, unseen by Python's signal module, which also wakes functions that wait
+for messages. The system's handler is put back.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of an empty cache's first start.
@@ -37,7 +37,7 @@ class _Waiting:
     """The state of the main thread, the only one that receives signals."""
 
     def __init__(self) -> None:
-        self.depth = 0  # of nested blocks, with the handler below installed
+        self.depth = 0  # number of nested blocks, with the handler below installed
         self.interrupted = False
         self.handler: Handler = self._remember
         self.action = ctypes.create_string_buffer(SIZE)

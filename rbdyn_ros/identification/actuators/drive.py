@@ -62,7 +62,7 @@ class _Units:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether the known actuator has a torque constant."""
+        """Return whether the known actuator has a torque constant."""
         return not self.current or self.spec.motorconst != (1.0, 0.0)
 
     @property

@@ -5,14 +5,14 @@ It minimises over x = [parameters of bodies, positive coefficients c, free coeff
 
     |A x - b|^2 / 2 + g sum_k [D(J_k, P_k) + w d(m_k, M_k)] + g sum_c d(c, p) + g sum_o (o/s)^2 / 2
 
-with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, p) = c/p -
-log(c/p) - 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the
-boundary of consistent bodies, convex, and independent of frames and units. So it keeps every body
+with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, p) = c/p - log(c/p)
+- 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the boundary
+of consistent bodies, convex, and independent of frames and units. So it keeps every body
 consistent and determines the directions that the data do not excite. In the limit g -> 0 the data
-are fitted exactly. The term of the mass is there because CAD knows masses better than centres of
+are fitted exactly. The term of the mass is there because CAD gives better masses than centres of
 mass and inertias: with D alone a small body would rather multiply its mass than move its centre.
-Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming
-approach, 2020.
+Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming approach,
+2020.
 """
 
 from __future__ import annotations

@@ -473,7 +473,7 @@ DATA_FIELDS = (
     Field("joint_twist", (1, 6), "velocity of the parent, then of the body"),
     Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
     Field("drive_time", (1,), "time, for motions given by functions", stage="drive"),
-    # health
+    # counters, and signs of numerical trouble
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts now or before the end of the step", "int", "contact"),
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),

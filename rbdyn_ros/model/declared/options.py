@@ -52,7 +52,7 @@ KEEP_MOMENTUM = (INTEGRATORS[RK4], INTEGRATORS[IMPLICIT_MIDPOINT])
 
 
 def _memory(field: Field) -> NDArray[Any]:
-    """Return the array of an option; it cannot be resized, as kernels know its address."""
+    """Return the array of an option; it cannot be resized, because kernels use its address."""
     shape = field.shape({})
     dtype = np.int64 if field.kind == "int" else np.float64
     return np.frombuffer(bytearray(8 * math.prod(shape)), dtype).reshape(shape)
@@ -165,7 +165,8 @@ class Options:
         number = INTEGRATORS.index(name)
         if number >= IMPLICIT:
             self._check_part(name, self._not_implicit, INTEGRATORS[:IMPLICIT])
-            self._find_implicit_stage()  # first: it may be interrupted, or a thread may step
+            # look up first: this may be interrupted, or a thread may step
+            self._find_implicit_stage()
         else:
             self._check_explicit(name, self._not_explicit)
         if self._has_trees and name in KEEP_MOMENTUM:
@@ -262,7 +263,8 @@ class Options:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
         if exact and self._has_stops:
-            self._find_stop_stage()  # first: it may be interrupted, or a thread may step
+            # look up first: this may be interrupted, or a thread may step
+            self._find_stop_stage()
         self._exact_stops[()] = exact
 
     @property

@@ -105,7 +105,7 @@ def _key(camera: Camera) -> str:
 
 
 def _place(k: int) -> dict[str, int]:
-    """Return where the files of episode k are."""
+    """Return the places of the files of episode k."""
     return {"chunk_index": k // CHUNK, "file_index": k % CHUNK}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a solution of a step with contact leads to, and whether it is the one of the step.
+"""The state after a solution of a step with contact, and the check of that solution.
 
 A lane goes on where a dof was in a wrong piece, where the step closes the gap of a contact that is
 not on its list (engine/contact/solve/late_contacts.py), and where dofs at rest have moved. It is
@@ -50,7 +50,8 @@ def check(
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
-    looks = looks * largest(*shelf.state(graph, "listed_now"))  # as the engine, with contacts only
+    # the engine also looks only in steps with contacts
+    looks = looks * largest(*shelf.state(graph, "listed_now"))
     closing, state = _late_contacts(m, shelf, graph, looks)
     settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
     settle = where(settled < SETTLINGS, settle, 0.0)

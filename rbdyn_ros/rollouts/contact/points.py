@@ -27,7 +27,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
-#: mesh, and corners that need none.
+#: mesh, and the number of corners that need no balls.
 BALL, FEW_CORNERS = 0.04, 8
 
 
@@ -171,7 +171,7 @@ def _is_rigid(m: Model, g: int) -> bool:
 def covered(m: Model, g: int) -> tuple[Array, Array]:
     """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
 
-    Few corners, as those of a box, need none.
+    Meshes with few corners, such as boxes, need no balls.
     """
     first, number = m.geom_vertadr[g], m.geom_vertnum[g]
     if number <= FEW_CORNERS or m.geom_type[g] != MESH:

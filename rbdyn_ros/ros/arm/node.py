@@ -141,7 +141,7 @@ class ArmController(process.ManagedNode):
         follow, follow_pose = controller.follow, controller.follow_pose
         self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
-        # of a stream that is faster than the check, only the newest pose counts
+        # only the newest pose counts if the stream is faster than the check
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_servo(controller)
         self._open_triggers(controller)
@@ -350,7 +350,7 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
-        if arm.progress().failed:  # not armed, for example: no drag may go on later
+        if arm.progress().failed:  # for example, the arm is not armed: no drag may go on later
             marker.drop()
         twist = marker.twist(place, R)
         move = partial(self._move, arm, "")

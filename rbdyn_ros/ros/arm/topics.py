@@ -104,7 +104,7 @@ class ArmTopics:
         self._watched = self._awake = steady_ns()
         self._paused = 0, 0  # between these times states are from before a pause [ns]
         self._arrival = self.time.now()
-        self._stamp = 0  # of the newest state [ns]
+        self._stamp = 0  # the stamp of the newest state [ns]
         self.active = False
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
 

@@ -60,7 +60,7 @@ class PolicyNode(process.ManagedNode):
         self._lock = threading.Lock()
         self._active, self._reported = False, ""
         self._seen = Counter[str]()  # messages and answers since the last poll
-        self._stamp = -1  # of the newest joint state
+        self._stamp = -1  # the stamp of the newest joint state
         self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
 
     def declare(self) -> SimpleNamespace:
@@ -217,10 +217,11 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
-                self._pacer.restart()  # velocities and actions from before do not count after it
+                # velocities and actions from before the rise do not count after it
+                self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the base second: it may be ahead of the joints of the message before by any time
+                # the base comes second: it may be ahead of the joints by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

@@ -25,9 +25,9 @@ SUFFIXES = (".svg", ".png", ".pdf")
 
 NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # font size [point]
 LONGEST_NAME = 28
-MARGIN, TITLE_SPACE = 0.35, 0.3  # [inch]
+MARGIN, TITLE_SPACE = 0.35, 0.3  # sizes [inch]
 MOST_PIXELS = 12_000  # longest side of a .png
-POINTS = 61  # of a curve
+POINTS = 61  # points of a curve
 LANES = 4  # number of lanes for chords
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of an arm by hand: old and unmeasured states, and a hold that comes too late."""
+"""A gripper of an arm with a manual clock: old and unmeasured states, and a late hold."""
 
 import math
 from types import SimpleNamespace
@@ -73,7 +73,7 @@ def test_a_state_without_a_finite_position_is_unmeasured(peer, position):
     assert hand.port.state().position == 0.03
 
 
-def test_a_hold_that_comes_after_the_next_goal_replaces_nothing(peer):
+def test_a_late_hold_does_not_replace_the_next_goal(peer):
     hand = Hand(peer)
     hand.measure(0.01)
     first = hand.move(0.02)

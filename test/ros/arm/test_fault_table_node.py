@@ -21,17 +21,17 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.base.faults import FAULTS
 
-#: Limits that lies of a moderate size reach; without damping the arm does not answer the lies.
+#: Limits that moderate lies reach; without damping the arm does not react to the lies.
 TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
-    "velocity_scale": 0.1,  # of 3.15 rad/s
+    "velocity_scale": 0.1,  # of the limit 3.15 rad/s
     "acceleration_limit": 20.0,
     "power_limit": 6.0,  # 31 N m in the shoulder
     "tracking_tolerance": 0.002,
     "target_timeout": 0.3,
     "gravity_damping": 0.0,
 }
-#: In this process the law of computed_torque fails.
+#: The law of computed_torque fails in this process.
 FAILING_LAW = """
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 law = ModeLaws.effort
@@ -113,7 +113,7 @@ def failing_law(pair, _driver):
     pair.arm_it("computed_torque")
 
 
-#: What provokes each row of the table, by code and reaction.
+#: The cause of each row of the table, by code and reaction.
 SCENARIOS = {
     ("finite", "blind"): told(LIE["nan"]),
     ("names", "blind"): told(LIE["missing"]),
@@ -149,7 +149,7 @@ def lied_to(shared):
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
-def test_a_row_of_the_table_of_faults(kind, lied_to):
+def test_each_row_of_the_table_of_faults_is_true(kind, lied_to):
     if (kind.code, kind.reaction) == ("rivals", "blind") and not SENDERS_KNOWN:
         pytest.skip("this rclpy does not give the publisher of a message")
     for _ in range(TRIES):
@@ -172,7 +172,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Whether it ends as documented; silent without a reason, for braking did not fail."""
+    """Return whether it ends as documented; silent without a reason, as braking did not fail."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grippers without ROS: their presets, limits, widths and forces, and how goals end."""
+"""Grippers without ROS: their presets, limits, widths and forces, and the ends of goals."""
 
 import math
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ JOINT = """<joint name='{}' type='revolute'><parent link='palm'/><child link='{}
 
 
 def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
-    """Return a hand whose fingers follow the one of `driver`."""
+    """Return a hand whose fingers follow that of `driver`."""
     text = "<link name='palm'/>"
     for k, name in enumerate((driver, *others)):
         follows = mimic.format(driver) if k else ""

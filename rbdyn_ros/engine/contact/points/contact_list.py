@@ -52,7 +52,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     `touches` says whether the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
-    if not (touches and dist < 0.0):  # what is inside is listed at any velocity
+    if not (touches and dist < 0.0):  # points inside are listed at any velocity
         v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
         if not _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
             return
@@ -109,7 +109,7 @@ def reach_of(m, d, body, centre, radius):
 def change_of_velocity(m, d, body, x):
     """Return the step's change of a point's velocity, zero until its forces are known.
 
-    What bodies that are hit on their way leave out of it is subtracted (hits.py).
+    The part that bodies hit on their way leave out is subtracted (hits.py).
     """
     if d.contact_phase[0] != AT_END:
         return ZERO3
@@ -174,8 +174,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 
     Without restitution it is also listed if the step's forces close its gap (`change`, what they
     add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
-    push is passed on in the same step. Of geometries that do not touch on their path only such
-    points are listed, and of these only those that come nearer SLOWLY or not at all.
+    push is passed on in the same step. If the geometries do not touch on their path, only such
+    points are listed, and only if they approach SLOWLY or not at all.
     """
     way, late = m.opt.timestep * leaving, m.opt.timestep * change
     if touches and (dist < 0.0 or dist + way < 0.0):
@@ -192,8 +192,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 def append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t):
     """Add a contact at x and the time t of the step to the list.
 
-    At the start of the step it is at the points x1 and x2 of its bodies. What does not fit in does
-    not act, and is counted.
+    At the start of the step it is at the points x1 and x2 of its bodies. Contacts that do not fit
+    do not act, and are counted.
     """
     c = d.ncon
     if c == m.ncontact:

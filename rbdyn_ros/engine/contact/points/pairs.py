@@ -74,11 +74,11 @@ PAIRS_WITHOUT_SWEEP = 1000
 #: Cosine of the angle up to which two normals are about the same.
 SAME_NORMAL = 0.7
 
-#: Part of the speed along the normal that is as fast.
+#: A speed along the normal of at least this part counts as equal.
 SAME_SPEED = 0.5
 
-#: In place of a path: the geometries are where both touch on the first or on the second path; they
-#: touch on the second one with another normal than now, which the next step finds.
+#: Used in place of a path: the geometries are where they touch on the first or on the second path,
+#: or the next step finds the contact, because they touch with another normal than now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
@@ -297,8 +297,8 @@ def _both_fly(m, d, g, h):
 def _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
     """Return whether two moving geometries touch with about the normal that they have now.
 
-    They then keep the points of the start, where the arms of both are right, so that a force that
-    is central turns neither.
+    They then keep the points of the start, where the arms of both are right, so that a central
+    force does not turn them.
     """
     start = _poses(d, g, h, mover)
     if fly:
@@ -320,7 +320,7 @@ def _boxes(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
     number, normal = box_points(q, T, other, p, R, half, reach, points, names)
     if t == 0.0 and _beside(m, d, pair, g, h, mover, normal, reach, points, number):
         return
-    for n in range(number):  # points of h
+    for n in range(number):  # the points are on h
         x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
         _list_carried(
             m, d, pair, g, h, mover, p_0, R_0, t, late, x, normal, points[n, 3], names[n, 0]
@@ -351,7 +351,7 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 
 @kernel
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+    """Return whether two edges are FLUSH side by side: then they slide past each other.
 
     Nothing holds them apart along the normal, which is by chance that of a side.
     """

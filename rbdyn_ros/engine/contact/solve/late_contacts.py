@@ -128,7 +128,7 @@ def _insert_missing(m, d, number):
 
 @inline
 def _stays(m, d, c):
-    """Return whether contact c of the list before stays: hits.py takes off what bounces."""
+    """Return whether contact c of the list before stays: hits.py removes contacts that bounce."""
     before = d.contact_before[c]
     bounces = m.geom_restitution[int(before[14])] + m.geom_restitution[int(before[15])]
     return before[13] <= 0.0 and bounces == 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of a gripper: when and how it ends, as in gripper_controllers."""
+"""A goal of a gripper; it ends as in gripper_controllers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class GripperState:
-    """What is measured of a gripper.
+    """The measured state of a gripper.
 
     Attributes:
         time_ns: of the measurement [ns].
@@ -70,7 +70,7 @@ class GripperMonitor:
         self._place = begun.position  # at `_moved`
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
-        """Return how the goal ends now; None while it goes on."""
+        """Return the end of the goal, or None while it goes on."""
         failed = now.failed
         if now.number != self.number:
             failed = "another goal replaced it"
