@@ -119,6 +119,18 @@ def begin_search(way, flush, v):
 
 
 @inline
+def is_still(m, state):
+    """Return whether two geometries rest against each other, so that none need be looked at."""
+    return state[1] < still_way(m)
+
+
+@inline
+def looks_of(state):
+    """Return the gap and the normal of the first look, and the normal of the deepest one."""
+    return state[5], state[6], state[7]
+
+
+@inline
 def goes_on(state):
     """Return whether a search needs one more look."""
     return state[4] == 0.0 and state[3] < LOOKS
