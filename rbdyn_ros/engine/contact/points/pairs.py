@@ -26,6 +26,7 @@ from rbdyn_ros.engine.collision.manifold import manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.support import radius_of
 from rbdyn_ros.engine.collision.sweep import (
+    ASKED,
     WAY,
     bound,
     bounds_near,
@@ -58,6 +59,7 @@ from rbdyn_ros.engine.contact.points.approach import (
 )
 from rbdyn_ros.engine.contact.points.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.points.contact_list import (
+    is_asked,
     list_contact,
     order,
     paths,
@@ -97,6 +99,7 @@ def list_pairs(m, d):
         centre, i = load3(place, g), m.geom_bodyid[g]
         place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
+        place[g, ASKED] = 1.0 if is_asked(m, d, g) else 0.0
     if m.npush > PAIRS_WITHOUT_SWEEP:
         number = sweep(
             m, m.nplace, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
@@ -104,11 +107,18 @@ def list_pairs(m, d):
         if number <= len(found):
             sort(found, number)
             for n in range(number):
-                _list_pair(m, d, found[n])
+                if _is_asked(m, place, found[n]):
+                    _list_pair(m, d, found[n])
             return
     for pair in range(m.npush):  # few pairs, or too many near ones to list
-        if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
+        g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
+        if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)
+
+
+@inline
+def _is_asked(m, place, pair):
+    return place[m.push_geom[pair, 0], ASKED] + place[m.push_geom[pair, 1], ASKED] > 0.0
 
 
 @kernel
