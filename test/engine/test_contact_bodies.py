@@ -45,6 +45,25 @@ def stack(number):
     return m, at(m, [(0.003 * (n % 3), 0.002 * (n % 2), 0.05 + 0.1 * n) for n in range(number)])
 
 
+def test_a_stack_stays_while_other_bodies_collide():
+    """Only pairs that the collision accelerates are listed again, and the others stay listed."""
+    m = bodies(*[(CUBE, 1.0, None)] * 3, *[(BALL, 1.0, None)] * 2)
+    d = at(
+        m, [(0.0, 0.0, 0.05 + 0.1 * n) for n in range(3)] + [(1.0, 0.0, 0.11), (1.0, 0.0, 0.32)]
+    )
+    rb.step(m, d, 500)  # the balls have hit the floor and each other
+    before = d.qpos[:21].copy()
+    late = 0
+    for _ in range(20):
+        d.qvel[18:30] = 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0
+        d.qpos[21:24], d.qpos[28:31] = (1.0, 0.0, 0.102), (1.0, 0.0, 0.305)
+        rb.step(m, d, 5)
+        late += d.ncon - 12
+    assert late > 0
+    assert np.abs(d.qpos[:21] - before).max() < 1e-9
+    assert np.abs(d.qvel[:18]).max() < 1e-9
+
+
 def momentum(m, d):
     """Return momentum and angular momentum about the origin of free bodies, and their energy."""
     rb.forward(m, d)

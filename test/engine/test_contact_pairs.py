@@ -2,6 +2,9 @@
 """Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
 
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -290,3 +293,31 @@ def test_more_near_pairs_than_are_listed_are_found_in_order():
     rb.forward(m, d)
     assert d.ncon + d.ndropped == m.npush
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
+
+
+#: Counts how often a step measures the gap of a tilted box that turns 1 um above another one.
+TURNING = """
+import numpy as np
+import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.points import pairs
+
+box, at = rb.Box((0.2, 0.2, 0.2)), rb.pose((0.02, 0.01, 0.5), rpy=(0.6, 0.5, 0.0))
+low = rb.Object("low", box, mass=1.0, pose=rb.pose((0.0, 0.0, 0.1)))
+m = rb.scene(objects=[low, rb.Object("high", box, mass=1.0, pose=at)])
+d = rb.make_data(m)
+rb.kinematics(m, d)
+d.qpos[9] = 0.2 + 1e-6 + 0.1 * abs(d.xmat[2, 6:]).sum()
+d.qvel[6:12] = 0.0, 0.0, 0.01, 0.5, -0.4, 0.3
+gap, calls = pairs._gap, []
+pairs._gap = lambda *args: calls.append(1) or gap(*args)
+rb.step(m, d)
+print(len(calls))
+"""
+
+
+def test_a_search_for_a_touch_that_makes_no_headway_is_given_up():
+    """The bound of a corner's speed would lead it on by less than 1 % of a step a look."""
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", TURNING]
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) <= 8

@@ -51,7 +51,9 @@ def fuzz_laws(data: bytes) -> None:
             before, energy = energy, _energy(m, d)
             if m.opt.integrator == "euler" and d.ncon == 0:  # it gains where bodies tumble freely
                 highest += max(0.0, energy - before)
-            if not driven and energy > highest:
+            # `step` warns of a body that turns too fast for it: `euler` diverges there
+            diverges = m.opt.integrator == "euler" and d.nfast > 0
+            if not driven and not diverges and energy > highest:
                 raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
 
 

@@ -8,7 +8,7 @@ from rbdyn_ros.model.declared.callbacks import ROW
 from rbdyn_ros.model.declared.fields import Field
 
 #: Numbers of a row of geom_place.
-PLACE = 20
+PLACE = 21
 
 #: Numbers of a row of push_axis: the direction that separated two hulls, and the corner of each
 #: farthest along it.

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP
-from rbdyn_ros.engine.contact.solve.late_contacts import MIN_ACCELERATION
+from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP, MIN_ACCELERATION
 from rbdyn_ros.engine.contact.solve.solve_step import LATE_LISTS
 from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
 from rbdyn_ros.model.model import Model

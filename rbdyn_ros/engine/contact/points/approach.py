@@ -5,7 +5,9 @@ A body that moves far in a step touches the bodies on its path, with the normal 
 touch. Bodies that only pass each other do not touch. Geometries on a straight path have a gap that
 is convex in time, so its tangents find the first time at which they are FLUSH into each other, or
 the time of the least gap. A body that turns has no such tangents: while there is a gap, a bound of
-the closing speed takes their place, and the search never goes past the first touch.
+the closing speed takes their place, and the search never goes past the first touch. If that bound
+is too slow to reach the touch, or the end of the step, in LOOKS looks, the search ends at once, and
+the two bodies count as touching at that time.
 
 The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
 corner: a box that slides from one tile to the next one, 1 nm deep, touches the side of the next
@@ -118,6 +120,18 @@ def begin_search(way, flush, v):
 
 
 @inline
+def is_still(m, state):
+    """Return whether two geometries rest against each other, so that none need be looked at."""
+    return state[1] < still_way(m)
+
+
+@inline
+def looks_of(state):
+    """Return the gap and the normal of the first look, and the normal of the deepest one."""
+    return state[5], state[6], state[7]
+
+
+@inline
 def goes_on(state):
     """Return whether a search needs one more look."""
     return state[4] == 0.0 and state[3] < LOOKS
@@ -144,10 +158,13 @@ def look(m, state, dist, rate, normal):
     if looks == 0.0:
         gap, now = dist, normal
         tangents = _first_tangents(_last_time(m, gap, way, flush))
-    looked = tangents[0]
+    looked, before = tangents[0], tangents[2]
     tangents, ends = next_look(tangents, dist, rate, flush)
     if tangents[7] == looked:
         then = normal
+    pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
+    if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
+        looks = LOOKS - 1.0  # at this pace it would be given up
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 

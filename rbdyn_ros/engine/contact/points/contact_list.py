@@ -18,8 +18,11 @@ from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     dot3,
+    dot6,
     load3,
     load6,
+    load9,
+    mat_vec,
     scaled3,
     store3,
     sub3,
@@ -40,6 +43,9 @@ FLAT = 0.01
 
 #: Slope [rad] below which a capsule or an edge lies along a face.
 LEVEL_SLOPE = 2e-3
+
+#: Bodies with a smaller acceleration [m/s^2, rad/s^2] begin no contact.
+MIN_ACCELERATION = 1e-6
 
 #: A point closes slowly if it closes less than this part of its gap in a step.
 SLOWLY = 0.25
@@ -103,6 +109,33 @@ def reach_of(m, d, body, centre, radius):
         w = add3(w, change_of_turn_rate(m, d, body))
         speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     return m.opt.timestep * speed + near(m)
+
+
+@inline
+def is_asked(m, d, g):
+    """Return whether a geometry has the pairs of bodies listed that it is in.
+
+    At the end of a step only geometries that may begin a contact, or bounce (hits.py), have.
+    """
+    at_start = d.contact_phase[0] != AT_END
+    moves = g < m.ngeommoving
+    return at_start or (moves and (m.geom_restitution[g] > 0.0 or may_begin(m, d, g)))
+
+
+@inline
+def may_begin(m, d, g):
+    """Return whether a geometry may begin a contact because of the accelerations of the step.
+
+    They then move it more than `near` allows for.
+    """
+    i, h = m.geom_bodyid[g], m.opt.timestep
+    a = load6(d.a, i)
+    if dot6(a, a) < MIN_ACCELERATION * MIN_ACCELERATION:
+        return False
+    centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
+    there = moved_point(a, sub3(centre, load3(d.subtree_com, m.body_rootid[i])))
+    turn = np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    return h * h * (np.sqrt(dot3(there, there)) + m.geom_rbound[g] * turn) > 0.5 * near(m)
 
 
 @inline
