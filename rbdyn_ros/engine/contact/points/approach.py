@@ -6,8 +6,8 @@ touch. Bodies that only pass each other do not touch. Geometries on a straight p
 is convex in time, so its tangents find the first time at which they are FLUSH into each other, or
 the time of the least gap. A body that turns has no such tangents: while there is a gap, a bound of
 the closing speed takes their place, and the search never goes past the first touch. If that bound
-is too slow to reach the touch, or the end of the step, in LOOKS looks, the search ends at once, and
-the two bodies count as touching at that time.
+is too slow to reach the touch, or the end of the step, in LOOKS looks, the search ends at once,
+and the two bodies count as touching at that time.
 
 The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
 corner: a box that slides from one tile to the next one, 1 nm deep, touches the side of the next
