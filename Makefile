@@ -25,7 +25,7 @@ ROS = kilted
 # extras of setup.py; TESTS=test-nodes is enough for the tests that .ci/run repeats with Jazzy
 TESTS ?= test,docs
 # one more process of tests than processors, for some of the tests mostly wait
-WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 BASE ?= main
 SECONDS ?= 60
 SEED ?= 0

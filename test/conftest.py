@@ -141,7 +141,7 @@ def pytest_addoption(parser):
     parser.addoption("--lies", help="rows of lies for all scenes: names with commas, or all")
     parser.addoption("--uses", help="all: ordinary uses of an arm in all modes")
     parser.addoption("--poses", type=int, default=200, help="of each two shapes against coal")
-    parser.addoption("--stops", type=int, default=19, help="of nodes by signals")
+    parser.addoption("--stops", type=int, default=11, help="of nodes by signals")
     parser.addoption("--quick", action="store_true", help="without nodes, browsers and pages")
     parser.addoption("--nightly", action="store_true", help="tests with the marker nightly, too")
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +25,15 @@ PATIENCE = 1200.0
 
 def lasting(environment):
     """Return the part of an environment that is read during the imports."""
-    later = {"ROS_DOMAIN_ID", "ROS_LOG_DIR", "ROS_AUTOMATIC_DISCOVERY_RANGE"}
-    later |= {"PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST"}
+    later = {"ROS_DOMAIN_ID", "ROS_LOG_DIR", "ROS_AUTOMATIC_DISCOVERY_RANGE", "PATH"}
+    later |= {"PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "MAKEFLAGS", "ARGS"}
     return {name: value for name, value in environment.items() if name not in later}
 
 
 #: The environment of the tests, before a test changes it.
 USUAL = lasting(os.environ)
 _zygotes = []
+_lock = threading.Lock()
 
 
 def collected():
@@ -43,7 +45,7 @@ def collected():
     USUAL.update(lasting(os.environ))
 
 
-def start(code, arguments, environment, output, fresh=False):
+def start(code, arguments, environment, output, fresh=False, folder=None):
     """Start `python -c CODE ARGUMENTS`; return the process.
 
     Args:
@@ -51,14 +53,17 @@ def start(code, arguments, environment, output, fresh=False):
         environment: of the process; if its imports would see a difference, it is fresh.
         output: open file that gets its output and errors.
         fresh: do not fork, see above.
+        folder: in which it starts; by default the folder of this process.
     """
     arguments = list(map(str, arguments))
     if fresh or lasting(environment) != USUAL:
         words = [sys.executable, "-c", code, *arguments]
-        return subprocess.Popen(words, env=environment, stdout=output, stderr=output)
-    if not _zygotes:
-        _zygotes.append(Zygote())
-    return _zygotes[0].start(code, arguments, environment, output)
+        return subprocess.Popen(words, env=environment, stdout=output, stderr=output, cwd=folder)
+    request = {"code": code, "arguments": arguments, "environment": environment}
+    with _lock:
+        if not _zygotes:
+            _zygotes.append(Zygote())
+        return _zygotes[0].start(request | {"folder": str(folder or Path.cwd())}, output)
 
 
 class Forked:
@@ -102,12 +107,9 @@ class Zygote:
             env = dict(USUAL, PYTHONUNBUFFERED="1")
             self._process = subprocess.Popen(words, env=env, pass_fds=[theirs.fileno()])
 
-    def start(self, code, arguments, environment, output):
-        request = {"code": code, "arguments": arguments, "environment": environment}
-        data = json.dumps(request | {"folder": str(Path.cwd())}).encode()
-        files = [output.fileno()] * 2
+    def start(self, request, output):
         with adopting():
-            socket.send_fds(self._socket, [data], files)
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [output.fileno()] * 2)
             said = self._socket.recv(20)
         assert said, "the process that forks has ended"
         return Forked(int(said))

@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
+from support import processes
 from support.documents import ROOT, commands
 
 #: Commands that run until Ctrl-C; `rbdyn replay` with --film does not.
@@ -27,6 +29,24 @@ SIMULATES = re.compile(r"simulating '")
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
 #: Its first start compiles the engine.
 PATIENCE = 600.0
+#: Commands that are forks, see support/processes.py, where a line has nothing for a shell to do.
+FORKS = {
+    "rbdyn": "from rbdyn_ros.cli import main; main()",
+    "arm_controller": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
+}
+FOR_A_SHELL = re.compile(r"[|&;<>$`*?~(){}\n]")
+
+
+def start(line, folder, env, output):
+    """Start a command in a session of its own, as a terminal does; return the process."""
+    words = shlex.split(line, comments=True)
+    code = FORKS.get(words[0].removeprefix(".venv/bin/"))
+    if code is None or FOR_A_SHELL.search(line):
+        shell = ["bash", "-ec", line]
+        more = {"stdout": output, "stderr": output, "start_new_session": True}
+        return subprocess.Popen(shell, cwd=folder, env=env, **more)
+    code = f"import os, sys; os.setsid(); del sys.path[0]; {code}"
+    return processes.start(code, words[1:], env, output, folder=folder)
 
 
 class Terminal:
@@ -34,20 +54,15 @@ class Terminal:
 
     def __init__(self, command, folder, env):
         self.command, self.said = command, ""
-        self.process = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"],
-            cwd=folder,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        said, output = map(os.fdopen, os.pipe(), "rw")
+        with output:
+            self.process = start(command, folder, env, output)
+        self._output = said
         self._listener = threading.Thread(target=self._listen)
         self._listener.start()
 
     def _listen(self):
-        for line in self.process.stdout:
+        for line in self._output:
             self.said += line
 
     def wait_for(self, condition):
@@ -71,7 +86,7 @@ class Terminal:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
         self._listener.join(10.0)
-        self.process.stdout.close()
+        self._output.close()
 
 
 def is_ready(command):
@@ -158,16 +173,14 @@ class Session:
         return done.stdout
 
     def _call(self, line):
-        return subprocess.run(
-            ["bash", "-ec", line],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        with tempfile.TemporaryFile("w+") as output:
+            process = start(line, self.folder, self.env, output)
+            try:
+                status = process.wait(PATIENCE)
+            finally:
+                process.kill()
+            output.seek(0)
+            return subprocess.CompletedProcess(line, status, output.read())
 
     @staticmethod
     def _see(promise, said, started, where):

@@ -6,6 +6,7 @@ is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does 
 """
 
 import atexit
+import contextlib
 import fcntl
 import gc
 import json
@@ -19,6 +20,11 @@ from pathlib import Path
 
 #: Larger than any environment.
 LONGEST = 1 << 20
+#: Message packages that nodes open after their start.
+MESSAGES = ("rcl_interfaces", "lifecycle_msgs", "type_description_interfaces", "std_msgs")
+MESSAGES += ("std_srvs", "sensor_msgs", "geometry_msgs", "trajectory_msgs", "diagnostic_msgs")
+MESSAGES += ("visualization_msgs", "nav_msgs", "rosgraph_msgs", "tf2_msgs", "control_msgs")
+MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 
 
 def main():
@@ -70,9 +76,23 @@ def prepare():
     warm_answers(arm)
     for mode in MODES[1:]:
         Controller(arm, SafetyGate(m, Limits.of(m)), ControlSettings()).rehearse(mode)
+    open_messages()
     inspect.getmodule(sys._getframe())  # the first log message does
     gc.collect()
     gc.freeze()
+
+
+def open_messages():
+    """Import the message packages that are there, and load their libraries."""
+    import importlib
+
+    from rclpy.type_support import check_for_type_support
+
+    for part in (f"{package}.{kind}" for package in MESSAGES for kind in ("msg", "srv", "action")):
+        with contextlib.suppress(ImportError):
+            for kind in vars(importlib.import_module(part)).values():
+                if hasattr(kind, "__import_type_support__"):
+                    check_for_type_support(kind)
 
 
 def fork(tracer):

@@ -383,8 +383,8 @@ def arm_it(storm, client):
 
 
 #: The phases and the number of their repetitions.
-PHASES = {starting: 1, configuring: 4, running: 2, recording: 2, answering: 2, shutting_down: 1}
-PHASES |= {armed: 6, compiling: 1}
+PHASES = {starting: 1, configuring: 2, running: 1, recording: 1, answering: 1, shutting_down: 1}
+PHASES |= {armed: 3, compiling: 1}
 
 
 def test_a_storm_of_stops_leaves_the_process_whole(storm, request):
