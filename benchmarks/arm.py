@@ -46,7 +46,7 @@ SETTLED = 0.5  # errors count from here on [s]
 
 
 def main(plot: File | None = None) -> None:
-    """Print the tables, and draw the errors of the first robot if asked."""
+    """Print the tables, and draw the errors of the first robot if a file is given."""
     print("| robot | rate | drift in 10 s | pushed by | at rest after | returns by |", end="")
     print(" RMS error computed torque | PD, same gains | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")

@@ -251,7 +251,7 @@ def _free_root(tree: ET.Element) -> None:
 def add_geometry(spec: Any, body: Any, m: rb.Model, g: int, **groups: int) -> None:
     """Add a geometry of ours, of any kind but a height field, to a body of MuJoCo's."""
     what: dict[str, Any] = {"name": f"g{g}", "density": 0.0, **groups}
-    # where a geometry of ours leaves friction to the other one, MuJoCo takes the larger
+    # if a geometry of ours leaves friction to the other one, MuJoCo takes the larger
     friction = [m.geom_friction[g] if np.isfinite(m.geom_friction[g]) else 0.0, 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]

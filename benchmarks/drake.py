@@ -35,7 +35,7 @@ from pydrake.systems.analysis import Simulator
 from pydrake.systems.framework import DiagramBuilder
 
 TIMESTEP, MODULUS, RESOLUTION, DISSIPATION = 1e-3, 1e7, 0.1, 1.0
-FRICTION, SIZE, MASS = 0.5, (0.2, 0.2, 0.1), 2.0  # of benchmarks.creep
+FRICTION, SIZE, MASS = 0.5, (0.2, 0.2, 0.1), 2.0  # those of benchmarks.creep
 CONES = (0.5, 0.9, 0.99)
 
 

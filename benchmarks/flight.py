@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy and momentum of bodies in flight, by integrator, and what a step takes.
+"""Energy and momentum of bodies in flight, by integrator, and the time of a step.
 
 A box of 0.1 x 0.2 x 0.3 m, its frame 0.12 m from its centre of mass, tumbles without gravity for
 10,000 steps of 1 ms. A robot with two legs of two links floats, moves its joints at up to 4 rad/s,
@@ -120,7 +120,7 @@ def _momentum(m: rb.Model, d: rb.Data) -> list[Array]:
 
 
 def _nanoseconds(m: rb.Model, d: rb.Data, steps: int) -> float:
-    """Return what a step takes, the best of 20 runs of some steps."""
+    """Return the time of a step, the best of 20 runs of some steps."""
     best = np.inf
     for _ in range(20):
         twin = d.copy()

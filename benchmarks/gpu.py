@@ -150,7 +150,7 @@ def _velocities(nsim: int, nv: int) -> Any:
 
 
 def register_rows(robot: Robot) -> list[str]:
-    """Return the table rows of what nvcc reports for a robot: the worst of its functions."""
+    """Return the table rows of nvcc's report for a robot: the worst of its functions."""
     m, rows = robot.load(), []
     for label, (number, real) in TYPES.items():
         for processor in PROCESSORS:
@@ -187,7 +187,7 @@ def _gpu() -> str:
 
 
 def print_registers(robots: list[Robot]) -> None:
-    """Print what nvcc reports, if it is installed."""
+    """Print the report of nvcc, if it is installed."""
     if shutil.which("nvcc") is None:
         print("registers: skipped, there is no nvcc")
         return

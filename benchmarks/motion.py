@@ -29,6 +29,7 @@ from benchmarks.mirror import mirror
 from benchmarks.robots import folder, path_of
 from rbdyn_ros.arrays import Array
 
+FLOOR = rb.Obstacle("floor", rb.Plane())
 CONTROL = 4  # steps of 1 ms
 ROUNDS = 3
 REST, TIMED = 4.0, 0.2  # at the end of a run [s]
@@ -45,7 +46,7 @@ Law = Callable[[Array, Array, float], Array]
 
 @dataclass
 class Scene:
-    """Bodies, where they start, and what moves them."""
+    """Bodies, their start, and the forces that move them."""
 
     m: rb.Model
     seconds: float
@@ -137,14 +138,15 @@ def _theirs(scene: Scene, cone: int) -> Callable[[], Iterator[float]]:
 
 
 def _trot(
-    file: str, gains: tuple[float, float], legs: tuple[str, ...], text: str | None = None
-) -> Scene:
+    file: str, gains: tuple[float, float], legs: tuple[str, ...], text: str | None = None,
+    ground: rb.Obstacle = FLOOR,
+) -> Scene:  # fmt: skip
     """A robot with four legs of three joints, whose diagonal legs swing in turns.
 
     `text` stands for the text of the file.
     """
     stiffness, damping = gains
-    contact, dirs = rb.Contact(self_collision=False), [folder()]
+    contact, dirs = rb.Contact(obstacles=(ground,), self_collision=False), [folder()]
     robot = folder() / file if text is None else text
     m = rb.load_urdf(robot, floating_base=True, strict=False, contact=contact, package_dirs=dirs)
     m = m.replaced(dof_damping=np.where(np.arange(m.nv) < 6, 0.0, damping))
@@ -181,15 +183,15 @@ SIGNS = {
 }
 
 
-def _go2(text: str | None = None) -> Scene:
+def _go2(text: str | None = None, ground: rb.Obstacle = FLOOR) -> Scene:
     legs = ("FL", "FR", "RL", "RR", "{}_hip_joint", "{}_thigh_joint", "{}_calf_joint")
-    return _trot(GO2, (60.0, 1.5), legs, text)
+    return _trot(GO2, (60.0, 1.5), legs, text, ground)
 
 
-def round_go2() -> Scene:
+def round_go2(ground: rb.Obstacle = FLOOR) -> Scene:
     """The same robot with spheres as feet, as its maker describes it, instead of their meshes."""
     foot = r'<mesh filename="[^"]*foot_convex.stl" */>'
-    return _go2(re.sub(foot, '<sphere radius="0.022"/>', (folder() / GO2).read_text()))
+    return _go2(re.sub(foot, '<sphere radius="0.022"/>', (folder() / GO2).read_text()), ground)
 
 
 def anymal() -> Scene:

@@ -24,7 +24,7 @@ from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio
 ROWS, COLUMNS = 64, 1024
 RAYS = ROWS * COLUMNS
 ABOVE = np.array([0.6, 0.3, 1.4])
-HEIGHT = 1.1  # of the base [m]
+HEIGHT = 1.1  # height of the base [m]
 
 
 def main() -> None:

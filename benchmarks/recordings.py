@@ -3,7 +3,7 @@
 
     python -m benchmarks.recordings FOLDER
 
-FOLDER has clones of these repositories; what is missing is skipped:
+FOLDER has clones of these repositories; missing ones are skipped:
 
     https://github.com/unisa-acg/inverse-dynamics-solver        UR10, Panda
     https://github.com/marcocognetti/FrankaEmikaPandaDynModel   Panda
@@ -204,7 +204,7 @@ def _row(values: Array) -> str:
 
 
 def _print_load(m: Model, place: Path) -> None:
-    """Print the load of the UR10e from two pairs of recordings, and what each joint says."""
+    """Print the load of the UR10e from two pairs of recordings, in total and by joint."""
     for motion in ("14harm50sec", "15harm50sec"):
         without, loaded = (
             to_motion(_ur10e(f"identification_data/ur-20_02_19_{name}.csv")(place))

@@ -8,6 +8,9 @@ One call is one timestep of all robots, as with a policy in Python. The time is 
 Without contact every robot starts at qpos0 with its own joint velocities and falls. With contact
 every copy starts where our engine has brought it to rest on the floor, and rests there, or trots:
 the same geometries in both. mujoco.batch is new in MuJoCo 3.17.
+
+On terrain, a height field of hills of 5 cm with cells of 10 cm whose corners are off by up to so
+much at random, rb.Batch is compared with our engine's own code.
 """
 
 from __future__ import annotations
@@ -35,13 +38,19 @@ from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 NTOUCH, THREADS, ROUNDS = 64, 2, 15
 CALLS = 3  # in a round of --cpu
 HUNDRED = 100
-STEPS = 300  # of a trot; the second half is timed
+STEPS = 300  # steps of a trot; the second half is timed
 
 TROTTING = {"Go2 with round feet": round_go2, "ANYmal": anymal}
 
 HEAD = (
     f"| a step of one of {NBATCH} | rb.Batch, us | 100 steps a call, us "
     f"| mujoco.batch, us | ratio |\n{'|---' * 5}|"
+)
+#: Half a side of the terrain, its cells, and heights at random [m].
+SIDE, CELL, NOISE = 4.0, 0.1, (0.0, 0.01, 0.02)
+TERRAIN = (
+    f"| a step of one of {NBATCH}, on terrain | rb.Batch, us "
+    f"| the engine's own code, us, and its ratio | unsolved |\n{'|---' * 4}|"
 )
 TOUCHING = (
     f"| a step of one of {NTOUCH} | rb.Batch, us | "
@@ -112,6 +121,33 @@ def trotting_row(name: str, scene: Scene, threads: int) -> str:
     return f"| {name} | {ours:.2f} | {' | '.join(cells)} |"
 
 
+def terrain_row(noise: float, threads: int) -> str:
+    """Return the table row of the Go2 with round feet on terrain, as trotting_row."""
+    x = np.linspace(-SIDE, SIDE, round(2.0 * SIDE / CELL) + 1)
+    rng = np.random.default_rng(0)
+    heights = 0.05 * np.sin(2.0 * x) * np.cos(1.5 * x)[:, None]
+    heights += rng.uniform(-noise, noise, heights.shape)
+    scene = round_go2(rb.Obstacle("terrain", rb.HeightField(heights, (2.0 * SIDE, 2.0 * SIDE))))
+    qpos, phase = np.tile(scene.qpos, (NBATCH, 1)), rng.uniform(0.0, 0.5, NBATCH)
+    qpos[:, :2] += rng.uniform(-0.5 * SIDE, 0.5 * SIDE, (NBATCH, 2))
+    qpos[:, 2] += 0.06 + rng.uniform(0.0, 0.02, NBATCH)
+    clock = time.perf_counter if threads > 1 else time.process_time
+    spent = np.zeros((2, STEPS))
+    batches = [rb.Batch(scene.m, NBATCH, threads, known) for known in (None, False)]
+    for k, b in enumerate(batches):
+        b.qpos[:] = qpos
+        for n in range(STEPS):
+            if n % CONTROL == 0:
+                b.qfrc_applied[:] = _forces(scene, b, 0.001 * n + phase)
+            start = clock()
+            b.step()
+            spent[k, n] = 1e6 * (clock() - start)
+    ours, engine = spent[:, STEPS // 2 :].mean(axis=1) / NBATCH
+    unsolved = " and ".join(str(b.nunsolved.sum()) for b in batches)
+    cells = f"{ours:.2f} | {engine:.2f}, {engine / ours:.1f}"
+    return f"| Go2, corners off by {noise} m | {cells} | {unsolved} |"
+
+
 def _forces(scene: Scene, b: Any, times: Array) -> Array:
     assert scene.law is not None
     states = zip(np.array(b.qpos), np.array(b.qvel), times, strict=True)
@@ -161,6 +197,9 @@ def main(words: list[str] | None = None, threads: int = THREADS) -> None:
         print(f"\n{TOUCHING.replace(str(NTOUCH), str(NBATCH))}")
         for name, scene in TROTTING.items():
             print(trotting_row(name, scene(), threads), flush=True)
+        print(f"\n{TERRAIN}")
+        for noise in NOISE:
+            print(terrain_row(noise, threads), flush=True)
 
 
 if __name__ == "__main__":

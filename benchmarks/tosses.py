@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""570 real tosses of a cube: how far a simulated cube is from the recorded one.
+"""570 real tosses of a cube: the distance of a simulated cube from the recorded one.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub,
 which has a licence of its own). `python -m benchmarks.tosses FOLDER` takes data/tosses_processed

@@ -105,7 +105,7 @@ def timed(trial: Trial, seeds: list[int]) -> tuple[Any, float]:
 
 
 def overheads(trial: Trial) -> None:
-    """Print what Ray adds to shards of several sizes, one after the other."""
+    """Print the overhead of Ray for shards of several sizes, one after the other."""
     import ray
     from ray.cluster_utils import Cluster
 

@@ -138,7 +138,7 @@ def _rows(columns: list[list[Turn]]) -> list[tuple[str, list[str]]]:
 
 
 def answering(count: int = 2000) -> None:
-    """Measure what the node's thread does for a view thirty times a second."""
+    """Measure the work of the node's thread for a view thirty times a second."""
     import rbdyn_ros as rb
     from rbdyn_ros.runtime.loop import Loop
     from rbdyn_ros.runtime.settings import LoopSettings

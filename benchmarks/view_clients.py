@@ -60,7 +60,7 @@ def stand_back() -> None:
 
 
 def read(address: str) -> None:
-    """Receive what a browser would receive, until standard input ends."""
+    """Receive the messages of a browser until standard input ends."""
     import msgspec
     import viser
     from websockets.sync.client import connect

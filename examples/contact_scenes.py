@@ -17,11 +17,11 @@ import rbdyn_ros as rb
 from rbdyn_ros.share import share_dir
 
 CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
-LEAN, APART = np.radians(15.0), 0.052  # of the cards of a tent; distance of two tents
+LEAN, APART = np.radians(15.0), 0.052  # lean of the cards of a tent; distance of two tents
 MARBLE, KNOCK = 0.015, 1.5  # radius [m]; time at which it starts [s]
 INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and stones of the arch
 DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
-PUSH = 5.0  # of the first domino [rad/s]
+PUSH = 5.0  # speed of the first domino [rad/s]
 CUBE, CUBES = 0.1, 10
 LEG, HIP, KNEE = 0.2, 0.6, -1.2  # length of thigh and shank [m]; angles of a standing leg [rad]
 STRIDE, LIFT, PACE = 0.2, 0.35, 2.5  # of the trot: hip and knee angles [rad]; steps a second
@@ -201,7 +201,7 @@ def simulate(m, d, step, seconds):
 
 
 def show(name, folder):
-    """Simulate a scene, say how it ends, and write a film into a folder if there is one."""
+    """Simulate a scene, print its end, and write a film if a folder is given."""
     make, step, seconds, (elevation, azimuth) = SCENES[name]
     m, d = make()
     frames = simulate(m, d, step, seconds)

@@ -44,7 +44,7 @@ def talos(folder):
         contact=True,
     )
     damping = np.maximum(m.dof_damping, DAMPING)
-    damping[:6] = 0.0  # of its free joint
+    damping[:6] = 0.0  # the free joint is not damped
     return m.replaced(dof_damping=damping)
 
 

@@ -67,7 +67,7 @@ def simulate(system, integrator, timestep, seconds, every):
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
     d.qpos, d.qvel = qpos, qvel
-    with warnings.catch_warnings():  # of the energy that some of these integrators add
+    with warnings.catch_warnings():  # rb.step warns if an integrator adds energy
         warnings.simplefilter("ignore", RuntimeWarning)
         for _ in range(round(seconds / (every * timestep))):
             rows.append((d.time, rb.kinetic_energy(m, d) + rb.potential_energy(m, d)))

@@ -17,7 +17,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise
 
-LENGTH, WIDTH = 0.6, 0.4  # of the base [m]
+LENGTH, WIDTH = 0.6, 0.4  # size of the base [m]
 SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # [m/s], [m/s^2], [m]
 BOX = 8.0  # distance of the box's front from the start [m]
 REACTION = 0.1  # the speed follows its goal in this time [s]

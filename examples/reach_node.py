@@ -21,7 +21,7 @@ from rbdyn_ros.share import bundled_robot
 #: Timesteps of an action, and actions of an episode: 10 ms, 3 s.
 NSTEP, HORIZON = 10, 300
 FLANGE = "tool_flange"
-STIFFNESS, DAMPING = 1500.0, 80.0  # of the flange [N/m], [N s/m]
+STIFFNESS, DAMPING = 1500.0, 80.0  # gains of the flange [N/m], [N s/m]
 JOINTS = 0.5  # damping of the joints [N m s/rad]
 
 

@@ -177,7 +177,7 @@ class Trot(BatchEnv):
         return np.hstack([*measured, 3.0 * linear, 30.0 * height, 30.0 * self.soles()[:, :, 2]])
 
     def reward(self, actions):  # noqa: ARG002 - self.change knows them
-        """Reward the velocity and the lift of the feet; charge what shakes and wears a robot."""
+        """Reward the velocity and the lift of the feet; charge shaking and wear."""
         linear, angular, up = self.base()
         before, self.feet = self.feet, self.soles()
         clock = self.clock()[:, :1] * DIAGONALS
@@ -206,7 +206,7 @@ class Trot(BatchEnv):
 
 _JOINTS = ([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8], [-1, 1, 1] * 4)
 _LINEAR, _ANGULAR = ([0, 1, 2], [1, -1, 1]), ([0, 1, 2], [-1, 1, -1])
-#: Of each term: the places of its numbers in the mirror image, and their signs.
+#: For each term the places of its numbers in the mirror image, and their signs.
 _IMAGES = {
     "base_ang_vel": _ANGULAR,
     "projected_gravity": _LINEAR,
@@ -230,7 +230,7 @@ def mirror(*images):
 
 _TERMS = [_IMAGES[term.name] for term in SPEC.terms]
 SEEN, DONE, ONE = mirror(*_TERMS), mirror(_JOINTS), np.ones((1, 1), np.float32)
-ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic
+ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic's terms
 
 
 def layers(rng, *sizes):

@@ -9,15 +9,15 @@
 
 A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
 
-The public names are listed in __init__.pyi, which type checkers and editors read. Each
-is imported when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and
-a URDF is loaded without rollouts, pictures or recordings. The __getattr__ that does it makes
-`rb.step` some 10 ns slower; `from rbdyn_ros import step` does not.
+The public names are listed in __init__.pyi, which type checkers and editors read. Each is imported
+when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and a URDF is
+loaded without rollouts, pictures or recordings. The __getattr__ for this makes `rb.step` some 10
+ns slower, unlike `from rbdyn_ros import step`.
 """
 
 __version__ = "1.0.0"
 
-_modules: dict[str, str] = {}  # of each public name, read from __init__.pyi
+_modules: dict[str, str] = {}  # module of each public name, read from __init__.pyi
 
 
 def _read_names() -> dict[str, str]:
@@ -40,22 +40,16 @@ def __getattr__(name: str) -> object:
 
         hint = our_words("rb", name)
         raise AttributeError(f"module 'rbdyn_ros' has no attribute '{name}'{hint}")
-    import gc
     import importlib
     import sys
 
-    collects = gc.isenabled()
-    gc.disable()  # modules are not garbage; to search them for it takes a fifth of a start
-    try:
+    from rbdyn_ros.collector import uncollected
+
+    with uncollected(lasting=True):  # to search modules for garbage takes a fifth of a start
         value = _load(name)
-        if "numba" in sys.modules:  # it enters the checks of Models, which unpickling needs too
+        # this import enters the checks of Models, which unpickling needs too
+        if "numba" in sys.modules:
             importlib.import_module(f"{__name__}.loading.load")
-    finally:
-        if collects and not gc.get_freeze_count():  # they join the oldest generation unsearched
-            gc.freeze()
-            gc.unfreeze()
-        if collects:
-            gc.enable()
     return value
 
 
@@ -65,7 +59,8 @@ def _load(name: str) -> object:
     module = importlib.import_module(_modules[name])
     if not hasattr(module, name):
         importlib.import_module(f"{_modules[name]}.{name}")
-    return globals().setdefault(name, getattr(module, name))  # the next access is not here
+    # the next access finds the name in globals()
+    return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

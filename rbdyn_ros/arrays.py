@@ -13,6 +13,6 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-#: By name: to be filled, and to be read.
+#: Arrays by name: to be filled, and to be read.
 Arrays = dict[str, NDArray[Any]]
 NamedArrays = Mapping[str, NDArray[Any]]

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from rbdyn_ros import __version__
 from rbdyn_ros.commands.bench import add_bench
@@ -23,7 +22,7 @@ from rbdyn_ros.commands.identify import add_identify
 from rbdyn_ros.commands.info import add_info
 from rbdyn_ros.commands.layout import add_layout
 from rbdyn_ros.commands.line.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
-from rbdyn_ros.commands.line.parser import Parser
+from rbdyn_ros.commands.line.parser import Commands, Parser
 from rbdyn_ros.commands.moveit import add_moveit
 from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
@@ -33,9 +32,6 @@ from rbdyn_ros.commands.sim import add_sim
 from rbdyn_ros.commands.trial import add_trial
 from rbdyn_ros.commands.view import add_view
 from rbdyn_ros.errors import did_you_mean, quote
-
-if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
 
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
@@ -74,13 +70,13 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         try:
             status = _run(words, own_process=args is None)
-        except SystemExit as end:  # from argparse, whose output may not be flushed yet
+        except SystemExit as end:  # argparse exits; its output may not be flushed yet
             status = end.code
-        if sys.stdout is not None:  # the shell may have closed it
+        if sys.stdout is not None:  # the shell may have closed stdout
             sys.stdout.flush()
     except KeyboardInterrupt:
         if args is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one shows no traceback
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C shows no traceback
         status = INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         status = REFUSED

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
-#: Times that Ray runs a shard again after its process or machine is lost.
+#: Ray runs a shard again this often after its process or machine is lost.
 RETRIES = 5
 #: Shards in flight for each core: one runs, one waits.
 AHEAD = 2
@@ -28,7 +28,7 @@ PATIENCE = 5.0
 
 ALLOWED = "'auto', HOST:PORT of `ray start`, or ray://HOST:PORT"
 
-#: HTTP/2 (RFC 9113, 3.4): what a client sends first, with an empty SETTINGS frame; every server
+#: HTTP/2 (RFC 9113, 3.4): the first bytes of a client, with an empty SETTINGS frame; every server
 #: answers with a SETTINGS frame, whose fourth byte is 4.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _SETTINGS = 4
@@ -116,7 +116,8 @@ def _answer(ray: Any, ready: Any) -> Any:
         raise
     except ray.exceptions.RaySystemError as error:
         raise _refused("ray-lost", f"the Ray cluster is lost: {_short(error)}") from error
-    except ray.exceptions.RayError as error:  # its process or machine, more than RETRIES times
+    # Ray lost its process or machine more than RETRIES times
+    except ray.exceptions.RayError as error:
         text = f"{RETRIES + 1} times: {_short(error)}"
         raise LostError(Finding("shard-lost", f"Ray lost it {text}", "error", "ray")) from error
 
@@ -180,7 +181,7 @@ def check_answers(address: object) -> None:
 
 
 def _speaks_http2(channel: socket.socket) -> bool:
-    """Return whether a server speaks HTTP/2, as Ray does; not asked if Ray uses TLS."""
+    """Return whether a server speaks HTTP/2, as Ray does; it is not checked if Ray uses TLS."""
     if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
         return True
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error family: what was found, where, and what is allowed."""
+"""The error family: each error has the value found, its place and the allowed values."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class DescriptionError(RbdynError):
 
 
 class ModelError(RbdynError):
-    """A Model or Data cannot do what was asked of it."""
+    """A Model or Data does not support a call."""
 
 
 class ParameterError(RbdynError):
@@ -145,7 +145,7 @@ def exactly(number: float) -> str:
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
     """Return numbers as text with some digits, or with as many as tell unequal ones apart.
 
-    A message has a number and the limit that it breaks from here, so that both never read alike.
+    Messages print a number and the exceeded limit with it, so that the two differ.
     """
     unequal = len({float(number) for number in numbers})
     for count in range(digits, 18):
@@ -170,6 +170,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    same = {other.lower(): other for other in reversed(candidates)}  # of several the first
+    # the first one of equally near names
+    same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

@@ -22,7 +22,7 @@ def processor() -> str:
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
-    if not hasattr(os, "sched_getaffinity"):  # macOS
+    if not hasattr(os, "sched_getaffinity"):  # on macOS
         return os.cpu_count() or 1
     return len(os.sched_getaffinity(0))
 
@@ -38,6 +38,7 @@ def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> int:
     """Wait for the end of a process, kill it after a time [s], and return its status."""
     try:
         return process.wait(max(seconds, 0.0))
-    except subprocess.TimeoutExpired:  # it hangs, or is stopped, for example by a debugger
+    # the process hangs, or is stopped, for example by a debugger
+    except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test session shares: which tests stay together, and the table of worst errors."""
+"""Settings of every test session: groups of tests, and the table of worst errors."""
 
 import gc
 import os
 from functools import cache
 from pathlib import Path
 
-# before NumPy is there: its threads gain nothing on small matrices and wait for each other
+# set before NumPy is imported: its threads do not help small matrices and wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# before a node is there: in the shared memory of Fast DDS a process that is killed, or stalls on a
-# busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
+# set before a node starts: in the shared memory of Fast DDS a process that is killed, or stalls on
+# a busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
@@ -22,11 +22,13 @@ from support.refusals import SEEN
 import rbdyn_ros
 from rbdyn_ros.dynamics.compiling import NOTICE
 
-settings.register_profile("any machine", deadline=None)  # an example may take long on a busy one
+# an example may take long on a busy machine
+settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-NOTICE.is_due = False  # on stderr; that the cache was empty is no finding of a test
-gc.disable()  # until all tests are collected: they stay, and looking through them takes seconds
+NOTICE.is_due = False  # on stderr; a test does not report that the cache was empty
+# until all tests are collected: they stay, and the garbage collector would search them for seconds
+gc.disable()
 
 # public names are imported at their first use, which must not be while a test has patched them
 for _name in rbdyn_ros.__all__:
@@ -35,7 +37,7 @@ for _name in rbdyn_ros.__all__:
 #: Tests that watch clocks: of loops and nodes. One worker has them, one after the other; it begins
 #: with them, for they take longest, and with the loop, which is compiled for all.
 ON_TIME = ("runtime", "ros/simulator")
-#: The same of arms, launch files and moving robots, for another worker: one alone would be the
+#: The same for arms, launch files and moving robots, for another worker: one alone would be the
 #: last to end.
 ARMS = ("ros/arm", "launch", "control_box")
 MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
@@ -47,8 +49,8 @@ BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_no
 SHARED = ("test_docs_commands", "test_examples")
 #: Fixtures that start nodes or a browser: tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
-#: Groups that begin early, for they take longest. Other files follow, each a group, and fill what
-#: time the workers have.
+#: Groups that begin early, for they take longest. Other files follow, each a group, and fill the
+#: remaining time of the workers.
 FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
 
 
@@ -70,14 +72,14 @@ def _is_below(path, folders):
 
 @cache
 def _turn(path):
-    """Return what sorts a file: first the groups that begin early, and in them the loop."""
+    """Return a sort key of a file: groups that begin early come first, and in them the loop."""
     group = "plain" if _is_below(path, PLAIN) else _group(path)
     turn = FIRST.index(group) if group in FIRST else len(FIRST)
     return turn, not _is_below(path, ON_TIME[:1])
 
 
 def pytest_itemcollected(item):
-    """With pytest-xdist a file stays together: its tests share what they load.
+    """With pytest-xdist a file stays together: its tests share the loaded robots.
 
     It looks at groups before any hook of ours that sees all items.
     """
@@ -95,7 +97,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _leave_out(config, items, those):
-    """Remove the tests of which a function says so."""
+    """Remove the tests whose function requests it."""
     left_out = [item for item in items if those(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not those(item)]

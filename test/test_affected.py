@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that a change reaches, as `make affected` chooses them."""
+"""The tests reached by a change, as `make affected` chooses them."""
 
 import importlib.util
 import sys
@@ -55,7 +55,7 @@ def test_every_module_of_the_package_is_reached():
     assert lost == {"rbdyn_ros/ros/messages/__main__.py"}
 
 
-def test_a_change_is_what_differs_from_the_base_or_is_not_committed():
+def test_changes_are_read_from_git():
     assert affected.changed("HEAD") >= set()
     with pytest.raises(Exception, match="merge-base"):
         affected.changed("no-such-branch")

@@ -39,13 +39,13 @@ def circles(graph):
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    """Imports that only type checkers see count too."""
+    """Imports seen only by type checkers count too."""
     graph = grimp.build_graph("rbdyn_ros", cache_dir=None)
     assert len(graph.modules) > 300
     assert circles(graph) == []
 
 
-def test_a_circle_is_found():
+def test_circular_imports_are_found():
     graph = grimp.ImportGraph()
     for importer, imported in (("a", "b"), ("b", "c"), ("c", "b")):
         graph.add_import(importer=importer, imported=imported)
@@ -59,7 +59,7 @@ def test_folders_import_from_lower_layers_only():
 
 
 def test_a_class_name_means_one_class():
-    """CONTRIBUTING, Names: the textbook repeats the mechanics on its own, with its own names."""
+    """The textbook repeats the mechanics with its own names (CONTRIBUTING, Names)."""
     places = {}
     for path in sorted((ROOT / "rbdyn_ros").rglob("*.py")):
         if "textbook" not in path.parts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
+"""Every mistake of a Python user is answered with a sentence and has no effect."""
 
 import copy
 
@@ -50,7 +50,7 @@ def other():
         ("passive", "no", ("option-passive", "passive")),
     ],
 )
-def test_option(arm, option, value, refusal):
+def test_bad_options_are_refused(arm, option, value, refusal):
     before = repr(arm.opt)
     with refused(rb.ParameterError, *refusal):
         setattr(arm.opt, option, value)
@@ -58,7 +58,7 @@ def test_option(arm, option, value, refusal):
 
 
 @pytest.mark.parametrize("nstep", [-1, 2.5, "3", None, 10**30])
-def test_number_of_steps(arm, nstep):
+def test_bad_numbers_of_steps_are_refused(arm, nstep):
     d = rb.make_data(arm)
     with refused(rb.ParameterError, "nstep", "nstep"):
         rb.step(arm, d, nstep)
@@ -82,7 +82,7 @@ def test_numpy_integers_are_whole_numbers(arm):
         lambda m, d: rb.solve_m(m, d, np.zeros(m.nv), np.zeros(m.nv)),
     ],
 )
-def test_data_of_another_model(arm, other, call):
+def test_data_of_another_model_is_refused(arm, other, call):
     d = rb.make_data(other)
     before = d.buffer.copy()
     with refused(rb.ModelError, "data-of-other-model"):
@@ -90,7 +90,7 @@ def test_data_of_another_model(arm, other, call):
     assert np.array_equal(d.buffer, before)
 
 
-def test_none_is_refused():
+def test_missing_arguments_are_refused():
     with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
@@ -165,7 +165,7 @@ def test_a_source_is_a_path_or_text(source):
 
 
 @pytest.mark.parametrize("call", [rb.crb, rb.factor_m, rb.mass_matrix, rb.kinematics])
-def test_no_model_at_all(arm, call):
+def test_a_missing_model_is_refused(arm, call):
     d = rb.make_data(arm)
     for m, other in ((None, d), (d, arm), ("arm", d)):
         with pytest.raises(rb.ModelError):
@@ -278,7 +278,7 @@ def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
 
 
 @pytest.mark.filterwarnings("ignore:.* no longer a finite number")
-def test_warnings_are_counted_equally_in_one_call_and_in_many(arm):
+def test_one_call_and_many_calls_count_equal_warnings(arm):
     at_once, singly = rb.make_data(arm), rb.make_data(arm)
     at_once.qpos[0] = singly.qpos[0] = np.nan
     rb.step(arm, at_once, 10)
@@ -427,7 +427,7 @@ def driven(times, positions, **fields):
         ),
     ],
 )
-def test_trajectories_beyond_any_spline(times, positions, refusal):
+def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 
@@ -435,10 +435,10 @@ def test_trajectories_beyond_any_spline(times, positions, refusal):
 @pytest.mark.parametrize(
     ("times", "positions", "periodic"),
     [
-        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # nothing but rounding errors to swing out
-        ((0, 0.1, 1), (0, 1, 0), False),  # careless: it swings out by six times the range
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can swing out
+        ((0, 0.1, 1), (0, 1, 0), False),  # without care it swings out by six times the range
         ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # a jump is not this check's to judge
+        ((0, 1e-9), (0, 1), False),  # jumps belong to another check
     ],
 )
 def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
@@ -448,7 +448,7 @@ def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
 
 
 def ring(**fields):
-    """Three joints round: the spanning tree reaches both ends of `far` without it."""
+    """Three joints in a circle: the spanning tree reaches both ends of `far` without it."""
     inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     links = (Link("a"), Link("b", inertial), Link("c", inertial))
     near = Joint("j", "revolute", "a", "b"), Joint("k", "revolute", "a", "c")
@@ -457,7 +457,7 @@ def ring(**fields):
 
 
 def test_a_mimic_holds_in_a_built_description():
-    """In Python too, not only in a URDF; mimic=False takes it away."""
+    """This holds in Python too, not only in a URDF; mimic=False switches it off."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()
     described = Description("r", given.links, (given.joints[0], follower), base="a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels in a wheel, a source distribution and a release, its versions and platforms."""
+"""Contents of a wheel, a source distribution and a release, its versions and platforms."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ SHARE = "share/rbdyn_ros"
 
 
 def tracked(*folders):
-    """Return the files of a folder that git knows; skip where there is no repository."""
+    """Return the files of a folder in git; skip without a repository."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a repository")
     command = ["git", "ls-files", "--", *folders]
@@ -36,7 +36,7 @@ def setup(folder, *arguments):
 def installed(tmp_path_factory):
     """The modules and the data files that an installation of the source distribution has.
 
-    It is made from what the Dockerfile sees, by setuptools: pip would ask a package index.
+    setuptools makes it from the files of the Dockerfile: pip would ask a package index.
     """
     folder = tmp_path_factory.mktemp("distribution")
     lines = (ROOT / ".dockerignore").read_text().splitlines()
@@ -78,11 +78,11 @@ def installed(tmp_path_factory):
         "package.xml",
     ],
 )
-def test_data_files_travel(installed, name):
+def test_the_package_contains_its_data_files(installed, name):
     assert f"{SHARE}/{name}" in installed
 
 
-def test_all_of_the_package_travels(installed):
+def test_the_package_contains_all_its_modules(installed):
     """Type hints, field lists and the CMake file as well."""
     found = {name for name in installed if name.startswith("rbdyn_ros/")}
     assert found == set(tracked("rbdyn_ros"))
@@ -90,7 +90,7 @@ def test_all_of_the_package_travels(installed):
     assert "rbdyn_ros/ros/messages/python_only.cmake" in found
 
 
-#: Runs the library as on a system that lacks what only Linux has.
+#: Runs the library as on a system without the special calls of Linux.
 ELSEWHERE = """
 import ctypes, os, sys
 for name in [name for name in dir(os) if name.startswith(("sched_", "memfd_", "eventfd"))]:
@@ -118,7 +118,7 @@ for arguments in (["info"], ["check", "pendulum"]):
 
 
 def test_the_library_needs_no_call_that_only_linux_has():
-    """There is no such machine for the tests; what they miss there is a call of the system."""
+    """The tests have no such machine; calls of the system are removed instead."""
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 

@@ -154,7 +154,7 @@ def test_a_robot_that_diverges_ends_its_episode(m, mode):
 
 
 def test_a_task_drives_its_robots_by_a_law_of_its_own(m):
-    """Springs of its own in each timestep, to the last bit as in a Batch."""
+    """The task applies springs of its own in each timestep; bits equal those of a Batch."""
 
     class Sprung(Fall):
         def drive(self, actions):
@@ -174,7 +174,7 @@ def test_a_task_drives_its_robots_by_a_law_of_its_own(m):
     np.testing.assert_array_equal(seen[:, :7], batch.qpos.astype(np.float32))
 
 
-def test_what_an_environment_refuses(m):
+def test_invalid_arguments_of_an_environment_are_refused(m):
     with refused(rb.ParameterError, "bad-argument", "effort"):
         Fall(rb.load_urdf(bundled_robot("pendulum")), 1)
     for effort in (np.ones(6), -1.0, np.nan, "strong"):
@@ -224,7 +224,7 @@ def test_without_gymnasium_the_error_says_what_to_install():
 
 
 def test_the_example_learns_to_swing_up():
-    """At small size, and headless."""
+    """The example runs at small size, and headless."""
     command = [sys.executable, str(ROOT / "examples" / "swing_up.py")]
     few = ["--robots", "256", "--generations", "10"]
     done = subprocess.run(
@@ -236,7 +236,7 @@ def test_the_example_learns_to_swing_up():
 
 
 def test_stable_baselines3_trains_on_robots():
-    """By the adapter in the example, and one robot at a time."""
+    """The agent trains by the adapter in the example, and one robot at a time."""
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed")
     example = runpy.run_path(str(ROOT / "examples" / "swing_up.py"))
     from stable_baselines3 import PPO

@@ -22,8 +22,8 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED  # noqa: E402
 
 ROBOT = bundled_robot("pendulum")
 
-#: Doubles what the environment asks for, and answers a state that the simulator repeats: a message
-#: to a node that is found in this moment may be lost.
+#: Doubles the action, and answers a state that the simulator repeats: a message to a node that is
+#: found in this moment may be lost.
 NODE = """\
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -51,7 +51,7 @@ rclpy.spin(node)
 
 
 class Upright(NodeEnv):
-    """A pendulum that starts anywhere near hanging."""
+    """A pendulum that starts near hanging."""
 
     def reward(self, action):
         return float(-np.cos(self.position[0]) - 0.1 * action @ action)

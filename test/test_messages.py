@@ -39,7 +39,7 @@ def seen(monkeypatch):
         ("mass -1 is below 0", "mass -1 is below 0"),
     ],
 )
-def test_parts_that_differ_from_run_to_run(message, expected):
+def test_parts_that_differ_between_runs_are_replaced(message, expected):
     assert normalized(message) == expected
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MuJoCo and Pinocchio are answered with our words for them."""
+"""Names of MuJoCo and Pinocchio raise an error with our names for them."""
 
 import re
 
@@ -40,7 +40,9 @@ def theirs():
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_a_name_of_theirs_is_an_attribute_error_with_our_words(library, owner, name, ours, owners):
+def test_names_of_other_libraries_raise_an_error_with_our_names(
+    library, owner, name, ours, owners
+):
     with pytest.raises(AttributeError) as caught:
         getattr(owners[owner], name)
     assert f"for {library}'s {name} use {ours}" in str(caught.value)
@@ -55,7 +57,7 @@ def test_the_other_library_has_the_name(library, owner, name, ours, theirs):
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_our_words_exist(library, owner, name, ours, owners):
+def test_our_suggested_names_exist(library, owner, name, ours, owners):
     words = re.findall(r"\b(rb|m|d)\.(\w+)", ours)
     assert words or ours.startswith("name in")
     for short, word in words:
@@ -63,14 +65,14 @@ def test_our_words_exist(library, owner, name, ours, owners):
         assert hasattr(owners[owner], word), word
 
 
-def test_no_name_of_theirs_is_a_field_of_ours():
+def test_fields_have_no_names_of_other_libraries():
     """A property of the class would hide the field."""
     assert foreign("Data").isdisjoint(field.name for field in DATA_FIELDS)
     m = rb.load_urdf(bundled_robot("pendulum"))
     assert foreign("Model").isdisjoint(vars(m))
 
 
-def test_refused_assignments_name_the_way(owners):
+def test_refused_assignments_name_the_right_way(owners):
     m, d = owners["Model"], owners["Data"]
     with pytest.raises(rb.ModelError, match=r"m\.replaced\(body_mass=\.\.\.\)"):
         m.body_mass = 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of the package: each is imported when it is first used."""
+"""Public names of the package are imported at their first use."""
 
 import ast
 import subprocess
@@ -23,7 +23,7 @@ def listed():
 
 
 def loaded_by(program):
-    """Return the modules of SLOW that a program loads, and what it prints besides."""
+    """Return the modules of SLOW that a program loads, and its other output."""
     code = f"import sys\n{program}\nprint(*[name for name in {SLOW!r} if name in sys.modules])"
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/setup_env.py: its ROS 2 and its Python, and its messages where something is missing."""
+"""tools/setup_env.py: its ROS 2, its Python, and its messages about missing parts."""
 
 import importlib.util
 import re
@@ -22,7 +22,7 @@ def setup_env():
 
 
 def message(call, *arguments):
-    """Return what a call says when it ends the program."""
+    """Return the message with which a call ends the program."""
     with pytest.raises(SystemExit) as ended:
         call(*arguments)
     return str(ended.value)
@@ -43,7 +43,7 @@ def test_a_ros_without_wheels_is_refused(setup_env, name):
     assert "workspace" in said
 
 
-def test_another_ros_makes_all_steps_anew(setup_env):
+def test_another_ros_repeats_all_steps(setup_env):
     info = {"version": [3, 12], "base": "/usr"}
     one, other = (setup_env.wanted_stamps(info, name) for name in setup_env.ROS)
     assert all(one[step] != other[step] for step in one)
@@ -56,7 +56,7 @@ def test_other_extras_of_the_tests_repeat_only_their_step(setup_env):
 
 
 @pytest.mark.parametrize("version", [[3, 9], [3, 15]])
-def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
+def test_a_too_old_or_too_new_python_is_refused(setup_env, monkeypatch, version):
     info = {"version": version, "executable": "python3"}
     monkeypatch.setattr(setup_env, "probe", lambda _: info)
     said = message(setup_env.choose_python, None, None)
@@ -65,7 +65,7 @@ def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
     assert "PYTHON=/path/to/python3.12" in said
 
 
-def test_without_a_compiler(setup_env, monkeypatch):
+def test_a_missing_compiler_is_reported(setup_env, monkeypatch):
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(setup_env.shutil, "which", lambda _: None)
@@ -76,8 +76,8 @@ def test_without_a_compiler(setup_env, monkeypatch):
     assert "sudo apt install build-essential" in said
 
 
-def test_without_a_network(setup_env, monkeypatch, tmp_path, capsys):
-    """The index is a port of this machine that nobody listens on."""
+def test_a_missing_network_is_reported(setup_env, monkeypatch, tmp_path, capsys):
+    """The index is a local port without a server."""
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -97,7 +97,7 @@ def test_without_a_network(setup_env, monkeypatch, tmp_path, capsys):
     assert "no-such-package" in capsys.readouterr().out
 
 
-def test_another_failure_is_not_the_network(setup_env, monkeypatch, tmp_path):
+def test_another_failure_is_not_blamed_on_the_network(setup_env, monkeypatch, tmp_path):
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -129,7 +129,7 @@ def test_make_takes_the_environment_of_a_ros():
 
 
 def test_a_workspace_with_an_old_python_is_refused():
-    """colcon runs setup.py without looking at python_requires."""
+    """colcon runs setup.py without reading python_requires."""
     code = "import sys; sys.version_info = (3, 8, 10); exec(open('setup.py').read())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -156,7 +156,7 @@ def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
     return env
 
 
-def test_what_needs_the_packages_runs_at_the_same_time(setup_env, monkeypatch, tmp_path):
+def test_steps_that_need_only_the_packages_run_at_the_same_time(setup_env, monkeypatch, tmp_path):
     order, meeting = [], threading.Barrier(3, timeout=60.0)
     first = {name: lambda name=name: order.append(name) for name in setup_env.FIRST}
     others = dict.fromkeys(("interfaces", "engine", "tests"), meeting.wait)
@@ -165,10 +165,10 @@ def test_what_needs_the_packages_runs_at_the_same_time(setup_env, monkeypatch, t
     assert order == ["environment", "packages"]
     assert setup_env.read_stamps(env).keys() == {"python", *first, *others}
     setup_env.set_up(env, None, tuple(first | others))
-    assert len(order) == 2  # nothing is left to do
+    assert len(order) == 2  # all steps are done
 
 
-def test_after_a_failed_step_only_what_is_missing_runs_again(setup_env, monkeypatch, tmp_path):
+def test_after_a_failed_step_only_missing_steps_run_again(setup_env, monkeypatch, tmp_path):
     ran = []
     act = {name: lambda name=name: ran.append(name) for name in ("environment", "packages")}
     act["tests"] = lambda: setup_env.fail("the step failed")

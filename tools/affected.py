@@ -12,7 +12,8 @@ not committed. A Python file needs
 - for a test, each conftest.py above it, and the nodes that the tests of its folder start.
 
 Docstrings are not texts, and the code of pages and examples is not followed: test/docs runs it.
-What a package's __init__.py imports is not needed by who imports another module of the package.
+Modules that a package's __init__.py imports do not count for importers of other modules of the
+package.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def public_names(module: ModuleType) -> list[str]:
 
 @dataclass(frozen=True)
 class Topic:
-    """A page of the site: its title, its introduction, and public names with what they name."""
+    """A page of the site: its title, its introduction, and public names with their objects."""
 
     title: str
     text: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of what a control box simulates, from the tables of its packets."""
+"""The page of the simulated parts of a control box, from the tables of its packets."""
 
 # ruff: noqa: E501 - a paragraph of a page is one line
 

@@ -146,7 +146,7 @@ def _cells(
 
 
 def _shape(field: Field) -> str:
-    """Return the shape, and the type if it is int; nothing for a single float."""
+    """Return the shape, and the type if it is int; return "" for a single float."""
     shape = ", ".join(str(dim) for dim in field.dims)
     if len(field.dims) == 1:
         shape += ","

@@ -40,7 +40,7 @@ What is different:
 |---|---|
 """
 
-#: What is different here, and how it is there.
+#: Differences between here and there.
 DIFFERENCES = (
     (
         (

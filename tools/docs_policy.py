@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the SROS2 policy config/sros2/policy.xml: the rights of each role with our nodes.
 
-A role has groups of names. What one role publishes, another one subscribes to.
+A role has groups of names. Another role subscribes to the topics that one role publishes.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ CURSOR = ((0, 0), (0, 17), (4, 13), (7, 20), (10, 19), (7, 12), (12, 12))
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What a film shows.
+    """A film: its robots, its camera and its motion.
 
     Attributes:
         m: the robot and its world.

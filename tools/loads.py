@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw what each command mode of the simulator does under a load: docs/pictures/loads.png.
+"""Draw the effect of a load in each command mode of the simulator: docs/pictures/loads.png.
 
     PYTHONPATH=. .venv/bin/python tools/loads.py [--out FOLDER]
 

@@ -183,7 +183,7 @@ def _settings(code: str, options: list[tuple[str, str, str]], writes: bool) -> s
 
 
 def _shown(node: ast.stmt, text: str) -> list[str]:
-    """Return the lines that display what a statement of the script draws."""
+    """Return the lines that display the picture of a statement of the script."""
     lines = []
     for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
         if getattr(call.func, "id", "") == "draw":

@@ -42,10 +42,10 @@ CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10",
 # rclpy would end; rbdyn_ros.ros drops it with a warning.
 START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_ros.ros")\n'
 
-# What pip writes when it reaches no package index.
+# Messages of pip when it cannot reach a package index.
 UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
-# What a sourced ROS 2 sets. It would put its own rclpy and libraries before those of .venv.
+# Variables of a sourced ROS 2, which would put its rclpy and libraries before those of .venv.
 # The last one stops the ROS wheels from setting their library path in a child process.
 ROS_VARIABLES = (
     "AMENT_PREFIX_PATH",
@@ -61,7 +61,7 @@ ROS_VARIABLES = (
 EXTRAS = "plot,view,camera,record,control,identify"
 TESTS = "test,docs"
 
-# Compiles what a simulator compiles.
+# Compiles the kernels of a simulator.
 WARM = """
 import numpy as np
 from rbdyn_ros.dynamics.stages import kinematics, make_data
@@ -321,13 +321,13 @@ def locked(path: Path) -> Iterator[None]:
 
 def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
-    options = ("--progress-bar", "off", "--no-compile")  # Python compiles what is imported
+    options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
     with locked(ROOT):
         run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 
 
 def install_packages(env: Environment, _info: Info) -> None:
-    """Install what all commands and nodes need."""
+    """Install the packages that all commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         # for a program beside the clone Python would otherwise take the clone for the package
@@ -346,7 +346,7 @@ def build_interfaces(env: Environment, _info: Info) -> None:
 
 
 def compile_engine(env: Environment, _info: Info) -> None:
-    """Compile into the user's cache, once for all environments, what a simulation compiles."""
+    """Compile the kernels of a simulation into the user's cache, once for all environments."""
     with locked(ROOT / "rbdyn_ros"):
         run_logged(env, env.python, "-c", WARM)
 
@@ -359,7 +359,7 @@ STEPS = {
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: The others need what these make, and run at the same time.
+#: The others need the results of these, and run at the same time.
 FIRST = ("environment", "packages")
 
 

@@ -229,7 +229,7 @@ class Picture:
 
 
 def _fill(image: Floats, depth: Floats, triangle: Floats, shade: Floats) -> None:
-    """Paint a triangle (3, 3), in pixels and depth, where it is the nearest."""
+    """Paint a triangle (3, 3), in pixels and depth, where no other triangle is nearer."""
     rows, columns = depth.shape
     low = np.maximum(np.floor(triangle[:, :2].min(axis=0)), 0.0).astype(int)
     high = np.ceil(triangle[:, :2].max(axis=0)).astype(int)

@@ -49,8 +49,8 @@ _ARRAYS = {
 def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> Model:
     """Return the Model of the robot in which actuators move some of its joints.
 
-    qfrc_applied of such a joint is the effort that its drive is commanded. dof_armature of joints
-    with a rigid gear includes the rotor. Other joints, names and options are those of m.
+    qfrc_applied of such a joint is the commanded effort of its drive. dof_armature of joints with
+    a rigid gear includes the rotor. Other joints, names and options are those of m.
 
     Args:
         m: the Model, without actuators; it does not change.

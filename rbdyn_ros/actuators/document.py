@@ -46,7 +46,7 @@ class ActuatorsDocument:
         return tuple(table.nodes) if isinstance(table, YamlTable) else ()
 
     def specs(self, m: Model, numbers: Mapping[Place, float] | None = None) -> list[ActuatorSpec]:
-        """Return the actuators, some of whose numbers are others than in the file.
+        """Return the actuators, with other numbers for some keys than in the file.
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.

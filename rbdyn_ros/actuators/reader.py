@@ -137,7 +137,7 @@ def _values(given: Given) -> dict[str, Any]:
 
 
 def _friction(lugre: Given) -> tuple[float, ...]:
-    """Return the LuGre friction of the motor; nothing after an error."""
+    """Return the LuGre friction of the motor, or () after an error."""
     if "static" in lugre.lines and "stribeck" not in lugre.lines:
         message = "lugre has 'static' but no 'stribeck', the speed of the transition"
         lugre.error("bad-value", "", message, found="lugre")

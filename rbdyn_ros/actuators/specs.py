@@ -14,7 +14,7 @@ LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
 #: Angle [rad] by which static friction bends the bristles of a motor without a `stiffness`.
 BEND = 1e-3
 
-#: Delays of more timesteps are alike: not allowed.
+#: Most timesteps of a delay; longer delays are not allowed and not told apart.
 MOST_STEPS = 2.0**53
 
 #: Temperature of a winding where the file gives none [C].
@@ -76,7 +76,7 @@ class ActuatorSpec:
 
 
 def quantity_of(attribute: str) -> str:
-    """Return the quantity of checks.bounds that a number of an actuator is."""
+    """Return the quantity of checks.bounds for a number of an actuator."""
     return {"armature": "armature", "gear": "factor"}.get(attribute, "actuator")
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
@@ -50,8 +50,13 @@ class Audit:
         allowed: str = "",
     ) -> None:
         """Record one finding; the message starts with the element."""
-        text = f"{element}: {message}" if element else message
-        self.findings.append(Finding(code, text, severity, element, line, found, allowed))
+        self.take(Finding(code, message, severity, element, line, found, allowed))
+
+    def take(self, finding: Finding) -> None:
+        """Record a finding whose message does not name its element yet."""
+        if finding.element:
+            finding = replace(finding, message=f"{finding.element}: {finding.message}")
+        self.findings.append(finding)
 
     def error(self, code: str, element: str, line: int | None, message: str, **of: str) -> None:
         """Record an error: the document is refused; `of` is found and allowed of `add`."""
@@ -142,18 +147,9 @@ class Lenient(Audit):
         super().__init__(strict=whole.strict)
         self._whole, self._consequence = whole, consequence
 
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
-    ) -> None:
+    def take(self, finding: Finding) -> None:
         """Add a finding to the whole audit."""
-        mild = severity
-        if severity == "error":
-            mild = "warning"
-            message = f"{message}; {self._consequence}" if self._consequence else message
-        self._whole.add(mild, code, element, line, message, **of)
+        if finding.severity == "error":
+            text = "; ".join(filter(None, (finding.message, self._consequence)))
+            finding = replace(finding, severity="warning", message=text)
+        self._whole.take(finding)

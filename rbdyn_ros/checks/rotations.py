@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: By how much the length of a quaternion, or an entry of R^T R, may differ from a rotation's.
+#: Largest error of the length of a quaternion, or of an entry of R^T R.
 NEARLY = 1e-3
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import unique
 from rbdyn_ros.codegen.table import (
@@ -19,12 +18,9 @@ from rbdyn_ros.codegen.table import (
 )
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import traced
-from rbdyn_ros.specialization.programs.program import program
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.specialization.programs.program import Program
+from rbdyn_ros.specialization.programs.program import Program, program
 
 #: A step of a humanoid has 20,000. GCC takes half a minute for this many, other compilers more.
 MAX_C_OPERATIONS = 200_000

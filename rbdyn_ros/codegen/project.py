@@ -68,12 +68,12 @@ class CProject:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether a function depends on gravity."""
+        """Return whether a function depends on gravity."""
         return any(f.spec.heavy for f in self.functions)
 
     @property
     def takes_gravity(self) -> bool:
-        """Whether gravity is an argument."""
+        """Return whether gravity is an argument."""
         return any(GRAVITY in f.inputs for f in self.functions)
 
     @property

@@ -36,8 +36,8 @@ BEYOND, FAR = 0.05, 1e3
 SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
-#: may round the same way. INVERSION is multiplied by the condition number of M, or by how much
-#: more than positions accelerations change, which they do beyond stiff limits.
+#: may round the same way. INVERSION is multiplied by the condition number of M, or by the change
+#: of accelerations over that of positions, which is large beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 #: Relative change of a position for this measurement.
@@ -63,7 +63,7 @@ def samples(project: CProject) -> list[Sample]:
     """Return states that are exact in the code's type, and the engine's results in them."""
     rng = np.random.default_rng(1)
     m = project.m.replaced()
-    m.opt.exact_stops = False  # generated code takes the smooth law
+    m.opt.exact_stops = False  # generated code has the smooth law
     return [_sample(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
 
 

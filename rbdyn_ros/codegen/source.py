@@ -115,7 +115,7 @@ def blocks_of(
 
 
 def _is_long(program: Program) -> bool:
-    """Return whether a program is split into blocks: it is long, and not of constants alone."""
+    """Return whether a program is split into blocks: it is long and has more than constants."""
     computes = any(kind not in LEAVES for kind, *_ in program.operations)
     return computes and len(program.operations) > LONGEST_FUNCTION
 

@@ -123,7 +123,7 @@ SPECS = {
 }  # fmt: skip
 
 
-#: What functions of a robot with actuators take as well, and what they write as well.
+#: Further inputs and outputs of functions of a robot with actuators.
 OF_ACTUATORS: dict[str, tuple[tuple[Argument, ...], tuple[Argument, ...]]] = {
     "forward": ((ACT,), ()),
     "step": ((ACT,), (Argument("act", "act_next", ("NA",), "act after the timestep"),)),

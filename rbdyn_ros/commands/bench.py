@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.measuring.peers import Peer
     from rbdyn_ros.model.model import Model
 
-LONGEST = 3600.0  # [s]
+LONGEST = 3600.0  # longest time [s]
 EPILOG = """\
 Examples:
   rbdyn bench                            a bundled arm

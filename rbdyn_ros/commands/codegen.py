@@ -82,7 +82,7 @@ def add_codegen(commands: Commands) -> None:
     command.add_argument(
         "--lang",
         type=_language,
-        choices=("c",),  # for the completion of shells
+        choices=("c",),  # choices for the completion of shells
         default="c",
         help="language of the code: c (C99)",
     )

@@ -157,7 +157,7 @@ def _excite(options: argparse.Namespace) -> int:
 
 
 def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
-    """Return the report of a Fourier series, and what writes it."""
+    """Return the report of a Fourier series, and the function that writes it."""
     from rbdyn_ros.identification.excitation.excite import check_informative, check_rate, excite
     from rbdyn_ros.identification.excitation.search import ITERATIONS
     from rbdyn_ros.report.progress import rounds
@@ -245,7 +245,7 @@ def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
 
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
-    """Return the report of sweeps, and what writes them."""
+    """Return the report of sweeps, and the function that writes them."""
     from rbdyn_ros.identification.excitation.sweeps import sweeps
 
     m, _ = mounted_robot(options)

@@ -164,7 +164,7 @@ def _document(path: Path, found: Source | None) -> bytes:
 
 
 def _usage(options: argparse.Namespace) -> str:
-    """Return what is wrong with the options, before any work is done; "" if nothing is."""
+    """Return the fault of the options, or "", before any work is done."""
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
@@ -242,7 +242,7 @@ def _checked(found: Identification, rest: Array, motion: Motion) -> Checked:
     from rbdyn_ros.control.base.friction import Friction
     from rbdyn_ros.identification.equations.residuals import validate
 
-    assert found.black_box is not None  # identify sets it
+    assert found.black_box is not None  # identify sets black_box
     return (
         validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
         validate(found.m, found.friction, motion, found.offset, by_load=found.by_load, rest=rest),
@@ -298,7 +298,7 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
         return DONE
     patched = patched_urdf_bytes(document, found.m)
     with refusing("identify --patch", USAGE):
-        write_whole(path, lambda file: file.write(patched))
+        write_whole(path, patched)
     return DONE
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 YAML_FILE = FileOf((".yaml", ".yml"))
 #: Terms of the arm.
 TERMS = "armature", "stribeck", "load_friction", "tilt"
-#: Options of another result.
+#: Options that give another result.
 OTHERS = (
     "payload",
     "patch",
@@ -55,7 +55,7 @@ def add_actuator_options(command: argparse.ArgumentParser) -> None:
 
 
 def wrong_actuator_options(options: argparse.Namespace) -> str:
-    """Return what is wrong with the combination of options; "" if nothing is."""
+    """Return the fault of the combination of options, or ""."""
     if options.actuators is None:
         alone = [name for name in OWN if getattr(options, name)]
         return f"--{alone[0].replace('_', '-')} needs --actuators" if alone else ""
@@ -102,5 +102,5 @@ def _written(text: str, options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.output import write_whole
 
     with refusing("identify --actuators", USAGE):
-        write_whole(options.actuators, lambda file: file.write(text.encode()))
+        write_whole(options.actuators, text.encode())
     return DONE

@@ -31,7 +31,7 @@ def add_current_options(command: argparse.ArgumentParser) -> None:
 
 
 def wrong_current_options(options: argparse.Namespace) -> str:
-    """Return what is wrong with the combination of options; "" if nothing is."""
+    """Return the fault of the combination of options, or ""."""
     if options.payload_mass is not None:
         if not options.current or options.payload_run is None:
             return "--payload-mass needs --current and --payload-run"

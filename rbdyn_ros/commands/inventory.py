@@ -51,7 +51,7 @@ grant = obtain("try")
 print(json.dumps({"SCHED_FIFO": grant.fifo, "locked memory": grant.memory,
     "timer slack": grant.timer_slack}))
 """
-_PATIENCE = 30.0  # for these processes [s]
+_PATIENCE = 30.0  # time limit of these processes [s]
 
 
 def inventory() -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn layout`: what RViz, Foxglove or PlotJuggler shows of a simulated robot."""
+"""The command `rbdyn layout`: a layout of RViz, Foxglove or PlotJuggler for a simulated robot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from rbdyn_ros.commands.line.common import (
 
 if TYPE_CHECKING:
     import argparse
-    from typing import BinaryIO
 
     from rbdyn_ros.commands.line.parser import Commands
 
@@ -72,12 +71,8 @@ def _layout(options: argparse.Namespace) -> int:
         target = output_path(options.output, "a layout", SUFFIXES)
     with refusing("layout", REFUSED):
         data = _text(options, target.suffix.lower()).encode()
-
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
     with refusing("layout", USAGE):
-        write_whole(target, write)
+        write_whole(target, data)
     print(f"wrote {target}")
     return DONE
 

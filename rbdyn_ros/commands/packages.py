@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, refusing, standing
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
-
-if TYPE_CHECKING:
-    import argparse
 
 #: Options of codegen that have no effect on an FMU, and their values if not given.
 NOT_FMU: dict[str, object] = {

@@ -47,7 +47,7 @@ a parameter or the ROS 2 environment is refused."""
 
 #: Remedy for several robots.
 ONE_ROBOT = (
-    "several robots of one world are a scene (--scene), of worlds apart "
+    "put robots of one world into a scene (--scene), robots of separate worlds into "
     f"`{ROS_ARGS} -p robots:=[left, right]`"
 )
 
@@ -108,7 +108,7 @@ def _sim(options: argparse.Namespace) -> int:
         xacro_arguments(options.xacro_args)
     run_imports(options.imports)
     shows = _shows(options)
-    # it imports as much as the node, at the same time
+    # the view imports as much as the node does, at the same time
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator

@@ -147,7 +147,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     _print_run(trial, run, why, options)
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
-        return int(replay.run(replay))  # ends with this process
+        return int(replay.run(replay))  # the page ends with this process
     return REFUSED if why else DONE
 
 
@@ -175,7 +175,7 @@ def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
     try:
         known = earlier_runs(folder(options) / RUNS_NAME, trial)
     except ParameterError:
-        return ""  # of another trial
+        return ""  # the file is of another trial
     if run.seed not in known or not run.state:
         return ""
     same = known[run.seed].state == run.state

@@ -172,8 +172,8 @@ class Controller(ControlLoop):
     def _begin(self) -> None:
         """Begin with the efforts that hold the arm by the model.
 
-        Measured efforts may be wrong, and nothing tells by how much. If the model is wrong, the
-        law of the mode would do the same a little later.
+        Measured efforts may be wrong by an unknown amount. If the model is wrong, the law of the
+        mode would do the same a little later.
         """
         self.gate.begin(self._effort_check.holding()[self._dofs])
         self._remember_start()
@@ -209,7 +209,7 @@ class Controller(ControlLoop):
 
     @property
     def needs_test(self) -> bool:
-        """Whether the arm would be tested before it is armed."""
+        """True if the arm would be tested before it is armed."""
         chosen = self.settings
         busy = self.armed or self.testing
         return chosen.start_up_test and not (chosen.dry_run or busy)
@@ -252,8 +252,10 @@ class Controller(ControlLoop):
             self.armed, self._test = False, None
 
     def clear_fault(self) -> None:
-        """Clear a fault; the arm stays disarmed."""
+        """Clear a fault and disarm; an arm that is armed or tested without a fault goes on."""
         with self._lock:
+            if (self.armed or self.testing) and self.fault is None:
+                return  # it would fall silent in the middle of its motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()
@@ -413,7 +415,7 @@ class Controller(ControlLoop):
         """Continue with another payload."""
         limits, qpos = self.gate.limits, self.gate.measured.qpos
         if self.testing:
-            raise refusal("a payload is not taken during the start-up test", "testing")
+            raise refusal("a payload cannot be set during the start-up test", "testing")
         if self.armed:
             if holdable(self.arm, limits, qpos):
                 check_holdable(arm, limits, qpos)

@@ -72,7 +72,7 @@ class ControlLoop:
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
         self.period = math.nan  # between states [s]
-        self._wrong: Fault | None = None  # of the newest state
+        self._wrong: Fault | None = None  # the fault of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
@@ -218,7 +218,7 @@ class ControlLoop:
 
     @property
     def testing(self) -> bool:
-        """Whether the start-up test sends efforts to the arm, which is not armed yet."""
+        """True while the start-up test sends efforts to the arm, which is not armed yet."""
         return self._test is not None
 
     def _average(self, step: float) -> None:
@@ -248,7 +248,8 @@ class ControlLoop:
         else:
             self._tracker.rest_at(seen.qpos)
         target = self._tracker.target
-        target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
+        # otherwise they would disturb the controlled joints
+        target.let_go(self._others, seen.qpos, seen.qvel)
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
         if _follow.call(*self._memory, wanted):
             self._take_notice()
@@ -260,7 +261,7 @@ class ControlLoop:
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
-        if self.settings.dry_run:  # the arm does not move
+        if self.settings.dry_run:  # the arm gets no efforts
             return
         near = self.mode in ("hold", "computed_torque")
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)

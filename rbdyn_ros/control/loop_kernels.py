@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the loop of an arm: what follows from a state, or from none, and from a fault.
+"""Kernels of the loop of an arm: its reactions to a state, to a missing state and to a fault.
 
     notice_pause  before a state is stored
     see           a state was stored, or refused
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: What to do: nothing, or one of the answers. FOLLOW is the law of the mode.
+#: Actions: none, or one of the answers. FOLLOW applies the law of the mode.
 WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 
@@ -68,7 +68,7 @@ WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 @kernel
 def notice_pause(b: BlindState, s: ArmLoopState, now: int) -> bool:
-    """Trip if there was no state for too long before the one that comes now; return whether.
+    """Trip if the last state came too long ago; return whether it tripped.
 
     After a pause of the process nothing is sent any more: the arm may be somewhere else. `now` is
     on the steady clock [ns].
@@ -95,7 +95,7 @@ def see(
     now: int,
     stored: bool,
 ) -> int:
-    """Judge a state and trip if it is wrong; return what to do, see WAIT.
+    """Judge a state and trip if it is wrong; return the action, see WAIT.
 
     `time` is that of the state, `now` is on the steady clock [ns]. A state that is not `stored` in
     s.state was refused.
@@ -124,7 +124,7 @@ def see(
 
 @kernel
 def watch(b: BlindState, s: ArmLoopState, now: int) -> int:
-    """Judge that there is no new state; return what to do, see WAIT.
+    """Judge a missing state; return the action, see WAIT.
 
     `now` is on the steady clock [ns].
     """
@@ -269,7 +269,7 @@ def coast(
 
 @kernel
 def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
-    """Release the efforts (nv,) of a law; trip if one is not a number, and return whether."""
+    """Release the efforts (nv,) of a law; trip and return True if one is not a number."""
     i = release(s, effort, s.holding, s.dt, False)
     if i < 0:
         return False
@@ -287,7 +287,7 @@ def judge_target(
     idle: float,
     timeout: float,
 ) -> bool:
-    """Trip if the target is too far away, or has waited for too long; return whether.
+    """Trip if the target is too far away, or has waited for too long; return whether it tripped.
 
     `target` are positions (nv,), and `tolerance` is the largest distance from there [rad or m]; 0:
     it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,

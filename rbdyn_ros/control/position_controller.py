@@ -51,7 +51,7 @@ class PositionController(Controller):
         n = len(self.names)
         self._place, self.velocity = np.zeros(n), np.zeros(n)
         self._answered, self._still, self._silent = 0, 0.0, False
-        self._is_blind = False  # whether the newest answer had no valid state
+        self._is_blind = False  # True if the newest answer had no valid state
         self._owed = self._cycle = (
             0.0  # motion not yet sent, and time until the next positions [s]
         )
@@ -83,11 +83,11 @@ class PositionController(Controller):
             timeout = gate.settings.state_timeout
             self.wrench = SensedWrench(self.arm, frame, *tool, timeout, given.sensor_frame)
         rest = gate.measured.qpos
-        self.wrench.wrench(self.arm, rest)  # compiles it
+        self.wrench.wrench(self.arm, rest)  # compile the kernel
         self._compliance.step(rest, rest, np.zeros(6), LONGEST)
         self._compliance.begin()
 
-    # before motion
+    # checks before motion
 
     def _check_load(self) -> None:
         """Raise RbdynError unless the arm rests; it carries itself."""
@@ -96,7 +96,7 @@ class PositionController(Controller):
             raise refusal(moving(speed), "moving")
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError unless the inputs of a mode are there."""
+        """Raise RbdynError unless the inputs of a mode are available."""
         if mode != "admittance":
             return
         if self.wrench is None:
@@ -150,11 +150,12 @@ class PositionController(Controller):
             return None
         if test.done:
             self._test, self.armed = None, True
-            self._rest_here()  # where it was sent, not where it is reported: it does not jump
+            # start from the position sent, not from the reported one, to avoid a jump
+            self._rest_here()
         return self._sent(self._passed(wanted))
 
     def _blend(self) -> None:
-        """Positions do not jump."""
+        """Do nothing: positions do not jump."""
 
     def _rest_here(self) -> None:
         """Come to rest from the position sent last, or at the measured one."""

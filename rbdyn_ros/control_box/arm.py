@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics of an arm as its box computes them: the arm alone, with what hangs behind it."""
+"""The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
+from rbdyn_ros.model.tree.rotation import cross_matrix
 
 #: Rotor inertia that a torque-controlled joint shows, where the robot file has none [kg m^2].
 #: Source: MuJoCo Menagerie, franka_emika_panda and universal_robots_ur5e; the bare rotors of an
@@ -132,9 +133,8 @@ class BoxedJoints:
             F_T: the frame in the flange (4, 4).
         """
         J = frame_jacobian(self.m, self.d, self._flange)
-        x, y, z = T[:3, :3] @ F_T[:3, 3]
-        lever = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
-        return np.concatenate([J[3:] + lever @ J[:3], J[:3]])
+        lever = cross_matrix(T[:3, :3] @ F_T[:3, 3])
+        return np.concatenate([J[3:] - lever @ J[:3], J[:3]])
 
 
 def with_rotors(m: Model, prefix: str, joints: re.Pattern[str]) -> Model:

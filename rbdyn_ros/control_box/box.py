@@ -150,11 +150,11 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _idles(self) -> bool:
-        """Return whether nothing happens that a client or the arm waits for."""
+        """Return whether neither a client nor the arm waits for anything."""
 
     @abstractmethod
     def _stand(self) -> bool:
-        """In lock-step, let time stand while nothing happens; return whether it stood."""
+        """In lock-step, stop time while nothing happens; return whether it was stopped."""
 
     @abstractmethod
     def _exchange(self, timeout: float, tick: int | None = None) -> None:
@@ -225,7 +225,7 @@ class ControlBox(ABC):
             self.failure = error
 
     def _serve(self) -> None:
-        with contextlib.suppress(RbdynError):  # the loop has reported what the system grants
+        with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
             mode = "off" if self._lockstep else self._loop.settings.realtime
             # the loop has its processor for itself, and holds the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))
@@ -302,7 +302,8 @@ class ControlBox(ABC):
     def _listens(self) -> bool:
         """Return whether requests are served now.
 
-        In lock-step they wait for rest: so the tick of a motion does not depend on the machine.
+        In lock-step they wait for rest, so that the tick of a motion does not depend on the
+        machine.
         """
         unrest = self._lockstep and self.robot.settles and self._unrest < MOST_UNREST
         return not (self._is_starting or unrest)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.checks.inertials import as_matrix, as_six
 from rbdyn_ros.description.parts.poses import Pose, compose, rpy_from_quat
 from rbdyn_ros.description.parts.types import Description, Inertial, Joint
 from rbdyn_ros.dynamics.stages import make_data
@@ -37,8 +38,7 @@ class Load:
     @property
     def six(self) -> Array:
         """Ixx Iyy Izz Ixy Ixz Iyz."""
-        I = self.inertia
-        return np.array([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+        return as_six(self.inertia)
 
 
 NO_LOAD = Load(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -95,11 +95,6 @@ def inertials(
     return found
 
 
-def _inertia(six: tuple[float, ...] | Array) -> Array:
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
 def lumped(
     m: Model, link: str, links: dict[str, Inertial | None], place: Pose | None = None
 ) -> Load:
@@ -125,7 +120,7 @@ def lumped(
         p, R = frame_pose(m, d, name)
         com = R0.T @ (p + R @ np.array(inertial.origin.pos) - p0)
         turn = R0.T @ R @ quat_to_mat(inertial.origin.quat)
-        parts.append((inertial.mass, com, turn @ _inertia(inertial.inertia) @ turn.T))
+        parts.append((inertial.mass, com, turn @ as_matrix(np.array(inertial.inertia)) @ turn.T))
         mass += inertial.mass
         moment += inertial.mass * com
     centre = moment / mass if mass else moment

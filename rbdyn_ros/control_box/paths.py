@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.tree.rotation import mat_to_quat
+from rbdyn_ros.model.tree.rotation import cross_matrix, mat_to_quat
 
 #: The usual cycle [s].
 CYCLE = 1e-3
@@ -80,12 +80,16 @@ def turn_between(R: Array, to: Array) -> Array:
     return turn
 
 
+def gap_between(T: Array, to: Array) -> Array:
+    """Return the way and rotation vector (6,) between poses (4, 4), axes of their parent."""
+    return np.concatenate([to[:3, 3] - T[:3, 3], turn_between(T[:3, :3], to[:3, :3])])
+
+
 def turned(R: Array, w: Array) -> Array:
     """Return an orientation after a rotation vector, axes of its parent (Rodrigues' formula)."""
     angle = float(np.linalg.norm(w))
     if angle == 0.0:
         return R
-    x, y, z = w / angle
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    K = cross_matrix(w / angle)
     new: Array = (np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K) @ R
     return new

@@ -21,21 +21,21 @@ class BoxedRobot(ABC):
     @property
     @abstractmethod
     def awaits(self) -> bool:
-        """Whether the client has to send a command now."""
+        """Return whether the client has to send a command now."""
 
     @property
     @abstractmethod
     def _holds(self) -> bool:
-        """Whether nothing moves the arm but its brakes."""
+        """Return whether only the brakes hold the arm."""
 
     @property
     def rests(self) -> bool:
-        """Whether nothing changes until a client sends something."""
+        """Return whether nothing changes until a client sends something."""
         return self._holds and self._rested > SETTLED
 
     @property
     def settles(self) -> bool:
-        """Whether it comes to rest without a client."""
+        """Return whether it comes to rest without a client."""
         return self._holds and self._rested <= SETTLED
 
     def _count_rest(self, dq: Array, wanted: Array) -> None:

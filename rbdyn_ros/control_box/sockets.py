@@ -20,9 +20,9 @@ DATAGRAM = 65536
 #: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more; and
 #: of a stream of programs, or of one with large packets.
 PIECE, LARGE_PIECE = 512, 65536
-#: Clients of a hub at a time.
+#: Most clients of a hub at the same time.
 MOST_CLIENTS = 8
-#: How long a box tries to connect to a client, and how long it waits between two attempts [s].
+#: Time in which a box tries to connect to a client, and time between two attempts [s].
 DIAL, DIAL_AGAIN = 2.0, 0.2
 #: A client that leaves more than this unread is disconnected [bytes].
 MOST_UNSENT = 2**20
@@ -47,7 +47,7 @@ class Session(ABC):
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no bytes for now."""
+        """Return whether it takes no bytes for now."""
         return False
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to do
@@ -130,7 +130,7 @@ class ClientLink(Generic[S]):
 
     @property
     def busy(self) -> bool:
-        """Whether the client has not taken all bytes so far."""
+        """Return whether the client has not taken all bytes so far."""
         return bool(self._unsent)
 
     def receive(self, most: int) -> bytes:
@@ -195,7 +195,7 @@ class End(ABC):
     @property
     @abstractmethod
     def connected(self) -> bool:
-        """Whether there is a client."""
+        """Return whether there is a client."""
 
     @abstractmethod
     def flush(self) -> None:
@@ -239,7 +239,7 @@ class Peers(End, Generic[S]):
         """Add a client that has connected since the last call."""
 
     def receive(self) -> list[tuple[ClientLink[S], bytes]]:
-        """Accept clients, and return what came from each; never wait."""
+        """Accept clients, and return the bytes from each; never wait."""
         self._accept()
         ready = [peer for peer in self.peers if not peer.session.is_full]
         came = [(peer, self._received(peer)) for peer in ready]
@@ -255,7 +255,7 @@ class Peers(End, Generic[S]):
     def pass_on(self, peer: ClientLink[S], data: bytes) -> None:
         """Give a client's bytes to its session, and send the answers."""
         if peer not in self.peers:
-            return  # it left while they were on the wire
+            return  # the client left while the bytes were on the wire
         try:
             peer.request(data)
         except Gone as gone:
@@ -390,7 +390,7 @@ class Endpoint(Hub[Server]):
     def send(self, packet: bytes) -> None:
         """Send a datagram to the client, if it named its port."""
         if client := self._client():
-            with contextlib.suppress(OSError):  # it counts as lost
+            with contextlib.suppress(OSError):  # the datagram counts as lost
                 self._udp.sendto(packet, client)
 
     def datagrams(self) -> list[bytes]:
@@ -432,7 +432,7 @@ class Dialled(Peers[S]):
         self.session, self.failure = session, ""
         self._where = address, port
         self._socket: socket.socket | None = None
-        self._next = time.monotonic()  # when it tries again, and when it gives up
+        self._next = time.monotonic()  # times of the next attempt and of giving up
         self._last = self._next + DIAL
         self._refusal = errno.ETIMEDOUT
 
@@ -476,7 +476,7 @@ class Dialled(Peers[S]):
 
 
 def check_address(address: str, anywhere: bool) -> str:
-    """Return a warning about an address, or nothing.
+    """Return a warning about an address, or "".
 
     Raises:
         RbdynError: it is not an address, or not a loopback address without `anywhere`.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets between a client and a box, with faults: lost, late, doubled, overtaken, or none at all.
 
-Over TCP nothing is lost or overtaken: what the network loses comes again later, and all behind it
-waits.
+Over TCP packets are not lost or overtaken: a lost packet comes again later, and all packets behind
+it wait.
 
 Random numbers are functions of seed, tick and purpose (runtime/kernels/noise.py), so in lock-step
 the same seed gives the same faults.
@@ -63,10 +63,10 @@ class WireLine(Generic[P]):
         self.faults = FAULTLESS
         self._again, self._last = again, 0
         self._seed, self._direction, self._number = seed, direction, number
-        self._tick = self._nth = 0  # of the last packet: its tick, and its number in the tick
-        self._way: list[tuple[int, int, P]] = []  # when it comes, its number, the packet
+        self._tick = self._nth = 0  # tick and number of the last packet
+        self._way: list[tuple[int, int, P]] = []  # arrival tick, number and packet
         self._count = 0
-        self._drawn(0, _DROP)  # it is compiled before a client waits
+        self._drawn(0, _DROP)  # compile it before a client waits
 
     def send(self, tick: int, packet: P) -> None:
         """Send a packet at a tick."""
@@ -89,14 +89,14 @@ class WireLine(Generic[P]):
         Over TCP they come in their order.
         """
         if self._again and self.faults.dead:
-            return []  # it comes when the link is back
+            return []  # the packet comes when the link is back
         here = [item for item in self._way if item[0] <= tick]
         self._way = [item for item in self._way if item[0] > tick]
         return [packet for _, _, packet in sorted(here, key=lambda item: -item[1])]
 
     @property
     def is_empty(self) -> bool:
-        """Whether no packet is under way."""
+        """Return whether no packet is under way."""
         return not self._way
 
     def clear(self) -> None:

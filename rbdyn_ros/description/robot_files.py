@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,25 +23,15 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 
-def _mechanism(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
-    from rbdyn_ros.description.mechanism_files import mechanism
+def _reader(name: str) -> Callable[..., tuple[Description, str]]:
+    """Return the reader of a format, whose module is imported when it is needed."""
 
-    del srdf  # it is for URDF
-    return mechanism.read(path, **how), ""
+    def read(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
+        del srdf  # it is for URDF
+        module = importlib.import_module(f"rbdyn_ros.description.{name}_files.{name}")
+        return module.read(path, **how), ""
 
-
-def _mjcf(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
-    from rbdyn_ros.description.mjcf_files import mjcf
-
-    del srdf
-    return mjcf.read(path, **how), ""
-
-
-def _sdf(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
-    from rbdyn_ros.description.sdf_files import sdf
-
-    del srdf
-    return sdf.read(path, **how), ""
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +54,9 @@ MECHANISM_SUFFIXES = (".yaml", ".yml")
 SDF_SUFFIXES, MJCF_SUFFIXES = (".sdf", ".world"), (".mjcf",)
 FORMATS = (
     URDF,
-    Format(MECHANISM_SUFFIXES, _mechanism),
-    Format(SDF_SUFFIXES, _sdf, "sdf"),
-    Format(MJCF_SUFFIXES, _mjcf, "mujoco"),
+    Format(MECHANISM_SUFFIXES, _reader("mechanism")),
+    Format(SDF_SUFFIXES, _reader("sdf"), "sdf"),
+    Format(MJCF_SUFFIXES, _reader("mjcf"), "mujoco"),
 )
 #: The suffixes of robot files, for people.
 SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
@@ -87,22 +78,8 @@ def read_with_text(
 ) -> tuple[Description, str]:
     """Read a robot once; return the checked Description and its URDF.
 
-    Args:
-        source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml` or mechanism `.yaml` file, the
-            name of a robot, a RobotFile, or the text of a URDF, MJCF or SDF.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
-        package_dirs: folders to search for packages, after the folders of a RobotFile.
-        xacro_args: values for the `$(arg ...)` of a xacro file; before the values of a RobotFile.
-        contact: True or a Contact: use the `<collision>` elements of links for contact.
-        srdf: for contact, an SRDF; or whether one beside a URDF counts.
-
-    Returns:
-        The Description; the text of the URDF, as expanded by xacro, empty for other formats.
-
-    Raises:
-        DescriptionError: with all errors of the document, each with its line.
-        ParameterError: the source is neither a path nor text, no robot has the name, or contact
-            is neither a bool nor a Contact.
+    The text is the URDF as expanded by xacro, and empty for other formats. Arguments and errors
+    as for `source.opened`, without scenes.
     """
     check_source(source)
     how: dict[str, Any] = {"strict": strict, "contact": contact}
@@ -132,7 +109,7 @@ def read_with_text(
 def format_of(path: Path) -> Format | None:
     """Return the format of a robot file, by its suffix or its root element; None: no format."""
     suffix = path.suffix.lower()
-    if suffix in _XML and kind_of(path) == "file":  # a pipe would wait
+    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would wait
         with suppress(OSError, ValueError), path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
             root = guard.root_tag(head) or guard.root_tag(head + file.read(guard.MAX_BYTES))
@@ -160,7 +137,7 @@ def file_of(
 
 
 def check_source(source: object) -> None:
-    """Raise ParameterError unless it is a path or text."""
+    """Raise ParameterError unless the source is a path or text."""
     if not isinstance(source, str | bytes | Path | RobotFile):
         text = f"expected the path of a robot or the text of a URDF, got {source!r}"
         raise ParameterError(Finding("not-a-source", text))

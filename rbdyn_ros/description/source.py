@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MECHANISM_SUFFIXES", "Source", "opened", "read"]
 
-#: Of files that may be scenes.
+#: Suffixes of files that may be scenes.
 SCENE_SUFFIXES = (*MECHANISM_SUFFIXES, *SDF_SUFFIXES)
 
 
@@ -63,7 +63,7 @@ class Source:
 
     @property
     def is_scene(self) -> bool:
-        """Whether it came from a scene file."""
+        """Return whether it came from a scene file."""
         return self.parts is not None
 
     @property

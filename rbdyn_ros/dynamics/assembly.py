@@ -37,7 +37,7 @@ USUAL = 0.05, 20.0
 #: Number of attempts; each starts farther from the given configuration than the one before.
 ATTEMPTS = 24
 
-#: By how much a position may be beyond its limit [rad or m].
+#: Largest violation of a position limit [rad or m].
 ROUNDED = 1e-9
 
 _survey = public(survey)
@@ -101,12 +101,12 @@ def assemble(
 
 
 def closed_within(m: Model) -> float:
-    """Return the error of constraints that hold, but for rounding in files [m or rad]."""
+    """Return the error that constraints may have, rounding in files included [m or rad]."""
     return CLOSED * min(1.0, _size(m))
 
 
 def is_closed(m: Model, qpos: ArrayLike) -> bool:
-    """Return whether all constraints hold at a configuration, but for rounding in files."""
+    """Return whether all constraints hold at a configuration, up to rounding in files."""
     if m.nefc == 0:
         return True
     d = make_data(m)
@@ -118,7 +118,7 @@ def is_closed(m: Model, qpos: ArrayLike) -> bool:
 
 
 def _size(m: Model) -> float:
-    """Return the size of a mechanism: the longest way within one of its bodies [m]."""
+    """Return the size of a mechanism: the longest distance within one of its bodies [m]."""
     places = np.concatenate([m.body_pos[1:], m.loop_pos.reshape(-1, 3), m.point_pos])
     return float(np.linalg.norm(places, axis=1).max(initial=0.0)) or 1.0
 
@@ -126,8 +126,7 @@ def _size(m: Model) -> float:
 def _units(m: Model, size: float) -> Array:
     """Return a displacement of each dof (nv,) that counts as long: 1 rad, or the size [m]."""
     shifts, _ = slides(m, np.arange(m.nv))
-    units: Array = np.where(shifts > 0, size, 1.0)
-    return units
+    return np.where(shifts > 0, size, 1.0)
 
 
 def _terms(d: Data, unit: Array) -> Array:

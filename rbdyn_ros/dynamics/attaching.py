@@ -30,9 +30,9 @@ def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
     """Return a Model in which a link keeps its present pose in another one, and its Data.
 
     This is a weld, a loop joint without freedom, as of a suction cup, a tool changer or a magnet;
-    `joint_forces` writes its force to `d.loop_force`. The two bodies touch each other no more. The
-    Data goes on with the state of d, see `carry`. The given Model and Data stay as they are, and
-    `carry(m2, d2, m)` detaches.
+    `joint_forces` writes its force to `d.loop_force`. The two bodies no longer touch each other.
+    The Data goes on with the state of d, see `carry`. The given Model and Data stay as they are,
+    and `carry(m2, d2, m)` detaches.
 
     Args:
         m: the Model.
@@ -70,8 +70,8 @@ def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
 def carry(m: Model, d: Data, other: Model) -> Data:
     """Return the state of a Data as a Data of another Model, by the names of bodies and joints.
 
-    What both Models have keeps its bits: positions, velocities, time, forces, controls and the
-    memory of friction. What is new starts at the qpos0 of the other Model, at rest. The modes of
+    Parts of both Models keep their bits: positions, velocities, time, forces, controls and the
+    memory of friction. New parts start at the qpos0 of the other Model, at rest. The modes of
     `set_drive` are not carried.
 
     Args:
@@ -125,7 +125,7 @@ def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
 
 
 def _without_contact(m: Model, low: int, high: int) -> Arrays:
-    """Return the fields in which the geometries of two bodies touch each other no more."""
+    """Return the fields in which the geometries of two bodies no longer touch each other."""
     body = m.geom_bodyid
     pairs = product(np.flatnonzero(body == low).tolist(), np.flatnonzero(body == high).tolist())
     between = {(min(pair), max(pair)) for pair in pairs}

@@ -35,7 +35,7 @@ TOUCHING = 1e-6
 
 
 class Distance(NamedTuple):
-    """The signed distance of two geometries, and where they are nearest.
+    """The signed distance of two geometries, and their nearest points.
 
     Attributes:
         geom1, geom2: their names.
@@ -55,7 +55,7 @@ class Distance(NamedTuple):
 
 
 class NearPairs:
-    """What the queries of one Data keep from call to call, made by the first of them.
+    """Memory of the distance queries of one Data between calls; the first query makes it.
 
     Attributes:
         found, out: the numbers of the near pairs in distance_geom, and a row each, see near_pairs.
@@ -75,11 +75,10 @@ class NearPairs:
 def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
-    Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls, but
-    for triangle meshes. From an open one the distance is that of its surface, on both sides; in a
-    closed one it is negative.
-    The distance is within 1e-10 m, with a cylinder within 2e-10 m, except in rare poses that
-    docs/explanation/contact_forces.md lists under "Distances".
+    Any two geometries or obstacles have a distance, even of the same link. Meshes are their convex
+    hulls, but for triangle meshes. From an open one the distance is that of its surface, on both
+    sides; in a closed one it is negative. The distance is within 1e-10 m, with a cylinder within
+    2e-10 m, except in rare poses that docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
         m: the Model, loaded with `contact`.
@@ -106,7 +105,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
 
 def _number(m: Model, geom: str | int) -> int:
-    if type(geom) is str and geom in m.geom_numbers:  # the usual case, fast
+    if type(geom) is str and geom in m.geom_numbers:  # fast path of the usual case
         return m.geom_numbers[geom]
     return number_of("geometry", m.geom_numbers, m.geom_names, geom)
 
@@ -156,7 +155,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
 
 
 def _check_position(m: Model, d: Data) -> None:
-    """Raise ParameterError if a position is not finite: no geometry would be anywhere."""
+    """Raise ParameterError if a position is not finite, because geometries would have no pose."""
     if not math.isfinite(sum(d.qpos.tolist())):  # faster than np.isfinite
         finite("d.qpos", d.qpos, (m.nq,), code="qpos")
 
@@ -164,7 +163,7 @@ def _check_position(m: Model, d: Data) -> None:
 def start_overlaps(m: Model) -> list[Distance]:
     """Return the pairs of one robot that overlap at qpos0, which `collisions` leaves out.
 
-    Such meshes overlap in every pose, or nearly so: as links that MoveIt's assistant disables.
+    Such meshes overlap in nearly every pose, like the pairs that MoveIt's assistant disables.
 
     Raises:
         ModelError: m is not a Model, or has no geometries or too many.
@@ -175,7 +174,7 @@ def start_overlaps(m: Model) -> list[Distance]:
 
 
 def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: NearPairs) -> int:
-    """Write the pairs up to `reach` apart to found and out of the memory; return their number."""
+    """Write the pairs up to `reach` apart to the memory's found and out; return their number."""
     number: int = _near_pairs.call(
         *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
         memory.out,
@@ -198,7 +197,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag per pair: overlaps at qpos0 with a part of the same robot; and these pairs."""
+    """Return a flag per pair, whether it overlaps at qpos0 within one robot, and these pairs."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)

@@ -44,5 +44,4 @@ def commandable(m: Model) -> NDArray[np.bool_]:
 def commanded_joints(m: Model) -> NDArray[np.int64]:
     """Return the joints that can be commanded and have one degree of freedom of their own."""
     free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
-    found: NDArray[np.int64] = np.flatnonzero(free & commandable(m))
-    return found
+    return np.flatnonzero(free & commandable(m))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say on stderr that kernels are being compiled when it takes long; once for a process."""
+"""Print a notice on stderr when compiling kernels takes long, once per process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-#: Compilations that together take less say nothing [s].
+#: Compilations that take less in total print no notice [s].
 PATIENCE = 2.0
 
 TEXT = (
@@ -53,6 +53,6 @@ class CompilingNotice(event.Listener):  # type: ignore[misc]
         self.is_due = False
 
 
-#: Of this process; a command that shows a bar instead sets its is_due to False.
+#: The notice of this process; a command that shows a bar instead sets its is_due to False.
 NOTICE = CompilingNotice()
 event.register("numba:compile", NOTICE)

@@ -118,8 +118,7 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
         (n, 2), lower and upper limit [rad or m].
     """
     j = np.asarray(joints, np.int64)
-    ranges: Array = np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
-    return ranges
+    return np.where(m.jnt_limited[j, None] == 1, m.jnt_range[j], [[-np.inf, np.inf]])
 
 
 def start_within_limits(m: Model) -> Array:
@@ -137,7 +136,7 @@ def start_within_limits(m: Model) -> Array:
 
 
 def moved_starts(m: Model, qpos: Array) -> str:
-    """Return where joints are whose limits exclude their qpos0, or "" if there is none.
+    """Return a text with the start of each joint whose limits exclude its qpos0, or "".
 
     Only joints count that qpos (nq,) has where start_within_limits puts them. With closed loops
     there is none, for these decide where joints are.
@@ -214,7 +213,7 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
 
 
 def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
-    """Return how dofs shift what they carry, and the entries of qpos without limits.
+    """Return whether dofs shift their bodies, and the entries of qpos without limits.
 
     Returns:
         (n,), by dof: 0 for one that turns, 1 for one that only shifts, 2 if it has no limit; and
@@ -235,13 +234,13 @@ def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
 
 
 def is_unlimited(m: Model, j: int) -> bool:
-    """Return whether a joint can bring its body to any distance, as a slide without limits."""
+    """Return whether a joint can move its body any distance, like a slide without limits."""
     kind, leader = m.jnt_kind(j), int(m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)
     if kind.quat >= 0:
-        return kind.nv > 3  # more than an orientation
+        return kind.nv > 3  # the joint also shifts
     ways = _reach(m, j, kind)
     if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
-        ways = [_WAY]  # by their turn
+        ways = [_WAY]  # these joints shift by their rotation
     limits = zip(ways, _limits(m, leader), strict=False)
     return any(way == _WAY and not np.isfinite(pair).all() for way, pair in limits)
 
@@ -312,6 +311,6 @@ def _check_generator(rng: object) -> None:
 
 
 def _seconds(dt: object) -> float:
-    if type(dt) is float and math.isfinite(dt):  # the usual case, fast
+    if type(dt) is float and math.isfinite(dt):  # fast path of the usual case
         return dt
     return finite("dt", dt, code="dt", allowed="a finite number of seconds")

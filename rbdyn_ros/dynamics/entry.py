@@ -39,7 +39,7 @@ MAX_STEPS = 2**62 - 1
 #: Duration of the calls that many timesteps are divided into [s].
 PERIOD = 0.02
 
-#: In place of the Model of an object that is not a Data.
+#: Stands for the Model of an object that is not a Data.
 NOBODY = object()
 
 

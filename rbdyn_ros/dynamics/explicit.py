@@ -148,7 +148,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # also after Ctrl-C: d would be at a trial state
+        except BaseException:  # copy also after Ctrl-C, which may leave d at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)
@@ -210,8 +210,7 @@ class ExplicitConstraint:
             raise self._gamma.wrong(
                 np.asarray(y), "leaves H_G without a positive inertia"
             ) from None
-        ydd: Array = np.linalg.solve(L.T, np.linalg.solve(L, force))
-        return ydd
+        return np.linalg.solve(L.T, np.linalg.solve(L, force))
 
     def _coordinates(self, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         return _vector("y", y, self.ny), _vector("yd", yd, self.ny)

@@ -100,8 +100,7 @@ def contact_points(d: Data) -> Array:
     """Return the points of the contacts that press, and the forces there, as Instant.points."""
     n = min(d.ncon, len(d.contact_pos))
     rows = np.concatenate([d.contact_pos[:n], d.contact_force[:n]], axis=1)
-    pressing: Array = rows[rows[:, 3:].any(axis=1)]
-    return pressing
+    return rows[rows[:, 3:].any(axis=1)]
 
 
 def friction_memory(d: Data) -> Array:

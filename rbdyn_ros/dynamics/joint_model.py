@@ -106,8 +106,7 @@ def complement(S: Array) -> Array:
 
 def _seen_from(R: Array, rows: Array) -> Array:
     """Return rows of world vectors as columns in the axes R."""
-    columns: Array = np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
-    return columns
+    return np.vstack([R.T @ rows[:, :3].T, R.T @ rows[:, 3:].T])
 
 
 def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
@@ -124,7 +123,7 @@ def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     first = m.jnt_kind(j).carried
     S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
     if m.jnt_type[j] == JointType.USER:
-        # the engine took cross(carrier, S) with the carrier at rest, or with v if reversed
+        # the engine computed cross(carrier, S) with the carrier at rest, or with v if reversed
         S_dot += change - (_cross(v) @ S if reverse else 0.0)
     return S_dot
 

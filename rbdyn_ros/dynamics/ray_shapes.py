@@ -51,7 +51,7 @@ class RayShape:
 
 
 class RayShapes:
-    """Shapes on the bodies of a Model, ready to be met by rays; it never changes.
+    """Immutable shapes on the bodies of a Model, prepared for rays.
 
     Attributes:
         names: of the shapes.
@@ -136,8 +136,7 @@ def hull_triangles(corners: Array) -> Triangles:
         for _, ring in hull_faces(corners)
         for k in range(1, len(ring) - 1)
     ]
-    triangles: Triangles = corners[np.array(fans, np.int64).reshape(-1, 3)]
-    return triangles
+    return corners[np.array(fans, np.int64).reshape(-1, 3)]
 
 
 def _terrain(m: Model, g: int) -> Triangles:
@@ -145,8 +144,7 @@ def _terrain(m: Model, g: int) -> Triangles:
     rows, columns = int(m.field_nrow[k]), int(m.field_ncol[k])
     heights = m.field_height[m.field_adr[k] :][: rows * columns].reshape(rows, columns)
     vertices, faces = field_triangles(heights, m.geom_size[g])
-    triangles: Triangles = vertices[faces]
-    return triangles
+    return vertices[faces]
 
 
 def _row(one: RayShape) -> Array:

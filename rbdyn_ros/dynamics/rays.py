@@ -22,7 +22,7 @@ from rbdyn_ros.model.model import Model
 
 _place, _cast = Entry(place_shapes), Entry(cast)
 
-#: Rays of a piece of work of a thread; fewer are not worth a thread.
+#: Rays in one piece of a thread's work; fewer are not worth a thread.
 PIECE = 4096
 
 
@@ -174,7 +174,7 @@ def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> t
 
 
 def _share(work: Callable[[slice], None], rays: int, threads: int) -> None:
-    """Cast all rays, by at most so many threads, and no more than there are pieces of work."""
+    """Cast all rays with at most so many threads, and at most one per piece of work."""
     pieces = [slice(first, min(first + PIECE, rays)) for first in range(0, rays, PIECE)]
     threads = min(threads, len(pieces))
     if threads < 2:

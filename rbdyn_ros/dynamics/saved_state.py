@@ -74,7 +74,7 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 def _check_state(saved: object) -> None:
     """Raise ParameterError unless it has the types of a SavedState: it may come from a file."""
     if not isinstance(saved, SavedState):
-        text = f"load_state: expected what save_state returned, got {shown(saved)}"
+        text = f"load_state: expected a result of save_state, got {shown(saved)}"
         raise ParameterError(Finding("not-a-state", text, "error", "saved"))
     row: object = saved.row
     plain = type(row) is np.ndarray and row.dtype == np.float64 and row.ndim == 1

@@ -25,12 +25,12 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
-#: Part by which a spring may exceed what a timestep carries by rounding.
+#: Rounding allowance of a spring at the limit of a timestep, as a part of it.
 ROUNDING = 1e-9
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
-    """Return the warnings of `step`; of springs and crushed bodies once for a Data."""
+    """Return the warnings of `step`; springs and crushed bodies are reported once for a Data."""
     counted = {FAST: _fast, LOST: _lost}
     texts = {
         STIFF_CONTACT: lambda: _stiff_contact(m, d),
@@ -170,8 +170,7 @@ def _fast(m: Model, d: Data) -> str:
 
 def _turning(m: Model) -> Ints:
     free = m.jnt_class == JointClass.FREE
-    found: Ints = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
-    return found
+    return np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
 
 
 def _turns_fast(m: Model, joint: int, speed: float) -> str:
@@ -186,9 +185,9 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
 def _growing(m: Model, d: Data) -> str | None:
     """Return the warning for a kinetic energy that doubled in the last step without a cause.
 
-    What springs and gravity gave is the difference of the energies a timestep apart, and what
-    qfrc_applied can have given follows from the velocities. The work of other forces, and what
-    springs of contacts and limits gave back, is not known: where they act, nothing is said.
+    The work of springs and gravity is the difference of the energies a timestep apart, and that of
+    qfrc_applied follows from the velocities. The work of other forces, and of springs of contacts
+    and limits, is not known: if they act, there is no warning.
     """
     # imported here: a robot that is only loaded and stepped needs no toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
@@ -218,7 +217,7 @@ def _growing(m: Model, d: Data) -> str | None:
 
 
 def _may_be_driven(m: Model, d: Data) -> bool:
-    """Return whether forces act whose work is not known."""
+    """Return whether forces with unknown work act."""
     motion = d.drive_mode.any() or (m.jnt_class == JointClass.DRIVEN).any()
     pressed = d.nstopped > 0 or bool(d.contact_spring[: d.ncon, IS_SPRING].any())
     return bool(motion or pressed or m.geom_velocity.any() or d.xfrc_applied.any())

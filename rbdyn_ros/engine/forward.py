@@ -52,12 +52,12 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.tree.loads import subtract_xfrc
 from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
-#: What a step may warn of, beside what is in too_much.py: a joint that came near its singularity,
-#: contact forces that often do not converge, both for the first time, and contacts that did not
-#: fit in the list.
+#: Warnings of a step, beside those of too_much.py: a joint that came near its singularity, contact
+#: forces that often do not converge, both for the first time, and contacts that did not fit in the
+#: list.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
-#: So many timesteps of a fall with its impacts may end without convergence.
+#: This many timesteps of a fall with its impacts may end without convergence.
 FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def fwd_acceleration(m: Model, d: Data) -> None:
 def _accelerate(m, d):
     unsolved = d.nunsolved
     accelerate(m, d, not solves(m, d))
-    d.nunsolved = unsolved  # it counts timesteps
+    d.nunsolved = unsolved  # nunsolved counts timesteps, not calls
     write_acceleration(m, d)
     keep_solved_state(m, d)
     count_bad(m, d)
@@ -119,13 +119,13 @@ def aba(m: Model, d: Data) -> None:
 
     With mimic joints, constraints or drive modes M is factored instead.
 
-    qacc is the acceleration of continuous time under the forces that stand in the fields:
-    M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact
-    and constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the
-    next step; after fwd_velocity there are no contact forces, and qfrc_passive is that at qvel.
-    Source: RBDA table 7.1, eq 3.17.
+    qacc is the acceleration of continuous time under the forces in the fields: M qacc =
+    qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact and
+    constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the next
+    step; after fwd_velocity there are no contact forces, and qfrc_passive is that at qvel. Source:
+    RBDA table 7.1, eq 3.17.
     """
-    stopped, d.nstopped = d.nstopped, 0  # the forces of stops stand in qfrc_passive
+    stopped, d.nstopped = d.nstopped, 0  # the forces of stops are in qfrc_passive
     articulated(m, d, 0.0, 1.0, d.qacc)
     d.nstopped = stopped
     if m.nmimic > 0:
@@ -259,7 +259,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance, and return what to warn of: a sum of the numbers above and of too_much.py's."""
+    """Advance, and return the warnings: a sum of the numbers above and of those of too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
@@ -279,7 +279,7 @@ def _often_unsolved(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Fill the fields at the start of a Runge-Kutta step, which has left its trial states."""
+    """Fill the fields at the start of a Runge-Kutta step, which left those of its trial states."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)

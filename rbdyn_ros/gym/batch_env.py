@@ -29,15 +29,15 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     """Robots of a Model as a gymnasium VectorEnv; a subclass defines the task.
 
     An action is one number from -1 to 1 for each actuated degree of freedom, times `effort`; it
-    acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and what
-    else the task needs: `observe` with `limits`, `ended`, `start`, `drive`. They work on the
-    arrays of all robots at once.
+    acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and for
+    the task also: `observe` with `limits`, `ended`, `start`, `drive`. They work on the arrays of
+    all robots at once.
 
     An episode ends by `ended`, or if its robot diverges (terminated), or after `horizon` actions
-    (truncated). Then gymnasium's autoreset modes say what happens: the next step resets the robot
-    and ignores its action (NEXT_STEP); the same step resets it and returns the last observation in
-    infos["final_obs"] (SAME_STEP); or the caller resets it, by
-    reset(options={"reset_mask": mask}) (DISABLED).
+    (truncated). Then gymnasium's autoreset modes decide: the next step resets the robot and
+    ignores its action (NEXT_STEP); the same step resets it and returns the last observation in
+    infos["final_obs"] (SAME_STEP); or the caller resets it, by reset(options={"reset_mask": mask})
+    (DISABLED).
 
     Args:
         m: the Model.
@@ -94,7 +94,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._over: Bools = np.zeros(num_envs, bool)
         self._seen = np.zeros((num_envs, low.size), np.float32)
 
-    # what a task is made of
+    # parts of a task
 
     def observe(self) -> Array:
         """Return an observation of every robot, (num_envs, n): by default qpos, then qvel.

@@ -26,9 +26,9 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     The simulator runs in a process of its own and waits for the answer to every state, so an
     episode depends on its seed and actions only. An action is one number from -1 to 1 for each
     joint that accepts efforts, times `effort`; it acts for nstep timesteps. An observation has the
-    positions, then the velocities of all joints of joint_states. Override `reward`, and what else
-    the task needs: `observe` with `limits`, `ended`, `start`, and `act`, if the actions are for
-    nodes of yours, which command the joints.
+    positions, then the velocities of all joints of joint_states. Override `reward`, and for the
+    task also: `observe` with `limits`, `ended`, `start`, and `act`, if the actions are for nodes
+    of yours, which command the joints.
 
     Args:
         robot: path of the robot file.
@@ -85,7 +85,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         self.metadata = {"render_modes": []}
         self._taken = 0
 
-    # what a task is made of
+    # parts of a task
 
     def observe(self) -> Array:
         """Return an observation, (n,): by default positions, then velocities."""

@@ -20,7 +20,7 @@ from rbdyn_ros.trials.processes.user_process import UserProcess
 from rbdyn_ros.trials.trial import UserProgram
 
 POLL = 0.1
-#: Data of a process of a node at most [MiB].
+#: Most memory for the data of a process of a node [MiB].
 MEMORY = 1 << 20
 
 

@@ -15,8 +15,8 @@ from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # an object may come from one obstacle into the next
-CLEAR = 1e-9  # [m]
-_HEIGHT = 2  # in the position of a floating joint
+CLEAR = 1e-9  # least distance [m]
+_HEIGHT = 2  # index of the height in the position of a floating joint
 
 
 def placed_objects(m: Model, description: Description) -> tuple[Model, list[Finding]]:
@@ -109,7 +109,7 @@ class _Search:
         return max(float(-distances[mine].min(initial=0.0)), self._depth_in_terrain(tree))
 
     def _depth_in_terrain(self, tree: int) -> float:
-        """Return the same for terrain, of whose pairs no distance is kept."""
+        """Return the depth in terrain, whose pairs have no distances."""
         if self.m.nfield + self.m.ntrimesh == 0:
             return 0.0
         pairs, distances = self._contacts()
@@ -143,7 +143,7 @@ class _Search:
 
     def check_robot(self, name: str) -> None:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
-        from rbdyn_ros.description.scenes.entities import entity_of  # needed by scenes only
+        from rbdyn_ros.description.scenes.entities import entity_of  # only scenes need it
 
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]

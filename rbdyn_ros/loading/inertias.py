@@ -99,7 +99,8 @@ def _constrained(m: Model, inertia: Array) -> Array:
 def constants(m: Model) -> dict[str, Array]:
     """Return dof_inertia0 and geom_mass0, as a Model loaded with these numbers has them.
 
-    A joint without inertia, which loading refuses, leaves M singular: the masses stay then.
+    A joint without inertia, which loading refuses, leaves M singular: then the masses are not
+    computed.
     """
     inertia, _ = _measure(m)
     if not (inertia > 0.0).all():

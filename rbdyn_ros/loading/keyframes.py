@@ -28,7 +28,7 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
             keys.setdefault(state.name, {}).update(given)
         else:
             element = f"state {quote(state.name)}"
-            text = f"{element}: it gives no position of the robot, so it is no keyframe"
+            text = f"{element}: it gives no position of the robot, so it is not a keyframe"
             notes.append(Finding("empty-state", text, "note", element, state.line))
     if not keys and not notes:
         return m

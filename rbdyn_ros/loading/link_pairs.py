@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 
 
 def joined_links(m: Model, description: Description) -> Bools:
-    """Return (nframe, nframe): whether one joint connects two links with geometries.
+    """Return whether one joint connects two links with geometries (nframe, nframe).
 
     Links without geometries between the two do not count, unless a second joint moves there.
     """
@@ -58,8 +58,7 @@ def separate_pairs(m: Model, joined: Bools) -> Ints:
     apart &= masks_match(vars(m), every, every)
     first, second = m.exclude_geom[(m.exclude_geom < m.ngeomlink).all(axis=1)].T
     apart[first, second] = False
-    pairs: Ints = np.argwhere(np.triu(apart))
-    return pairs
+    return np.argwhere(np.triu(apart))
 
 
 def with_pairs(m: Model, pairs: Ints) -> Model:

@@ -69,17 +69,21 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
     return target
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` write a new file beside `path`, then replace `path` with it.
+#: The bytes of a file, or what writes them.
+Content = bytes | Callable[[BinaryIO], object]
+
+
+def write_whole(path: Path, content: Content) -> None:
+    """Write a new file beside `path`, then replace `path` with it.
 
     Raises:
         ParameterError: the file cannot be written; an old file stays unchanged.
     """
-    write_together({path: write})
+    write_together({path: content})
 
 
-def write_together(writers: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
-    """Let each of `writers` write a new file beside its path, then replace all paths.
+def write_together(contents: Mapping[Path, Content]) -> None:
+    """Write a new file beside each path, then replace all paths.
 
     Each replacement is atomic, and all follow immediately after the last file is complete. A
     reader in that moment may see some old and some new files.
@@ -88,11 +92,11 @@ def write_together(writers: Mapping[Path, Callable[[BinaryIO], object]]) -> None
         ParameterError: a file cannot be written; old files stay unchanged. If a replacement
             fails, the earlier ones remain.
     """
-    beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in writers}
+    beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in contents}
     try:
-        for path, write in writers.items():
+        for path, content in contents.items():
             with _named(path), beside[path].open("xb") as file:
-                write(file)
+                file.write(content) if isinstance(content, bytes) else content(file)
         for path, new in beside.items():
             with _named(path):
                 new.replace(path)
@@ -106,6 +110,33 @@ def unwritable(path: Path, error: Exception, kind: str = "file") -> ParameterErr
     reason = getattr(error, "strerror", None) or str(error)
     text = f"the {kind} {quote(str(path), 200)} cannot be written: {reason}"
     return ParameterError(Finding("unwritable-file", text, "error", "path", None, str(path)))
+
+
+def not_overwritten(path: Path, reason: str) -> ParameterError:
+    """Return the error for an output that is there already, or has no folder."""
+    text = f"{quote(str(path), 200)} is not written: {reason}"
+    return ParameterError(Finding("not-overwritten", text, "error", "output", None, str(path)))
+
+
+def is_folder(folder: Path) -> bool:
+    """Return whether a folder for output exists.
+
+    Raises:
+        ParameterError: it does not, and cannot be made in its parent.
+    """
+    try:
+        if folder.is_dir():
+            return True
+        reason = "" if folder.parent.is_dir() else "its parent folder does not exist"
+        if folder.exists():
+            reason = "it is a file"
+        elif folder.is_symlink():
+            reason = "it is a link to a missing folder"
+    except OSError as error:  # the name is too long
+        raise unwritable(folder, error, "folder") from error
+    if reason:
+        raise not_overwritten(folder, reason)
+    return False
 
 
 @contextmanager

@@ -29,8 +29,8 @@ def sample_collisions(
     """Return how often the links of a robot overlap in random poses within the joint limits.
 
     All links count that no joint connects, also those that the simulation leaves out. The poses
-    are those of `random_qpos`: closed loops are open in them. Obstacles, and pairs that an SRDF or
-    a Contact excludes, do not count.
+    come from `random_qpos`, which leaves closed loops open. Obstacles, and pairs that an SRDF or a
+    Contact excludes, do not count.
 
     Args:
         m: the Model, loaded with contact.

@@ -19,11 +19,11 @@ from rbdyn_ros.model.model import Model
 HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 
 ROUNDS = 100  # the contact list may lack the deepest contact
-CLEAR = 1e-9  # [m]
-DEEP = 1e-6  # [m] penetration without a warning
-MOST_JOINTS = 8  # named in a note
-HIGHEST = 10.0  # [m] above a floor from which a robot is lowered
-SOLE = 1e-3  # [m] part of a foot, from its lowest point, that carries
+CLEAR = 1e-9  # least distance [m]
+DEEP = 1e-6  # penetration without a warning [m]
+MOST_JOINTS = 8  # most joints named in a note
+HIGHEST = 10.0  # height above a floor up to which a robot is lowered [m]
+SOLE = 1e-3  # height of the part of a foot that carries [m]
 
 touching = public(_kernel)
 

@@ -41,8 +41,8 @@ SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
 VERSION = 12
-MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
-MAX_HEADER = 1 << 26  # names and findings, unpacked
+MAX_BYTES = 1 << 30  # size of unpacked arrays: a robot of a million bodies
+MAX_HEADER = 1 << 26  # size of unpacked names and findings
 
 _DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
 _SEVERITIES = ("error", "warning", "note")

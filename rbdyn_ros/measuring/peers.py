@@ -79,7 +79,8 @@ def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001
     """Return the fastest MuJoCo model of a robot: fixed links fused, no contact or constraint."""
     import mujoco
 
-    mujoco.set_mju_user_warning(lambda _: None)  # or it writes a log to the working directory
+    # otherwise it writes a log to the working directory
+    mujoco.set_mju_user_warning(lambda _: None)
     tree = ET.fromstring(urdf)
     for theirs in tree.findall("mujoco"):
         tree.remove(theirs)

@@ -14,7 +14,7 @@ from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.model.model import Model
 
-Job = Callable[[int], None]  # runs n times
+Job = Callable[[int], None]  # a job runs n times
 
 ROUNDS = 15
 
@@ -48,7 +48,7 @@ def in_turns(
 
 
 def _count_for(job: Job, seconds: float) -> int:
-    job(1)  # compiles, fills caches
+    job(1)  # compile, and fill caches
     count = 1
     while True:
         start = time.perf_counter()

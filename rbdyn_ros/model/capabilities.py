@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capabilities of a Model `m`: what its parts need, and which functions accept it."""
+"""The capabilities of a Model `m`: the needs of its parts, and the functions that accept it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of motion and of passive forces without derivatives, or ''."""
+    """Return the first part of the motion or the passive forces without derivatives, or ''."""
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)
     motion = {
@@ -60,7 +60,7 @@ def without_derivatives(m: Any) -> tuple[str, str]:
 
 
 def without_implicit_step(m: Any) -> str:
-    """Return the first part without an implicit integrator, or ''."""
+    """Return the first part that implicit integrators do not support, or ''."""
     return _first(
         {
             "constraints (loops, rods, bands, gears or rolling bodies)": m.nefc > 0,
@@ -92,7 +92,7 @@ def check_mass_matrix_fits(m: Any) -> None:
 
 
 def too_large_matrix(m: Any) -> Finding | None:
-    """Return what is wrong if a Model needs a matrix that would be too large."""
+    """Return the error if a Model needs a matrix that would be too large."""
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         text = (
             f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "

@@ -67,7 +67,7 @@ class Data:
         raw: Any = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
         start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         memory = memoryview(raw)
-        # no flag makes `stages` writeable, because its memory is read-only
+        # `stages` cannot be made writeable, because its memory is read-only
         stages = memory[start + STAGES_AT :][: len(DATA_STAGES)].toreadonly()
         keep["stages"] = np.frombuffer(stages, np.int64)
         keep["buffer"] = np.frombuffer(memory[start : start + model.data_slots])
@@ -77,7 +77,7 @@ class Data:
         keep["model_address"] = model.address
         keep.update(_views(model, self.buffer))
         keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
-        keep["shapes"] = {}  # of the arrays that functions return
+        keep["shapes"] = {}  # shapes of the arrays that functions return
         self.qpos[:] = model.qpos0
 
     def __index__(self) -> int:
@@ -181,7 +181,8 @@ class Data:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of coordinates for a notebook."""
-        return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))  # a higher room
+        # imported here: a higher layer
+        return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))
 
 
 class _Part:

@@ -69,7 +69,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def starts(lengths: Any) -> Ints:
-    """Return where each share begins if they lie one behind the other."""
+    """Return the start of each share, where the shares follow each other."""
     sizes = np.asarray(lengths, np.int64)
     begins: Ints = np.cumsum(sizes) - sizes
     return begins

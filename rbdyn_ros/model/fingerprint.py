@@ -9,7 +9,8 @@ from typing import Any
 
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out: robots and filters act by geom_touches and push_geom.
+#: Fields that sha256 leaves out: geom_touches and push_geom contain the effect of robots and
+#: filters.
 _NOT_HASHED = (
     "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
@@ -25,7 +26,7 @@ _OF_GEOMETRIES = (
 
 
 def fingerprint(m: Any) -> str:
-    """Return the SHA-256 of what determines the motion: names and arrays, not the options.
+    """Return the SHA-256 of the names and arrays of a Model, without the options.
 
     Fields that older versions lacked are left out: jnt_class follows from the addresses, and
     limits of planned motions, filters that let everything through, and geometries that
@@ -42,6 +43,6 @@ def fingerprint(m: Any) -> str:
         if field.name == "geom_touches":
             if (values == 1).all():
                 continue
-            digest.update(b"geom_touches")  # its numbers may look like push_geom's
+            digest.update(b"geom_touches")  # the bytes may equal those of push_geom
         digest.update(values.tobytes())
     return digest.hexdigest()

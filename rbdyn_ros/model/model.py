@@ -54,10 +54,10 @@ from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
+#: Timesteps of one call for any Model; for a large one they take about 0.1 s.
 FEW_STEPS = 8
 
-#: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
+#: Work of one call, in bodies times timesteps; a body takes about 0.3 us.
 WORK_AT_ONCE = 5000
 
 #: The attributes with the numbers of parts, and the lists of their names.
@@ -123,14 +123,14 @@ class Model:
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
-        """The stage that watches drives: only constraints can lock them."""
+        """The stage that checks drives: only constraints can lock them."""
         return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property
     def stages(self) -> dict[str, int]:
         """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
 
-        Only the engine knows them, so they are looked up when the first Data is made.
+        They are in the engine, so they are looked up when the first Data is made.
         """
         return {name: self._stage_address(name) for name in STAGES}
 
@@ -189,7 +189,8 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    if TYPE_CHECKING:  # sizes, stages and arrays; at run time it would slow every access
+    # for type checkers this names sizes, stages and arrays; at run time it would slow every access
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -233,7 +234,7 @@ class Model:
     def _no_body(self, frame: int) -> ModelError:
         name, body = self.frame_names[frame], self.body_names[self.frame_bodyid[frame]]
         text = (
-            f"link '{name}' is no body of its own: it is fixed to body '{body}'. "
+            f"link '{name}' is not a body of its own: it is fixed to body '{body}'. "
             f"rb.frame_pose(m, d, '{name}') returns its pose"
         )
         return ModelError(Finding("unknown-body", text, "error", name, None, name))
@@ -330,7 +331,8 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of joints for a notebook."""
-        return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))  # a higher room
+        # imported here: a higher layer
+        return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))
 
     def sha256(self) -> str:
         """Hash of everything that determines the motion: names and arrays, not the options."""
@@ -424,7 +426,8 @@ def _fill(
         keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))
     keep.update(copied.functions if copied else _registered_functions(m))
     keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
-    m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "")
+    is_delayed = bool(m.actuator_delay.any())
+    m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "", is_delayed)
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:

@@ -60,7 +60,7 @@ class Network:
         try:
             self(np.zeros(inputs))
         except RbdynError:
-            pass  # for these numbers only
+            pass  # the network refuses these numbers only
         except Exception as error:  # onnxruntime has classes of its own
             text = f"the network does not run on {inputs} numbers: {str(error).splitlines()[0]}"
             raise _refused(path, "network-run", text) from error
@@ -106,7 +106,8 @@ def _size(dimension: Any) -> int:
 
 
 def _session(path: Path) -> Any:
-    read_bytes(path, "an .onnx file", "the path of an .onnx file")  # or say why it cannot be read
+    # raises an error if it cannot be read
+    read_bytes(path, "an .onnx file", "the path of an .onnx file")
     try:
         import onnxruntime
     except ImportError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a policy acts: at its own rate, on a state of the joints and of the base of one instant."""
+"""The pace of a policy: it acts at its own rate, on states of joints and base of one instant."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec
 
 #: Direction of gravity in world axes.
 DOWN = np.array([0.0, 0.0, -1.0])
-#: A quaternion may have another length than 1 by this.
+#: Largest error of the length of a quaternion.
 UNIT = 1e-3
 
 

@@ -40,7 +40,8 @@ def read_policy(
     except DescriptionError as error:
         if text == data:
             raise
-        findings = [replace(each, line=None) for each in error.findings]  # lines of our text
+        # the lines are those of the generated text
+        findings = [replace(each, line=None) for each in error.findings]
         raise DescriptionError(findings, str(path)) from error
     return replace(spec, network=Path(network)) if network else spec
 
@@ -57,7 +58,7 @@ def read_policy_text(
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)
-    audit.raise_errors(source)  # lengths of lists need sound lists
+    audit.raise_errors(source)  # the lengths of lists need sound lists
     spec = _spec(given, folder)
     audit.raise_errors(source)
     return spec

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -123,7 +122,7 @@ class Recording:
         with Reader(self.path) as bag:
             chosen, topics = [], {}
             for one in bag.connections:
-                topic = Topic(one.topic, one.msgtype, _definition(one))
+                topic = Topic(one.topic, one.msgtype, str(getattr(one.msgdef, "data", "") or ""))
                 topics[one.id] = self.topics[one.topic] = topic
                 if wanted(topic):
                     chosen.append(one)
@@ -139,7 +138,3 @@ class Recording:
                 f"`ros2 bag reindex {self.path}` may repair it"
             )
             raise recording_error("no-metadata", text, str(self.path))
-
-
-def _definition(connection: Any) -> str:
-    return str(getattr(connection.msgdef, "data", "") or "")

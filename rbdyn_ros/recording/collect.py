@@ -19,7 +19,7 @@ from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
 #: Command topics, by the last part of their name.
 COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands", "gripper_commands")
-#: Its velocities and efforts are limits, not commands.
+#: Velocities and efforts on this topic are limits, not commands.
 GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
 #: A larger step back of time is a reset [ns]; a smaller one is reordering.
@@ -152,7 +152,8 @@ class Collected:
         last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
         if robot.states.epoch not in (-1, state.epoch) or stamp < last:
             robot.restart()
-        if stamp != last or not robot.states.ends_with(state):  # repeated while paused
+        # a paused simulation repeats its state
+        if stamp != last or not robot.states.ends_with(state):
             robot.states.add(stamp, state)
 
     def _take_joints(self, robot: RobotData, use: str, message: Message) -> None:

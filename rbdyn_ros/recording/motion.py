@@ -131,8 +131,7 @@ def _held(rows: Array, start: Array) -> Array:
     last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)
     first = np.where(known.any(axis=0), known.argmax(axis=0), -1)
     last = np.where(last < 0, first, last)
-    filled: Array = np.where(last < 0, start, np.take_along_axis(rows, np.maximum(last, 0), 0))
-    return filled
+    return np.where(last < 0, start, np.take_along_axis(rows, np.maximum(last, 0), 0))
 
 
 def _place(qpos: Array, qvel: Array, stamps: Ints, base: list[tuple[int, Any]]) -> None:

@@ -82,7 +82,7 @@ class RecordedRun:
     def restore(self, d: Data, k: int) -> None:
         """Put a Data of the robot into the state of a sample, with friction and actuators.
 
-        With the efforts of an exact recording the simulation goes on from there as it did.
+        With the efforts of an exact recording the simulation repeats the run from there.
 
         Raises:
             ModelError: d was not made for the robot.
@@ -114,8 +114,8 @@ class RecordedRun:
     def _points(self, k: int) -> Array | None:
         """Return the contact points of a sample; None if they are unknown.
 
-        The step that has led there is made again. They are unknown if samples between were not
-        recorded, or if it leads elsewhere.
+        The step that led there is repeated. They are unknown if samples between were not recorded,
+        or if it leads elsewhere.
         """
         h = self.m.opt.timestep
         if self.contact is None or not self.exact or k == 0:

@@ -18,7 +18,7 @@ BLOCK = 4096
 #: Largest number of values from a recording: 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
-#: What a field holds that the State of an older recording lacks.
+#: Values of fields that the State of an older recording lacks.
 MISSING = np.empty(0)
 
 

@@ -77,7 +77,7 @@ class RunFile(Output):
         self.path = output_path(path, "a recording", (SUFFIX,))
         self.dropped, self.failure = 0, ""
         self._schemas, self._trouble = schemas or Schemas(), trouble
-        _check_packages()  # before an existing file is lost
+        _check_packages()  # check before an existing file is lost
         self._stream = opened(self.path, overwrite)
         try:
             self._file = _begun(self._stream)
@@ -93,7 +93,7 @@ class RunFile(Output):
         self._channels: dict[tuple[str, str], int] = {}
         self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
         self._bytes, self._closed, self._warned = 0, False, False
-        self._chunks = 0  # in the file, about
+        self._chunks = 0  # approximate number in the file
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-record", daemon=True)
         self._thread.start()
@@ -154,13 +154,13 @@ class RunFile(Output):
 
     @property
     def summary(self) -> str:
-        """The outcome: where the recording is, why it failed, how many messages are missing."""
+        """The outcome: the path of the file or the reason of a failure, and dropped messages."""
         left_out = f"; {self.dropped} messages were dropped" if self.dropped else ""
         return f"{self.failure or f'recorded {self.path}'}{left_out}"
 
     @property
     def complete(self) -> bool:
-        """Whether all messages so far are in the file, or on the way to it."""
+        """Return whether all messages so far are in the file, or on the way to it."""
         return not self.failure and not self.dropped
 
     def close(self) -> None:
@@ -225,7 +225,7 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._warned
-            check_kept(self.path, self._stream, self._size)  # before a write covers it up
+            check_kept(self.path, self._stream, self._size)  # check before a write hides the loss
             for what in news:
                 what()
             for channel, time_ns, cdr in batch:
@@ -273,9 +273,9 @@ def _end_without_summary(stream: BinaryIO, size: int) -> None:
         os.ftruncate(stream.fileno(), size)
         os.pwrite(stream.fileno(), END, size)
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # for what is still in the buffer
+        os.dup2(nowhere, stream.fileno())  # the rest of the buffer goes nowhere
         os.close(nowhere)
-    except OSError:  # the disk takes nothing more: the file is cut off
+    except OSError:  # the disk is full: the file is cut off
         return
 
 

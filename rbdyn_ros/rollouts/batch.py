@@ -62,13 +62,13 @@ class Batch:
 
     Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
     A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
-    the threads: dry friction and limits of joints follow the smooth law. What cannot be
-    specialised, such as closed loops and most contact, runs in the engine's own code, with the
-    bits of `rb.step(m, d)`, which obeys m.opt.exact_stops.
+    the threads: dry friction and limits of joints follow the smooth law. Models that cannot be
+    specialised, such as closed loops and most contact, run in the engine's own code, with the bits
+    of `rb.step(m, d)`, which obeys m.opt.exact_stops.
 
-    Spheres that touch planes only are specialised, too: with the law of `rb.step`, exact stops
-    included, up to what its solver may miss. The engine's own step takes a robot whose forces do
-    not converge, or whose other geometries come near a plane.
+    Spheres on planes and height fields are specialised, too: with the law of `rb.step`, exact
+    stops included, up to what its solver may miss. The engine's own step takes a robot whose
+    forces do not converge, or whose other geometries come near the ground.
 
     An array is live: a write counts at the next call, and a call leaves its results in it. The
     numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of
@@ -145,10 +145,10 @@ class Batch:
             model=m, nsim=nsim, nthread=threads,
             nbad=self._device.nbad, diverged=self._device.diverged,
         )  # fmt: skip
-        self._memory: dict[str, Array] = {}  # (..., nsim), by name of a field
-        self._views: dict[str, Array] = {}  # the same as (nsim, ...): bound fields of Data
-        self._expanded: dict[str, Array] = {}  # and fields of the Model
-        self._options: Any = None  # for which the code is prepared; None: look again
+        self._memory: dict[str, Array] = {}  # arrays (..., nsim) by the name of a field
+        self._views: dict[str, Array] = {}  # views (nsim, ...) of the bound fields of Data
+        self._expanded: dict[str, Array] = {}  # views of the fields of the Model
+        self._options: Any = None  # the options that the code is prepared for; None: prepare it
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
@@ -219,7 +219,7 @@ class Batch:
             self._views[name] = self._allocate(name, shape)
             self._options = None
             if name == COMMANDS and self.model.nu > 0:
-                dofs = self.model.actuator_dofid.tolist()  # CuPy takes no array of NumPy
+                dofs = self.model.actuator_dofid.tolist()  # CuPy does not accept arrays of NumPy
                 self._views[name][:] = self.qfrc_applied[:, dofs]
         found: Array = self._views[name]
         return found
@@ -305,7 +305,7 @@ class Batch:
 
     @property
     def specialized(self) -> bool:
-        """Whether the robots run by code for their Model, as the last call did."""
+        """Return whether the robots run by code for their Model, as the last call did."""
         return not self._device.why
 
     def __getattr__(self, name: str) -> Any:
@@ -323,7 +323,7 @@ class Batch:
             return
         if name not in INPUTS and name not in self._expanded:
             known = name in DATA_NAMES or name in vars(self)
-            why = "is computed" if known else f"is no array of it{did_you_mean(name, INPUTS)}"
+            why = "is computed" if known else f"is not an array of it{did_you_mean(name, INPUTS)}"
             allowed = f"{', '.join(INPUTS)} and expanded fields"
             raise AttributeError(f"'{name}' of a Batch {why}; allowed are {allowed}")
         view = getattr(self, name)
@@ -367,7 +367,7 @@ class Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Warn once each of what goes wrong; look at the first call, then at some."""
+        """Log each kind of trouble once; check after the first call, then after some calls."""
         m = self.model
         if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"

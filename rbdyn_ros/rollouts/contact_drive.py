@@ -2,13 +2,13 @@
 """The compiled loop of a step with contact: passes until all lanes have their solution.
 
 A lane without one, or whose robot may touch the world with another geometry than its contact
-points, takes the engine's own step from the same state, before the others move on. What decides
+points, takes the engine's own step from the same state, before the others move on. The decision
 depends on the lane alone, so a robot has the same bits beside any others.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
-`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of what
-else a thread needs.
+`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of the
+other arrays of a thread.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from rbdyn_ros.model.declared.contact_arrays import FEATURES
+from rbdyn_ros.rollouts.contact.fields import ON_FIELD
 from rbdyn_ros.rollouts.driver import (
     LENGTH,
     PER_CONTACT,
@@ -29,21 +31,24 @@ from rbdyn_ros.rollouts.driver import (
 )
 
 #: Length of the header before the lanes, a cache line, and the indices of its addresses: the rows
-#: of a thread's robots that no call goes on with, results of the engine, its memory, the plan.
+#: of robots whose step is not continued, the results of the engine, its memory, the plan.
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
-#: Newton steps of a lane after which the engine takes it, and rounds of them: between two a lane
+#: The engine takes a lane after this many Newton steps, or rounds of them: between two a lane
 #: changes its stops or its list of contacts.
 PASSES, ROUNDS = 20, 12
 
 #: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
 #: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
-#: points, and dofs with stops.
+#: points on planes, dofs with stops, spheres on height fields (geometry, field, first key), and
+#: other geometries with a height field.
 PLAN_FIELDS = {
     "width": "robots side by side",
     "slots": "slots of the lanes",
     "start": "address of each program",
+    "below": "",
+    "touch": "",
     "factor": "",
     "solve": "",
     "check": "",
@@ -52,6 +57,22 @@ PLAN_FIELDS = {
     "final": "the solution is that of the step",
     "stale": "the factors are those of other stops",
     "refused": "another geometry may touch",
+    "find_cells": "address of each function of contact_ground.py, or 0",
+    "find_ground": "",
+    "look_late": "",
+    "guard": "",
+    "left": "slot of a flag: the engine must take the lane",
+    "looks": "contacts may begin by the forces",
+    "suspects": "first slots of its arrays",
+    "listed_now": "",
+    "balls": "",
+    "cells": "",
+    "ground": "",
+    "xpos": "",
+    "xmat": "",
+    "cvel": "",
+    "subtree_com": "",
+    "a": "",
     "grip": "first slot of the memory of friction",
     "kept": "slot of the address of a robot's row; 0: the thread has one",
     "kept_size": "length of a row",
@@ -63,6 +84,8 @@ PLAN_FIELDS = {
     "segments": "",
     "points": "",
     "stops": "",
+    "fields": "",
+    "guarded": "",
     "nstick": "places in a row: number of contacts",
     "ndropped": "",
     "stick_key": "",
@@ -74,10 +97,12 @@ PLAN_FIELDS = {
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
 PLAN_SIZE = PLAN.itemsize
 
-#: Numbers of a contact point in a plan: its key, and three axes.
+#: Numbers of a contact point on a plane in a plan: its key, and three axes.
 POINT = 10
-#: Numbers of a contact point in "grip".
+#: Numbers of it in "grip". On a field the force is along the axes of the world, the key follows.
 GRIP = 3
+#: The key of a sphere that several contacts with a field are remembered of.
+SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
@@ -85,13 +110,15 @@ _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 def advance(row):
     """Advance all lanes by one step."""
     header = ints_at(row - 8 * HEADER, HEADER)
-    plan = _plans(header[PLAN_AT], 1)[0]
+    plan = plan_of(row)
     memory = floats_at(row, plan.slots * plan.width)
     mode = _mode_of(plan)
     for lane in range(plan.width):
         if memory[mode + lane] != 0.0:
             _unpack(plan, header, row, lane)
     call_memory(plan.start, row)
+    for part in (plan.find_cells, plan.below, plan.find_ground, plan.touch):
+        call_memory(part, row)
     left = _solve(plan, row, memory)
     for lane in range(plan.width):
         if left >> lane & 1 != 0:
@@ -99,14 +126,14 @@ def advance(row):
     call_memory(plan.finish, row)
     for lane in range(plan.width):
         if left >> lane & 1 != 0:
-            _take_results(plan, header, memory, lane)
+            _take_results(plan, header, row, memory, lane)
             memory[mode + lane] = 1.0
 
 
 @kernel
 def _solve(plan, row, memory):
     """Solve the step; return a bit for each lane that the engine must take."""
-    width, left = plan.width, 0
+    width, left = plan.width, _left_on_fields(plan, memory, 0)
     done, final = plan.done * width, plan.final * width
     call_memory(plan.factor, row)
     for _ in range(ROUNDS):
@@ -119,14 +146,35 @@ def _solve(plan, row, memory):
                 left |= 1 << lane
                 memory[done + lane] = memory[final + lane] = 1.0
         call_memory(plan.check, row)
+        if plan.look_late != 0:
+            call_memory(plan.look_late, row)
+            left = _left_on_fields(plan, memory, left)
         if _number_of(memory, done, width) == width:
             break
         if _number_of(memory, plan.stale * width, width) > 0:
             call_memory(plan.factor, row)
+    if plan.guard != 0:
+        call_memory(plan.guard, row)
+        left = _left_on_fields(plan, memory, left)
     refused = plan.refused * width
     for lane in range(width):
         if memory[final + lane] == 0.0 or memory[refused + lane] != 0.0:
             left |= 1 << lane
+    return left
+
+
+@kernel
+def _left_on_fields(plan, memory, left):
+    """Add lanes that contact_ground.py leaves to the engine; these have no more to solve."""
+    width = plan.width
+    if plan.find_ground == 0:
+        return left
+    for lane in range(width):
+        if memory[plan.left * width + lane] != 0.0:
+            left |= 1 << lane
+        if left >> lane & 1 != 0:
+            memory[plan.left * width + lane] = 1.0
+            memory[plan.done * width + lane] = memory[plan.final * width + lane] = 1.0
     return left
 
 
@@ -140,9 +188,27 @@ def _number_of(memory, first, width):
 
 
 @kernel
+def plan_of(row):
+    """Return the plan of a thread's lanes."""
+    return _plans(ints_at(row - 8 * HEADER, HEADER)[PLAN_AT], 1)[0]
+
+
+@kernel
+def first_on_field(plan):
+    """Return the first slot of "grip" of the spheres on fields."""
+    return plan.grip + GRIP * plan.points
+
+
+@kernel
+def _first_stop(plan):
+    """Return the first slot of "grip" of the dofs with stops."""
+    return first_on_field(plan) + ON_FIELD * plan.fields
+
+
+@kernel
 def _mode_of(plan):
     """Return where the flags are that the engine's form of the memory is the newer one."""
-    return (plan.grip + GRIP * plan.points + plan.stops) * plan.width
+    return (_first_stop(plan) + plan.stops) * plan.width
 
 
 @kernel
@@ -153,9 +219,9 @@ def _kept_row(plan, header, row, lane):
 
 
 @kernel
-def _tables(plan, header):
+def tables_of(plan, row):
     """Return the tables that follow a plan."""
-    at = header[PLAN_AT] + PLAN_SIZE
+    at = ints_at(row - 8 * HEADER, HEADER)[PLAN_AT] + PLAN_SIZE
     pairs = ints_at(at, 2 * (plan.reads + plan.writes)).reshape(-1, 2)
     at += 16 * (plan.reads + plan.writes)
     segments = ints_at(at, 4 * plan.segments).reshape(-1, 4)
@@ -163,16 +229,20 @@ def _tables(plan, header):
     points = ints_at(at, POINT * plan.points).reshape(-1, POINT)
     axes = floats_at(at, POINT * plan.points).reshape(-1, POINT)
     at += 8 * POINT * plan.points
-    return pairs, segments, points, axes, ints_at(at, plan.stops)
+    stops = ints_at(at, plan.stops)
+    at += 8 * plan.stops
+    fields = ints_at(at, 3 * plan.fields).reshape(-1, 3)
+    guarded = ints_at(at + 24 * plan.fields, 2 * plan.guarded).reshape(-1, 2)
+    return pairs, segments, points, axes, stops, fields, guarded
 
 
 @kernel
 def _unpack(plan, header, row, lane):
     """Write "grip" from a robot's row of the engine's memory."""
-    _pairs, _segments, points, axes, stops = _tables(plan, header)
+    _pairs, _segments, points, axes, stops, fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size)
-    grip = floats_at(row + 8 * plan.grip * width, (GRIP * plan.points + plan.stops) * width)
+    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
     for n in range(plan.points):
         first = GRIP * n * width + lane
         grip[first] = grip[first + width] = grip[first + 2 * width] = 0.0
@@ -183,17 +253,37 @@ def _unpack(plan, header, row, lane):
                 for k in range(3):
                     grip[first + width] += axes[n, 1 + k] * kept[force + k]
                     grip[first + 2 * width] += axes[n, 4 + k] * kept[force + k]
+    memory = floats_at(row, plan.slots * width)
+    for n in range(plan.fields):
+        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+        _unpack_field(plan, bits, kept, memory, first, fields[n, 2])
     for n in range(plan.stops):
-        grip[(GRIP * plan.points + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
+        memory[(_first_stop(plan) + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
+
+
+@kernel
+def _unpack_field(plan, bits, kept, memory, first, key):
+    """Write the memory of a sphere on a field, whose contacts have keys from `key` on."""
+    width, found = plan.width, 0
+    for k in range(ON_FIELD):
+        memory[first + k * width] = 0.0
+    for c in range(bits[plan.nstick]):
+        known = bits[plan.stick_key + c]
+        if known >= key and known < key + FEATURES:
+            memory[first] = kept[plan.stick_normal + c]
+            for k in range(3):
+                memory[first + (1 + k) * width] = kept[plan.stick_force + 3 * c + k]
+            memory[first + 4 * width] = known if found == 0 else SEVERAL
+            found += 1
 
 
 @kernel
 def _pack(plan, header, row, lane):
     """Write a robot's row of the engine's memory from "grip"."""
-    _pairs, _segments, points, axes, stops = _tables(plan, header)
+    _pairs, _segments, points, axes, stops, _fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept, number = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size), 0
-    grip = floats_at(row + 8 * plan.grip * width, (GRIP * plan.points + plan.stops) * width)
+    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
     for n in range(plan.points):
         first = GRIP * n * width + lane
         if grip[first] > 0.0:
@@ -204,15 +294,25 @@ def _pack(plan, header, row, lane):
                 kept[plan.stick_force + 3 * number + k] = x * axes[n, 1 + k] + y * axes[n, 4 + k]
                 kept[plan.stick_torque + 3 * number + k] = 0.0
             number += 1
+    memory = floats_at(row, plan.slots * width)
+    for n in range(plan.fields):
+        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+        if memory[first] > 0.0:
+            bits[plan.stick_key + number] = int(memory[first + 4 * width])
+            kept[plan.stick_normal + number] = memory[first]
+            for k in range(3):
+                kept[plan.stick_force + 3 * number + k] = memory[first + (1 + k) * width]
+                kept[plan.stick_torque + 3 * number + k] = 0.0
+            number += 1
     bits[plan.nstick], bits[plan.ndropped] = number, 0
     for n in range(plan.stops):
-        kept[plan.stick_qfrc + stops[n]] = grip[(GRIP * plan.points + n) * width + lane]
+        kept[plan.stick_qfrc + stops[n]] = memory[(_first_stop(plan) + n) * width + lane]
 
 
 @kernel
 def _take_engine(plan, header, row, lane):
     """Do the engine's step of a lane; its results wait until the other lanes have moved on."""
-    pairs, segments, _points, _axes, _stops = _tables(plan, header)
+    pairs, segments, _points, _axes, _stops, _fields, _guarded = tables_of(plan, row)
     width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)
     results = floats_at(header[RESULTS_AT], plan.writes * width)
@@ -246,17 +346,17 @@ def _copy(segments, bits, kept, count, entering):
 
 
 @kernel
-def _take_results(plan, header, memory, lane):
-    pairs, _segments, _points, _axes, _stops = _tables(plan, header)
+def _take_results(plan, header, row, memory, lane):
+    pairs = tables_of(plan, row)[0]
     results = floats_at(header[RESULTS_AT], plan.writes * plan.width)
     for k in range(plan.writes):
         memory[pairs[plan.reads + k, 0] * plan.width + lane] = results[k * plan.width + lane]
 
 
 def settle(row):
-    """Write the engine's form of the memory of all lanes for which it is the older one."""
+    """Write the engine's form of the memory of all lanes where it is out of date."""
     header = ints_at(row - 8 * HEADER, HEADER)
-    plan = _plans(header[PLAN_AT], 1)[0]
+    plan = plan_of(row)
     memory = floats_at(row, plan.slots * plan.width)
     for lane in range(plan.width):
         if memory[_mode_of(plan) + lane] == 0.0:

@@ -2,6 +2,8 @@
 """The operations of a step with contact, W robots side by side.
 
 start    state and forces -> M, J, the constants of contacts and stops, a linearisation
+below    the triangles of height fields below spheres (contact/fields.py)
+touch    with height fields, the constants of the contacts
 factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
 solve    velocities and forces of the contacts (contact/newton.py)
 check    accelerations, and what is wrong with them (contact/check.py)
@@ -32,6 +34,13 @@ from rbdyn_ros.model.declared.options import IMPLICIT_DAMPING
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.check import check
 from rbdyn_ros.rollouts.contact.factor import accelerations, factor, path_of
+from rbdyn_ros.rollouts.contact.fields import (
+    ON_FIELD,
+    balls,
+    ground_below,
+    place_on_field,
+    remembered_on_field,
+)
 from rbdyn_ros.rollouts.contact.newton import first_forces, solve
 from rbdyn_ros.rollouts.contact.points import Pair, Touching, covered, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
@@ -43,8 +52,11 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
-#: Memory of friction of a contact: normal force, and friction along two axes of the plane.
+#: Memory of friction of a contact with a plane: normal force, and friction along two axes.
 REMEMBERED = 3
+
+#: Fields of Data by body from which contacts with height fields follow.
+OF_BODIES = ("xpos", "xmat", "cvel", "cacc_bias", "subtree_com")
 
 _OF_CONTACT = [field for field in DATA_FIELDS if field.dims[:1] == ("ncontact",)]
 
@@ -71,10 +83,13 @@ def contact_programs(
     tracing = Tracing(m, tuple(own.items()), contact=True)
     shelf, stops = Shelf(), Stops(m, tracing)
     found = {"start": _start(m, tracing, shelf, stops, law, given, places)}
+    if places.fields:
+        found["below"] = shelf.program(lambda graph: ground_below(m, shelf, graph, places.fields))
+        found["touch"] = _touch_fields(m, tuple(own.items()), shelf, places)
     found["factor"] = shelf.program(lambda graph: factor(m, shelf, stops, graph))
     found["solve"] = shelf.program(lambda graph: solve(shelf, graph))
     found["check"] = shelf.program(lambda graph: _check(m, shelf, stops, graph, places))
-    found["finish"] = shelf.program(lambda graph: _finish(m, tracing, shelf, stops, graph))
+    found["finish"] = shelf.program(lambda graph: _finish(m, tracing, shelf, stops, graph, places))
     return found, stops.dofs
 
 
@@ -88,22 +103,48 @@ def _start(
     shelf.put("M", M)
     shelf.put("tau", tau)
     shelf.put("cdof", d.cdof)
-    number = REMEMBERED * len(places.points)
-    remembered = list(shelf.inputs(graph, "grip", number + len(stops.dofs)))
-    columns = []
-    for n, pair in enumerate(places.points):
-        memory = remembered[REMEMBERED * n : REMEMBERED * (n + 1)]
-        columns.append(_point(m, tracing, d, pair, memory))
-    for name in columns[0]:
-        shelf.put(name, np.array([each[name] for each in columns], object))
-    arms = np.array([_arm(m, d, g) for g in range(m.ngeommoving)], object)
-    shelf.put("arms", arms)
-    shelf.put("guarded", _guarded(m, d, places, arms))
-    state = first_forces(graph, columns) | stops.start(d, shelf, remembered[number:])
-    outputs = shelf.written(state)
+    if places.fields:
+        state = {name: getattr(d, name) for name in OF_BODIES}
+        state["balls"] = balls(m, d, places.fields)
+    else:
+        state = _touch(m, tracing, shelf, d, places)
+    number = memory_of(places)
+    rest = shelf.inputs(graph, "grip", number + len(stops.dofs))[number:]
+    outputs = shelf.written(state | stops.start(d, shelf, list(rest)))
     if law is not None:
         outputs[APPLIED] = np.array(d.qfrc_applied, object)
     return program(graph, outputs)
+
+
+def memory_of(places: Touching) -> int:
+    """Return how many numbers friction remembers of all contact points."""
+    return REMEMBERED * len(places.planes) + ON_FIELD * len(places.fields)
+
+
+def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
+    """Return the program of the contacts, where they need what the loop finds below spheres."""
+    tracing = Tracing(m, own, contact=True)
+    d = tracing.data(OF_BODIES)
+    d.cdof = shelf.get(tracing.graph, "cdof")
+    return program(tracing.graph, shelf.written(_touch(m, tracing, shelf, d, places)))
+
+
+def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -> dict[str, Any]:
+    """Keep the constants of the contacts; return the state in which the solution begins."""
+    number = len(places.planes)
+    memory = shelf.inputs(tracing.graph, "grip", memory_of(places))
+    of_planes = memory[: REMEMBERED * number].reshape(-1, REMEMBERED)
+    points = [_on_plane(m, d, *each) for each in zip(places.planes, of_planes, strict=True)]
+    points += place_on_field(shelf, tracing.graph, memory[REMEMBERED * number :])
+    pairs = zip(places.points, points, strict=True)
+    columns = [_point(m, tracing, d, pair, point) for pair, point in pairs]
+    for name in columns[0]:
+        shelf.put(name, np.array([each[name] for each in columns], object))
+    shelf.put("axes", np.array([point["axes"] for point in points], object))
+    arms = np.array([_arm(m, d, g) for g in range(m.ngeommoving)], object)
+    shelf.put("arms", arms)
+    shelf.put("guarded", _guarded(m, d, places, arms))
+    return first_forces(tracing.graph, columns)
 
 
 def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) -> Any:
@@ -146,14 +187,22 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
     return found
 
 
-def _point(m: Model, tracing: Tracing, d: Any, pair: Pair, memory: list[Any]) -> dict[str, Any]:
-    """Return a step's inputs from a contact point, along the axes of its plane."""
-    g, o, h = pair.geom, pair.plane, tracing.m.opt.timestep
-    body, axes = int(m.geom_bodyid[g]), frame_of(m, o)
+def _on_plane(m: Model, d: Any, pair: Pair, memory: Objects) -> dict[str, Any]:
+    """Return where a sphere touches a plane, and what friction remembers along its axes."""
+    g, o = pair.geom, pair.obstacle
+    axes, radius = frame_of(m, o), float(m.geom_radius[g])
     centre = _in_world(m, d, g, m.vert_pos[m.geom_vertadr[g]])
-    dist = axes[2] @ (centre - m.geom_pos[o].astype(object)) - float(m.geom_radius[g])
-    place = centre - axes[2] * float(m.geom_radius[g])
-    arm = place - d.subtree_com[m.body_rootid[body]]
+    dist = axes[2] @ (centre - m.geom_pos[o].astype(object)) - radius
+    arm = centre - axes[2] * radius - d.subtree_com[m.body_rootid[m.geom_bodyid[g]]]
+    return {"axes": axes, "dist": dist, "arm": arm, "pressed": memory[0], "memory": memory[1:]}
+
+
+def _point(
+    m: Model, tracing: Tracing, d: Any, pair: Pair, place: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a step's inputs from a contact point, along the axes of its surface."""
+    h, body = tracing.m.opt.timestep, int(m.geom_bodyid[pair.geom])
+    axes, dist, arm = place["axes"], place["dist"], place["arm"]
 
     def run() -> dict[str, Any]:
         one = copy.copy(d)
@@ -161,10 +210,9 @@ def _point(m: Model, tracing: Tracing, d: Any, pair: Pair, memory: list[Any]) ->
             shape = (1, *np.shape(getattr(d, field.name))[1:])
             setattr(one, field.name, np.full(shape, 0.0 if field.kind == "float" else 0, object))
         one.ncon = 1
-        one.contact_geom[0], one.contact_body[0] = (o, g), (0, body)
-        one.contact_normal[0], one.contact_dist[0] = axes[2], dist
-        one.contact_arm2[0], one.contact_pos[0] = arm, place
-        one.contact_pressed[0] = memory[0]
+        one.contact_geom[0], one.contact_body[0] = (pair.obstacle, pair.geom), (0, body)
+        one.contact_normal[0], one.contact_dist[0], one.contact_arm2[0] = axes[2], dist, arm
+        one.contact_pressed[0] = place["pressed"]
         uncompiled(start_contacts)(tracing.m, one)
         uncompiled(follow_arcs)(tracing.m, one)
         return {
@@ -182,12 +230,19 @@ def _point(m: Model, tracing: Tracing, d: Any, pair: Pair, memory: list[Any]) ->
         J[:, k] = axes @ (d.cdof[k, 3:] + cross(d.cdof[k, :3], arm))
     way, small = h * leaving, near_of(tracing)
     rests = where(largest(dist, abs(way)) < small, 1.0, 0.0)
-    listed = where(dist < 0.0, 1.0, where(dist + way < 0.0, 1.0, rests))
+    closes = where(dist < 0.0, 1.0, where(dist + way < 0.0, 1.0, rests))
     return {
-        "J": J, "u": u, "dist": dist, "listed": listed, "push": spring[PUSH],
-        "slope": spring[SLOPE], "mass_by_h": spring[MASS_BY_H], "penalty": grip[PENALTY],
-        "mu": grip[MU], "pressed": memory[0], "memory": np.array(memory[1:], object),
+        "J": J, "u": u, "dist": dist, "listed": _listed(place, closes),
+        "push": spring[PUSH], "slope": spring[SLOPE], "mass_by_h": spring[MASS_BY_H],
+        "penalty": grip[PENALTY], "mu": grip[MU], "pressed": place["pressed"],
+        "memory": place["memory"],
     }  # fmt: skip
+
+
+def _listed(place: dict[str, Any], closes: Any) -> Any:
+    """Return 1 if a contact is listed: as the loop has found, or by its gap."""
+    known = place.get("listed")
+    return closes if known is None else where(known < 0.0, closes, known)
 
 
 def near_of(tracing: Tracing) -> Any:
@@ -214,11 +269,11 @@ def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
     """Return the check's inputs from the guarded geometries, see contact/check.py."""
     rows = []
     for pair in places.guarded:
-        g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.plane)
+        g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.obstacle)
         centre = _in_world(m, d, g, np.zeros(3))
         R = d.xmat[body].reshape(3, 3) @ m.geom_mat[g].reshape(3, 3).astype(object)
         up = axes[2] @ R
-        low = axes[2] @ (centre - m.geom_pos[pair.plane].astype(object)) - _deep(m, g, up)
+        low = axes[2] @ (centre - m.geom_pos[pair.obstacle].astype(object)) - _deep(m, g, up)
         w = d.cvel[body, :3]
         rows.append([low, *(d.cvel[body, 3:] + cross(w, arms[g])), *w])
     return np.array(rows, object)
@@ -247,14 +302,18 @@ def _check(m: Model, shelf: Shelf, stops: Stops, graph: Any, places: Touching) -
     return shelf.written(check(m, shelf, stops, graph, places, np.array(qacc, object)))
 
 
-def _finish(m: Model, tracing: Tracing, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
+def _finish(
+    m: Model, tracing: Tracing, shelf: Shelf, stops: Stops, graph: Any, places: Touching
+) -> dict[str, Any]:
     h, qacc = m.opt.timestep, shelf.state(graph, "qacc")
     qpos = shelf.inputs(graph, "qpos", m.nq)
     qvel = shelf.inputs(graph, "qvel", m.nv) + h * qacc
-    f, pressed = shelf.state(graph, "f").reshape(-1, 3), []
-    for force in f:
+    f, pressed, number = shelf.state(graph, "f").reshape(-1, 3), list[Any](), len(places.planes)
+    for force in f[:number]:
         presses = force[2] > 0.0
         pressed += [where(presses, force[n], 0.0) for n in (2, 0, 1)]
+    if places.fields:
+        pressed += remembered_on_field(shelf, graph, f[number:], shelf.get(graph, "axes")[number:])
     qvel, kept = stops.end(shelf, graph, qvel)
     uncompiled(integrate_pos)(tracing.m, qpos, qvel, h)
     time, bad = shelf.inputs(graph, "time", 1), shelf.inputs(graph, "nbad", 1)

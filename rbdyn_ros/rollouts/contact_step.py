@@ -9,21 +9,22 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts import call_plan, contact_drive
+from rbdyn_ros.rollouts.contact.fields import CELL
 from rbdyn_ros.rollouts.contact.points import Touching, frame_of, touching
 from rbdyn_ros.rollouts.contact_drive import (
     ENGINE_AT,
-    GRIP,
     HEADER,
     KEPT_AT,
     PLAN,
     PLAN_AT,
     RESULTS_AT,
 )
-from rbdyn_ros.rollouts.contact_programs import contact_programs
+from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of
 from rbdyn_ros.rollouts.engine_step import LINE, EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw, plain_tree
@@ -31,14 +32,19 @@ from rbdyn_ros.rollouts.params import Columns
 from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
-PROGRAMS = ("start", "factor", "solve", "check", "finish")
 FLAGS = ("done", "final", "stale", "refused")
+#: Arrays and functions that the lanes of Models with height fields have besides.
+ON_FIELDS = (
+    "left", "looks", "suspects", "listed_now", "balls", "cells", "ground", "xpos", "xmat", "cvel",
+    "subtree_com", "a",
+)  # fmt: skip
+FUNCTIONS = ("find_cells", "find_ground", "look_late")
 #: Names of the rows of the engine's memory in a plan.
 IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
 
-#: Arrays of a robot beside its state: what friction remembers, see contact_drive.py, and the
+#: Arrays of a robot beside its state: the memory of friction, see contact_drive.py, and the
 #: address of its row of `Robots.kept`.
 MEMORY, ROW = "grip", "kept"
 
@@ -70,11 +76,13 @@ class ContactStep(LaneStep):
         self._engine = EngineStep(m, tuple(own), None, ())
         self._kept_size = max(sum(place) for place in self._engine.places.values())
         self._stops = np.array(stops, np.int64)
-        self.memory_size = GRIP * len(found.points) + len(stops) + 1
+        self.memory_size = memory_of(found) + len(stops) + 1
         room = {"qpos": m.nq, "qvel": m.nv, "time": 1, "nbad": 1, ROW: 1}
         forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
         room |= {name: size for name, size in forces.items() if name in (*given, APPLIED)}
         room |= {name: 1 + max(places) for name, places in own.items() if places}
+        if found.fields:
+            room |= {"left": 1, "cells": CELL * len(found.fields)}
         self._lanes = compile_lanes(programs, width, room)
         self._addresses = 0, call_plan.code_address(contact_drive.advance)
         self._plan_step(m, found, own, given, law)
@@ -106,21 +114,27 @@ class ContactStep(LaneStep):
         }
         tables = [_pairs(slots, engine.slots, part) for part in (read, entries)]
         plan, places = np.zeros(1, PLAN), self._engine.places
-        for name in PROGRAMS:
-            plan[name] = self._lanes.code.addresses[name]
-        for name in (*FLAGS, MEMORY, ROW):
+        for name, address in self._lanes.code.addresses.items():
+            plan[name] = address
+        for name in (*FLAGS, MEMORY, ROW, *(ON_FIELDS if found.fields else ())):
             plan[name] = slots[name][0]
+        if found.fields:
+            _plan_fields(plan, found)
         for name in IN_ROW:
             plan[name] = places[name][0]
         plan["width"], plan["slots"] = self._lanes.width, self._lanes.size
         plan["kept_size"], plan["engine_slots"] = self._kept_size, engine.end
         plan["engine_begin"], plan["engine_step"] = engine.addresses[:2]
         plan["reads"], plan["writes"] = map(len, tables)
-        plan["segments"], plan["points"] = len(engine.segments), len(found.points)
-        plan["stops"] = len(self._stops)
-        points = [[pair.key, *frame_of(m, pair.plane).reshape(-1).astype(float).view(np.int64)]
-                  for pair in found.points]  # fmt: skip
-        parts = [*tables, engine.segments, np.array(points, np.int64), self._stops]
+        plan["segments"], plan["points"] = len(engine.segments), len(found.planes)
+        plan["stops"], plan["fields"] = len(self._stops), len(found.fields)
+        plan["guarded"] = len(found.guarded_fields)
+        points = [[pair.key, *frame_of(m, pair.obstacle).reshape(-1).astype(float).view(np.int64)]
+                  for pair in found.planes]  # fmt: skip
+        spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.fields]
+        guarded = [[pair.geom, pair.obstacle] for pair in found.guarded_fields]
+        last = [np.array(rows, np.int64) for rows in (points, self._stops, spheres, guarded)]
+        parts = [*tables, engine.segments, *last]
         self._plan = np.concatenate([plan.view(np.int64), *(each.reshape(-1) for each in parts)])
 
     def memory(self) -> tuple[int, Array]:
@@ -141,6 +155,14 @@ class ContactStep(LaneStep):
         return int(self._plan[: PLAN.itemsize // 8].view(PLAN)[name][0])
 
 
+def _plan_fields(plan: NDArray[Any], found: Touching) -> None:
+    """Write the addresses of the functions that look up height fields; they compile once."""
+    from rbdyn_ros.rollouts import contact_ground
+
+    for name in (*FUNCTIONS, *(["guard"] if found.guarded_fields else [])):
+        plan[name] = call_plan.code_address(getattr(contact_ground, name))
+
+
 def _pairs(
     lanes: Mapping[str, tuple[int, int]], engine: Mapping[str, tuple[int, int]],
     entries: Mapping[str, Collection[int]],
@@ -151,7 +173,7 @@ def _pairs(
 
 
 class ContactMemory:
-    """What friction remembers of the robots of a Batch whose Step is a ContactStep.
+    """The memory of friction of the robots of a Batch whose Step is a ContactStep.
 
     Args:
         step: the Step.
@@ -171,7 +193,7 @@ class ContactMemory:
         return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
 
     def forget(self, robots: Any) -> None:
-        """Let robots go on with what their rows remember."""
+        """Let robots continue from the memory in their rows."""
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:

@@ -45,12 +45,12 @@ class Cpu:
 
     @property
     def nbad(self) -> Ints:
-        """As in Batch."""
+        """The numbers of bad inertias, see Batch.nbad."""
         return self._robots.nbad
 
     @property
     def diverged(self) -> Bools:
-        """As in Batch."""
+        """Return which robots have diverged, see Batch.diverged."""
         return self._robots.diverged
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
@@ -63,7 +63,7 @@ class Cpu:
         return raw[first : first + size].reshape(*shape, self.nsim)
 
     def given(self, value: Any) -> Any:
-        """Return a value that an array can be set to."""
+        """Return a value that can be assigned to an array."""
         return "nothing" if value is None else value
 
     def on_host(self, values: Array) -> Array:
@@ -141,7 +141,7 @@ class Cpu:
 
     def clear(self, rows: Any) -> None:
         """Forget the counts and the friction of some robots."""
-        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is before it
+        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is stored before stick_key
         self._robots.kept[rows, :counts] = 0
         if self._friction is not None:
             self._friction.forget(rows)
@@ -177,4 +177,4 @@ class Cpu:
 
 
 def _sorted(numbers: Ints) -> Ints:
-    return np.sort(numbers, kind="stable")  # they often are in order
+    return np.sort(numbers, kind="stable")  # the indices are often in order

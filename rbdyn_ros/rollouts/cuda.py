@@ -69,7 +69,7 @@ class Cuda:
             raise bad_argument("nsim", text) from None
 
     def given(self, value: Any) -> Any:
-        """Return a value that an array can be set to."""
+        """Return a value that can be assigned to an array."""
         return self._cupy.asarray(value)
 
     def on_host(self, values: Any) -> Any:

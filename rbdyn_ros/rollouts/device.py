@@ -13,7 +13,7 @@ from rbdyn_ros.model.data import Data
 
 
 class Device(Protocol):
-    """Where the robots of a Batch are, and what advances them.
+    """The memory and the processor of the robots of a Batch.
 
     Attributes:
         nbad, diverged: as in Batch.
@@ -32,7 +32,7 @@ class Device(Protocol):
         """Return new memory (*shape, nsim) of a field."""
 
     def given(self, value: Any) -> Any:
-        """Return a value that an array can be set to."""
+        """Return a value that can be assigned to an array."""
 
     def on_host(self, values: Array) -> Array:
         """Return an array as an array of NumPy."""

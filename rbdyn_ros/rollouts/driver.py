@@ -65,7 +65,7 @@ class Rows(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Whether robots are well.
+    """The health of robots.
 
     Attributes:
         nbad: (robots,), the counter.
@@ -79,7 +79,7 @@ class Health(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the engine remembers from step to step beside the state: friction, above all.
+    """The memory of the engine between steps beside the state, above all friction.
 
     Attributes:
         values: (robots, n), copied bit by bit; the first is the number of contacts. If a call
@@ -227,7 +227,7 @@ def drive(code, address, memory, work, words, own):
             _leave(memory, address, work, first, last)
             own[STEP] = 0
             own[BLOCK] += 1
-    if left > 0:  # stopped
+    if left > 0:  # the call was stopped
         add(own, BUSY, -own[BUSY])
         return False
     return True
@@ -245,7 +245,7 @@ def _enter(memory, address, work, first, last):
     width, read = memory.shape[1], work.read
     whole = len(work.ids) == 0 and last - first == width
     for lane in range(width):
-        memory[work.health.slots[0], lane] = 0.0  # nbad
+        memory[work.health.slots[0], lane] = 0.0  # reset nbad
     for k in range(len(read.slots)):
         slot, at, by = read.slots[k], read.at[k], read.by[k]
         if whole and by == 8:
@@ -321,7 +321,7 @@ def _advance(code, address, memory, work, first, last, begin, end):
 
 
 def settled(own, tries):
-    """Return whether no thread works any more; look so many times."""
+    """Return whether all threads have finished; check so many times."""
     for _ in range(tries):
         busy = 0
         for k in range(len(own)):

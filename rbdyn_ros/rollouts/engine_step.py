@@ -150,7 +150,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Let parts act that only some robots have: numbers of their own may not be zero."""
+        """Activate parts that only some robots have: numbers of their own may differ from zero."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:
@@ -158,7 +158,7 @@ class EngineStep:
 
 
 def _segments(m: Model) -> tuple[Ints, dict[str, tuple[int, int]]]:
-    """Return the segments of what a step takes over from the one before, and their places."""
+    """Return the segments of the memory that a step inherits, and their places."""
     segments, places, end = [], {}, 0
     for name in REMEMBERED:
         size = int(np.prod(FIELDS[name].shape(vars(m)), dtype=int))

@@ -89,7 +89,7 @@ class Robots:
 
     @classmethod
     def new(cls, count: int, kept: Ints) -> Robots:
-        """Return robots that are well."""
+        """Return robots that have not diverged."""
         return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_), kept)
 
 
@@ -159,7 +159,7 @@ class Job:
 
 
 def _segments(step: Step, read: Sequence[Columns], write: Sequence[Columns]) -> Ints:
-    """Return the segments of what a step remembers, less the fields that have arrays."""
+    """Return the segments of a step's memory, without the fields that have arrays."""
     apart = {each.array for each in read} & {each.array for each in write}
     places = [step.slots[name] for name in apart & {*step.slots}]
     held = np.isin(step.segments[:, SLOT], [first for first, count in places if count])
@@ -199,7 +199,7 @@ def _read_only(rows: Array) -> Array:
 
 
 def _numbers(step: Step, given: Sequence[Columns]) -> Numbers:
-    """Return where the numbers are, without those that the step does not read."""
+    """Return the places of the numbers that the step reads."""
     at, by, slots = [_ALL], [_ALL], [_ALL]
     for each in given:
         first, count = step.slots.get(each.array, (0, 0))

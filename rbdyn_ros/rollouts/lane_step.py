@@ -34,7 +34,7 @@ class LaneStep:
         ModelError: the Model cannot be traced.
     """
 
-    segments = np.empty((0, 4), np.int64)  # a tree without contact remembers nothing
+    segments = np.empty((0, 4), np.int64)  # a tree without contact has no memory
     remembered = segments
     places: ClassVar[dict[str, tuple[int, int]]] = {}
 

@@ -73,7 +73,7 @@ class RolloutLaw:
 
     @property
     def key(self) -> Any:
-        """Determines the law for a Model and its options; None for a user's law."""
+        """The key of the law for a Model and its options; None for a user's law."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
         return None  # its attributes may change
@@ -204,7 +204,7 @@ def _takes_four(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(*range(4))
     except TypeError:
         return False
-    except ValueError:  # without a signature; tracing will call it
+    except ValueError:  # the function has no signature; tracing will call it
         return True
     return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of rollouts: joints that passed soft limits, and what a timestep cannot carry."""
+"""Warnings of rollouts: joints that passed soft limits, and loads that a timestep cannot carry."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def warn_of_limits(
     began = q if start is None else start[:, places]
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     beyond = np.maximum(low - q, q - high)
-    far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)  # not the diverged robots
+    # leave out the diverged robots
+    far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)
     far &= beyond >= np.maximum(low - began, began - high)
     if not far.any():
         return False

@@ -290,7 +290,7 @@ def _check_possible(m: Model, given: Columns) -> None:
     elif given.array == "actuator_gear":
         _refuse(given, values == 0.0, "numbers other than 0")
     elif given.array == "actuator_motorconst":
-        constants = given.places % 2 == 0  # then the back-EMF constant
+        constants = given.places % 2 == 0  # the other entries are back-EMF constants
         _refuse(given, constants & (values == 0.0), "torque constants above 0")
     elif given.array == "actuator_curve":
         _check_curves(given)

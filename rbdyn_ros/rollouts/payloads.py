@@ -50,7 +50,7 @@ def payload_params(
             load[:, None] > 0.0, place, m.body_ipos[b]
         )  # without mass, com has no effect
         both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
-        # bounds the moments that with_payload sums, so that it refuses no more than this does
+        # check the moments that with_payload sums, so that both refuse the same payloads
         second = load[:, None] * place * place
     check_calculable(_called, both, centre, whole, second)
     name = m.body_names[b]

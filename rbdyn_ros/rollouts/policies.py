@@ -47,7 +47,7 @@ class Policy:
 
     #: Parts of the reference.
     wants: tuple[str, ...] = ("qpos", "qvel")
-    #: Whether the law depends on the bodies of the robot, not only on its joints.
+    #: True if the law depends on the bodies of the robot, not only on its joints.
     needs_bodies = True
     #: Kernel of (m, d, target, gains, effort), see dynamics.laws.
     kernel: Any = None

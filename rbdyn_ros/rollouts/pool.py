@@ -23,7 +23,7 @@ from rbdyn_ros.rollouts.driver import (
     compiled_settled,
 )
 
-#: Times that a thread that has finished looks whether the others have, before it sleeps: 20 us.
+#: A thread that has finished looks this often for the end of the others before it sleeps: 20 us.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].
@@ -165,7 +165,7 @@ def _help(mail: _Mail, bell: Any, number: int) -> None:
         share = mail.share
         if share is not None and number < len(share.own):
             share.work(number)
-        del share  # its arrays may go
+        del share  # let go of the arrays of the call
 
 
 def _dismiss(mail: _Mail) -> None:

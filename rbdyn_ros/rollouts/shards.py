@@ -66,7 +66,7 @@ def _policy_of(policy: Policy, robots: slice) -> Policy:
 
 
 def divided(nbatch: int, cores: int) -> Iterator[slice]:
-    """Divide robots into parts; the results do not depend on how."""
+    """Divide robots into parts; the results do not depend on the division."""
     size = max(LEAST, -(-nbatch // (PER_CORE * cores)))
     for first in range(0, nbatch, size):
         yield slice(first, min(first + size, nbatch))

@@ -94,7 +94,7 @@ class ArmClient:
         return self._trigger("disarm")
 
     def clear_fault(self) -> str:
-        """Clear a latched fault and disarm; return the status."""
+        """Clear a latched fault and disarm, if there is one; return the status."""
         return self._trigger("clear_fault")
 
     def set_mode(self, mode: str) -> str:

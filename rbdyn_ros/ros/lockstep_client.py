@@ -159,7 +159,7 @@ class LockstepClient:
     def _spin(self) -> None:
         begun = time.monotonic()
         self._executor.spin_once(timeout_sec=0.05)
-        if time.monotonic() - begun > 0.04:  # no state has come
+        if time.monotonic() - begun > 0.04:  # no state has arrived
             self._check()
 
 

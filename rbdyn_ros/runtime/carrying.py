@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carry the state of a loop over to a Model with other objects, by the names of the parts.
 
-Everything that stays keeps its bits: positions, velocities, time, commands, delays, noise and the
-memory of friction. What is new starts at the qpos0 of the new Model, at rest.
+Remaining parts keep their bits: positions, velocities, time, commands, delays, noise and the
+memory of friction. New parts start at the qpos0 of the new Model, at rest.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.shared import SHARED
 
-_LOOP: Any = cycle.run  # a kernel of Numba
+_LOOP: Any = cycle.run  # the loop is a kernel of Numba
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from rbdyn_ros.runtime.head_start import compile_loop; compile_loop()"
@@ -42,7 +42,7 @@ def _end_with_parent() -> None:
 def head_start() -> Iterator[Callable[[], object]]:
     """Begin to compile the loop in a second process; yields a function that waits for its end.
 
-    Nothing is begun if the loop is on disk or there is only one processor. If the other process
+    It does nothing if the loop is on disk or there is only one processor. If the other process
     fails, this one compiles the loop when it needs it. At the end of the block the other process
     is ended.
     """

@@ -98,18 +98,18 @@ class Loop:
 
     @property
     def running(self) -> bool:
-        """Whether the loop was started and not stopped."""
+        """Return whether the loop was started and not stopped."""
         return self._requests.running
 
     @property
     def holding(self) -> bool:
-        """Whether a dof is held that waits for its first command, see LoopSettings.held."""
+        """Return whether a dof is held that waits for its first command, see LoopSettings.held."""
         s = self._shared
         return bool(s.nheld and (s.dof_held[s.commanded == 0] > 0).any())
 
     @property
     def kept_dofs(self) -> Bools:
-        """Which dofs (nv,) a servo, a brake or a fault keeps in place now."""
+        """Return which dofs (nv,) a servo, a brake or a fault keeps in place now."""
         s = self._shared
         kept: Bools = (s.servo > 0) | (s.stuck != 0.0) | ((s.dof_held == STANDS) & (s.braked == 1))
         return kept
@@ -156,7 +156,7 @@ class Loop:
     ) -> None:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
-        What both Models have, by its name, keeps its state to the last bit. What is new starts at
+        Parts of both Models, by name, keep their state to the last bit. New parts start at
         base.qpos0, at rest. Robots come first in both Models: the dofs of commands stay.
 
         Args:
@@ -197,7 +197,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                s.loaded[()] = 1  # it goes on instead of beginning, also in the old row
+                s.loaded[()] = 1  # the loop goes on instead of beginning, also in the old row
                 self._launch()
 
     def _check_movable(self, resets: bool) -> None:

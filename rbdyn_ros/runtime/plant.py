@@ -57,7 +57,8 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        self._lock = threading.Lock()  # from reading the Model and faults to storing the new ones
+        # held from reading the Model and faults to storing the new ones
+        self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
         s.start_qpos[:] = start
@@ -106,7 +107,7 @@ class Plant:
 
         if self._requests.running:
             self._requests.edit(edits.FAULTS, fill, models)
-        else:  # do what the loop does with an edit
+        else:  # edit the state as the loop does
             fill(s)
             s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
             s.models[:] = s.edit_models
@@ -117,7 +118,7 @@ class Plant:
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # with the options of now
+        models = models_with(m.replaced(), faults, braked)  # with the present options
         self._step_code.check(models[0])
         return models
 
@@ -195,8 +196,8 @@ class Plant:
     ) -> None:
         """Set some coordinates, all between the same two ticks.
 
-        Robots and objects without a given coordinate, and not connected with those that have
-        some, go on as if nothing was set, unless the state had diverged.
+        Robots and objects without a given coordinate, and not connected with those that have some,
+        go on unchanged, unless the state had diverged.
 
         While time is paused, and in lock-step, the new state has a tick of its own.
 

@@ -30,7 +30,7 @@ from rbdyn_ros.runtime.settings import MODES_OF_TIME, LoopSettings
 FOLDER, PREFIX = Path("/dev/shm"), "rbdyn."  # noqa: S108 - where shm_open has its files
 #: The bytes that are locked.
 SERVER, CLIENT = 0, 1
-#: What is wrong with a refused number, by its reason.
+#: Texts about a refused number, by the reason.
 REASONS = {
     layout.BAD_MODE: "has a mode that is not one of -1 to 3",
     layout.BAD_JOINT: "accepts no commands",

@@ -52,7 +52,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.report_current[()] = given.report_current
     s.seed[()] = given.seed
-    # until the loop begins, readers see the state in which it will
+    # until the loop begins, readers see the state in which it will begin
     s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused
     s.fault[()] = -1
     j = m.dof_jntid
@@ -112,10 +112,9 @@ def noise_streams(m: Model, first: Model) -> Words:
     its joint's name. So a joint that is deleted and comes back has the same noise.
     """
     known = {name: k for k, name in enumerate(_dof_names(first))}
-    numbers: Words = np.array(
+    return np.array(
         [known[name] if name in known else _hash(name) for name in _dof_names(m)], np.int64
     )
-    return numbers
 
 
 def _dof_names(m: Model) -> list[str]:
@@ -167,7 +166,7 @@ def _stuck(m: Model, stuck: Bools) -> Model:
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
-    """Return the trajectory with a point at time 0, and whether the loop fills that point in."""
+    """Return the trajectory with a point at time 0, and whether the loop sets that point."""
     if trajectory.times[0] == 0.0:
         return trajectory, False
     blank = np.zeros((1, len(trajectory.dofs)))

@@ -70,7 +70,7 @@ class Readout:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a state."""
+        """Return whether there is a state."""
         return bool(self._states.version[0] > 0)
 
     def next_state(self, timeout: float) -> LoopState | None:

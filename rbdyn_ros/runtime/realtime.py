@@ -22,7 +22,7 @@ _CURE = (
     "unlimited', then log in again)"
 )
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-#: One entry for each thread that holds the memory of this process locked, and what guards them.
+#: One entry for each thread that keeps the memory of this process locked; _HOLDING guards them.
 _HOLDERS: list[None] = []
 _HOLDING = threading.Lock()
 
@@ -55,7 +55,7 @@ class Grant:
 
     @property
     def advice(self) -> str:
-        """What a busy machine does without the refused privileges, and the cure; or ""."""
+        """The effects of the refused privileges on a busy machine, and the cure; or ""."""
         if self.fifo in ("", _OFF) and self.memory in ("", _OFF):
             return ""
         return f"on a busy machine this process may be late: the system refuses ({self}). {_CURE}"

@@ -68,7 +68,7 @@ class Requests:
             if cancelled:
                 raise RbdynError(Finding("cancelled", "the steps were cancelled"))
             if stopping or time.monotonic() > give_up:
-                raise _silent()
+                raise RbdynError(Finding("silent", "the loop does not answer"))
             time.sleep(2e-4)
 
     def edit(self, kind: int, fill: Callable[[Shared], None], keep: object = None) -> None:
@@ -106,7 +106,3 @@ class Requests:
     def close(self) -> None:
         """Close the wake-up of the loop."""
         self._wakeup.close()
-
-
-def _silent() -> RbdynError:
-    return RbdynError(Finding("silent", "the loop does not answer"))

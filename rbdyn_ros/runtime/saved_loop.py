@@ -2,7 +2,7 @@
 """Save the whole state of a loop between two ticks, and load it again.
 
 The state is the simulated Data, the Data for computing efforts, and the numbers of SAVED: commands
-in force and on their way, measurements under way, servos, wrenches, seeds and time. Settings,
+in force and under way, measurements under way, servos, wrenches, seeds and time. Settings,
 statistics, requests and mailboxes are not part of it.
 """
 

@@ -87,7 +87,7 @@ FIELDS = (
     Field("dof_required", ("nv",), "1 where lock-step waits for a command", "int"),
     Field("nheld", (), "number of dofs that are held before their first command", "int"),
     Field("dof_held", ("nv",), "how a dof is held before its first command, index in HELD", "int"),
-    # what an edit changes, see edits.py
+    # changes of an edit, see edits.py
     Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),
     Field("edit_qpos", ("nq",), "new positions"),
     Field("edit_qvel", ("nv",), "new velocities"),

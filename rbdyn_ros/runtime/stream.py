@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has been published of a loop's states, shared with the kernels that publish plain ones."""
+"""The record of the published states of a loop, shared with kernels that publish plain ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StreamTopic:
 
 
 class StreamPlan:
-    """What compiled code publishes, and when it leaves a state to Python.
+    """The topics that compiled code publishes, and the states that it leaves to Python.
 
     Args:
         topics: published by compiled code, in this order.
@@ -81,7 +81,7 @@ class StreamPlan:
 
 
 class StateStream:
-    """What has been published of the states of a loop; for the thread that publishes.
+    """The record of the published states of a loop; for the thread that publishes.
 
     Args:
         s: shared with the loop and the kernels.
@@ -135,13 +135,13 @@ class StateStream:
         return int(s.stream_kept_words[MEASURED]) if s.stream_kept else -1
 
     def note(self) -> None:
-        """The state that was read last is published."""
+        """Note that the state read last is published."""
         s = self._shared
         s.stream_epoch[()], s.stream_tick[()] = s.stream_words[EPOCH], s.stream_words[TICK]
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """The state that was read last is on joint_states; False: there is none any more."""
+        """Note that the state read last is on joint_states; False: none is any more."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:
@@ -157,7 +157,7 @@ class StateStream:
 
     @property
     def armed(self) -> bool:
-        """Whether compiled code publishes plain states."""
+        """Return whether compiled code publishes plain states."""
         return bool(self._shared.stream_armed)
 
     def disarm(self) -> None:

@@ -41,12 +41,12 @@ class TimeControl:
 
     @property
     def locked(self) -> bool:
-        """Whether each tick waits for its commands."""
+        """Return whether each tick waits for its commands."""
         return bool(self._shared.locked)
 
     @property
     def ready(self) -> bool:
-        """Whether the next tick has all commands that lock-step waits for."""
+        """Return whether the next tick has all commands that lock-step waits for."""
         s = self._shared
         return not s.locked or bool((s.due[s.dof_required == 1] == s.tick).all())
 
@@ -66,17 +66,17 @@ class TimeControl:
 
     @property
     def waiting(self) -> bool:
-        """Whether lock-step is waiting for commands now."""
+        """Return whether lock-step is waiting for commands now."""
         return bool(self._shared.waiting)
 
     @property
     def paused(self) -> bool:
-        """Whether time is paused on request."""
+        """Return whether time is paused on request."""
         return bool(self._shared.done[shared.PAUSE])
 
     @property
     def diverged(self) -> bool:
-        """Whether the simulation is frozen, until a reset, because its state diverged."""
+        """Return whether the simulation is frozen, until a reset, because its state diverged."""
         return bool(self._shared.fault >= 0)
 
     def pause(self, paused: bool) -> None:
@@ -92,7 +92,7 @@ class TimeControl:
         self._requests.send(shared.PAUSE, int(paused))
 
     def wait_for_pause(self) -> None:
-        """Wait until the loop has done what request_pause requested."""
+        """Wait until the loop has served request_pause."""
         self._requests.wait(shared.PAUSE, int(self._shared.asked[shared.PAUSE]))
 
     def step(self, ticks: int = 1) -> None:

@@ -16,7 +16,7 @@ from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
 
-#: How depths are found: rays, or a drawn picture, which takes a tenth of the time.
+#: Ways to find depths: rays, or a drawn picture, which takes a tenth of the time.
 METHODS = ("auto", "rays", "renderer")
 
 #: Compressions of colour pictures.
@@ -64,7 +64,7 @@ class CameraSpec(RaySpec):
     distortion: tuple[float, ...] = ()
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the camera."""
+        """Return all faults of the camera."""
         found = RaySpec.findings(self) + checked(
             lambda: count("width", self.width, 1, MAX_PIXELS),
             lambda: count("height", self.height, 1, MAX_PIXELS),
@@ -141,7 +141,7 @@ class CameraSpec(RaySpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthSpec(CameraSpec):
-    """A depth camera: the coordinate along z of what each pixel sees.
+    """A depth camera: the coordinate along z of the point that each pixel sees.
 
     Attributes:
         encoding: one of DEPTH.
@@ -157,11 +157,11 @@ class DepthSpec(CameraSpec):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the renderer finds the depths where it works."""
+        """Return whether the renderer finds the depths where it works."""
         return self.method != METHODS[1]
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the camera."""
+        """Return all faults of the camera."""
         found = CameraSpec.findings(self)
         found += one_of("encoding", self.encoding, DEPTH)
         found += one_of("method", self.method, METHODS)
@@ -186,7 +186,7 @@ class ColorSpec(CameraSpec):
     compressed: str | None = None
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the camera."""
+        """Return all faults of the camera."""
         found = CameraSpec.findings(self)
         if not found and self.near == 0.0:
             text = (

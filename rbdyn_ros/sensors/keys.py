@@ -50,7 +50,7 @@ def _errors(quantity: str) -> Table:
     """Return the table of the errors of a vector or an effort; an orientation is not rounded."""
 
     def kind(one: Number) -> Kind:
-        return one if quantity == "effort" else _three(one)
+        return one if quantity == "effort" else Either(scalar=one, items=NumberList(3, one))
 
     rows = [
         Key("stddev", kind(SIZE), "standard deviation of white noise"),
@@ -60,11 +60,6 @@ def _errors(quantity: str) -> Table:
     if quantity != "orientation":
         rows.append(Key("resolution", kind(SIZE), "the smallest step; 0: not rounded"))
     return Table(f"noise of {quantity}", tuple(rows), make=_noise_spec)
-
-
-def _three(kind: Number) -> Either:
-    """Return the kind of one number for all axes, or three."""
-    return Either(scalar=kind, items=NumberList(3, kind))
 
 
 def _noise_spec(**given: float | Vec3) -> NoiseSpec:

@@ -18,7 +18,7 @@ from rbdyn_ros.sensors.specs import NoiseSpec
 
 Words = NDArray[np.uint64]
 
-_LEVELS = 40  # of the random walk: 2^40 ticks are 34 years at 1 kHz
+_LEVELS = 40  # levels of the random walk: 2^40 ticks are 34 years at 1 kHz
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _WHITE = np.uint64(0)  # kinds of noise; from 1 on, levels of the random walk

@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, not_allowed
 
-#: What rays meet: the <collision> elements and obstacles, or the <visual> elements and obstacles.
+#: Targets of rays: the <collision> elements and obstacles, or the <visual> elements and obstacles.
 SEEN = ("collision", "visual")
 
 #: The kinds of a range sensor.
@@ -56,7 +56,7 @@ class Fan:
         return (self.last - self.first) / (self.rays - 1) if self.rays > 1 else 0.0
 
     def findings(self, name: str, limit: float) -> list[Finding]:
-        """Return what is wrong with a fan whose angles may be between -limit and limit."""
+        """Return the faults of a fan whose angles may be between -limit and limit."""
         found = checked(
             lambda: finite(f"{name}.from", self.first, low=-limit, high=limit, element=name),
             lambda: finite(f"{name}.to", self.last, low=-limit, high=limit, element=name),
@@ -89,7 +89,8 @@ class RangeNoise:
 
 
 _ROW = (tuple, type(None))
-#: The types of what is not one number or one of some words, and what messages call them.
+#: The types of the fields that are not one number or one of some words, and their names in
+#: messages.
 TYPES: dict[str, tuple[Any, str]] = {
     "name": (str, "a name"),
     "link": (str, "the name of a link"),
@@ -105,7 +106,7 @@ TYPES: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySpec:
-    """What all sensors have that measure by rays; refused as a whole if a value is not allowed.
+    """The base of sensors that measure by rays; refused as a whole if a value is not allowed.
 
     Attributes:
         name: name of the sensor.
@@ -157,7 +158,7 @@ class RaySpec:
         return found
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the sensor."""
+        """Return all faults of the sensor."""
         noise = self.noise
         found = checked(
             lambda: finite("rate", self.rate, above=0.0, high=1e6),
@@ -197,7 +198,7 @@ class LidarSpec(RaySpec):
     sweep: float = 0.0
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the sensor."""
+        """Return all faults of the sensor."""
         found = RaySpec.findings(self)
         found += checked(lambda: finite("sweep", self.sweep, low=0.0, high=LONGEST))
         if not found and self.sweep * self.rate > 1.0 + 1e-9:
@@ -259,7 +260,7 @@ class RangeSpec(RaySpec):
     rays: int = 32
 
     def findings(self) -> list[Finding]:
-        """Return all that is wrong with the sensor."""
+        """Return all faults of the sensor."""
         view = self.field_of_view
         found = RaySpec.findings(self) + checked(
             lambda: finite("field_of_view", view, low=0.0, high=math.pi - 1e-3),

@@ -154,7 +154,8 @@ def _as_yaml(name: str, entry: SensorEntry, description: Description) -> str:
 def _holders(link: str, description: Description) -> list[str]:
     """Return the links to which a frame is fixed, up to a link with a shape.
 
-    Robot files put sensors into frames without shapes, inside the shape of what carries them.
+    Robot files put sensors into frames without shapes, inside the shape of the link that carries
+    them.
     """
     shapes = {each.link for each in description.geometries}
     above = {each.child: each.parent for each in description.joints if each.type == "fixed"}

@@ -196,8 +196,7 @@ def earth_point(latitude: float, longitude: float, height: float) -> Array:
     up = earth_axes(latitude, longitude)[:, 2]
     normal = RADIUS / math.sqrt(1.0 - ECCENTRICITY2 * up[2] ** 2)
     shrunk = np.array([1.0, 1.0, 1.0 - ECCENTRICITY2])
-    point: Array = (normal * shrunk + height) * up
-    return point
+    return (normal * shrunk + height) * up
 
 
 def earth_axes(latitude: float, longitude: float) -> Array:

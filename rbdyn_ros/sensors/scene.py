@@ -196,7 +196,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _place(m: Model, joint: str) -> tuple[int, int, bool, Array, Array]:
-    """Return where F_s of a joint is.
+    """Return the pose of F_s of a joint in a body.
 
     That is a body it is fixed to, the number of the joint, whether that closes a loop, and F_s in
     the body: origin and axes.

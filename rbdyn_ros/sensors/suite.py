@@ -255,7 +255,7 @@ def _enclosed(spec: RangingSpec, scan: Scan, shapes: RayShapes) -> list[str]:
     """Return a note if most rays end before `near` at a link, such as the sensor's housing."""
     near = np.isneginf(scan.distance)
     links = Counter(shapes.links[g] for g in scan.geom[near].tolist())
-    del links[""]  # obstacles
+    del links[""]  # leave out obstacles
     if links.total() <= ENCLOSED * near.size:
         return []
     ((link, _),) = links.most_common(1)

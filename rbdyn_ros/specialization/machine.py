@@ -137,5 +137,5 @@ def _prune(folder: Path) -> None:
         total = 0
         for _, file in reversed(used):
             total += file.stat().st_size
-            if total > MOST_ON_DISK and file != used[-1][1]:  # but not the newest
+            if total > MOST_ON_DISK and file != used[-1][1]:  # keep the newest file
                 file.unlink()

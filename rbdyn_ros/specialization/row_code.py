@@ -74,7 +74,7 @@ def compiled_row(
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
     if "timestep" not in symbolic:
         key.append(opt.timestep.hex())
-    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # not in the hash of the Model
+    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # the hash of the Model lacks these functions
         key.append(repr(make()))
 
     def text() -> str:

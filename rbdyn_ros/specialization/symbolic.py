@@ -26,7 +26,7 @@ from rbdyn_ros.model.tree.bodies import subtree_masses
 from rbdyn_ros.specialization.programs.limbs import uneven
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 
-Objects = NDArray[Any]  # of symbols and Python's numbers
+Objects = NDArray[Any]  # symbols and Python's numbers
 
 #: Options that may be symbols; the others select the operations.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")
@@ -63,7 +63,7 @@ class SymbolicOptions:
 
     @property
     def implicit_stage(self) -> int:
-        """Raise ModelError: only a step with an implicit integrator asks for the stage."""
+        """Raise ModelError: only a step with an implicit integrator needs the stage."""
         self.check_integrator()
         return 0
 
@@ -105,7 +105,7 @@ class SymbolicModel:
                 for k in _all_entries(m, name) if entries is None else entries:
                     flat[k] = graph.enter(("input", name, int(k)))
         if "jnt_stiffness" in symbolic:
-            keep["nstiff"] = m.njnt  # as any joint may have a spring
+            keep["nstiff"] = m.njnt  # because any joint may have a spring
         if "body_mass" in symbolic:
             keep["body_subtreemass"] = subtree_masses(keep["body_mass"], m.body_parentid)
 

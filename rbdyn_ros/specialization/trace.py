@@ -114,7 +114,8 @@ class _Branches:
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered
-        if len(self.asked) >= MAX_RUNS:  # each is another run, and a loop might ask endlessly
+        # each condition needs another run, and a loop might ask endlessly
+        if len(self.asked) >= MAX_RUNS:
             raise NotTraceableError(TOO_MANY)
         self.asked.append(condition)
         if len(self.asked) > len(self.answers):

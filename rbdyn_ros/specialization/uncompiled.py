@@ -57,7 +57,7 @@ def _uncompiled(kernel: Any) -> Function:
         )
         copied.__kwdefaults__ = function.__kwdefaults__
         copied.__module__ = function.__module__
-        # before the functions it calls, as they may call it
+        # enter it before the functions that it calls, because they may call it
         _made[function] = _made[copied] = copied
         for new, cell in zip(closure, function.__closure__ or (), strict=True):
             new.cell_contents = _uncompiled_value(cell.cell_contents)

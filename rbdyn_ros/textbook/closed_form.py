@@ -54,8 +54,7 @@ class Coefficients:
 
     def tau(self, qd: Array, qdd: Array) -> Array:
         """Return tau_i = sum H_ij qdd_j + sum sum C_ijk qd_j qd_k + g_i (eq 5.6)."""
-        tau: Array = self.H @ qdd + self.C @ qd @ qd + self.g
-        return tau
+        return self.H @ qdd + self.C @ qd @ qd + self.g
 
 
 def closed_form(s: System, q: Array) -> Coefficients:
@@ -80,16 +79,14 @@ def velocity(s: System, q: Array, qd: Array, i: int) -> Array:
     """Return v_i, (6,), the sum of s_j qd_j (eq 5.3)."""
     x = axes(s, q)
     path = x.path[i]
-    v: Array = x.s[:, path] @ qd[path]
-    return v
+    return x.s[:, path] @ qd[path]
 
 
 def acceleration(s: System, q: Array, qd: Array, qdd: Array, i: int) -> Array:
     """Return a_i, (6,), the sums of s_j qdd_j and of s_k qd_k x s_j qd_j (eq 5.5)."""
     x = axes(s, q)
     path = x.path[i]
-    a: Array = x.s[:, path] @ qdd[path] + x.rate[:, path] @ qd @ qd[path]
-    return a
+    return x.s[:, path] @ qdd[path] + x.rate[:, path] @ qd @ qd[path]
 
 
 def axes(s: System, q: Array) -> Axes:

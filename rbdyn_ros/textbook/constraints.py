@@ -104,8 +104,7 @@ def projected(H: Array, C: Array, G: Array, g: Array) -> tuple[Array, Array]:
 def projection(H: Array, C: Array, tau: Array, G: Array, g: Array) -> Array:
     """Return ydd by the projection method (eq 3.20)."""
     H_G, C_G = projected(H, C, G, g)
-    ydd: Array = np.linalg.solve(H_G, G.T @ tau - C_G)
-    return ydd
+    return np.linalg.solve(H_G, G.T @ tau - C_G)
 
 
 def explicit_from_implicit(K: Array, k: Array) -> tuple[Array, Array]:

@@ -19,8 +19,7 @@ def rodrigues(turn: Array) -> Array:
     1 + sin(th) / th K + (1 - cos(th)) / th^2 K^2, with K = [turn x].
     """
     th, K = float(np.linalg.norm(turn)), cross(turn)
-    rot: Array = np.eye(3) + _sinc(th) * K + 0.5 * _sinc(0.5 * th) ** 2 * K @ K
-    return rot
+    return np.eye(3) + _sinc(th) * K + 0.5 * _sinc(0.5 * th) ** 2 * K @ K
 
 
 def se3_exp(p: Array, R: Array, vo: Array, w: Array, dt: float) -> tuple[Array, Array]:

@@ -38,8 +38,7 @@ class JointModel:
 
 def e(*numbers: int) -> Array:
     """Return unit 6-vectors, numbered from 1 as in the book, as columns."""
-    columns: Array = np.eye(6)[:, [number - 1 for number in numbers]]
-    return columns
+    return np.eye(6)[:, [number - 1 for number in numbers]]
 
 
 def constant(E: Array, r: Array, S: Array, T: Array) -> JointModel:

@@ -14,8 +14,7 @@ from rbdyn_ros.arrays import Array
 
 def apparent_inverse_inertia(I: Array, S: Array) -> Array:
     """Return Phi, which is I^-1 for a free body. Its range is S, its null space S_perp (3.54)."""
-    Phi: Array = S @ np.linalg.solve(S.T @ I @ S, S.T)
-    return Phi
+    return S @ np.linalg.solve(S.T @ I @ S, S.T)
 
 
 def bias_acceleration(I: Array, p: Array, S: Array, S_dot_qd: Array) -> Array:
@@ -27,8 +26,7 @@ def bias_acceleration(I: Array, p: Array, S: Array, S_dot_qd: Array) -> Array:
         S: (6, n_f), basis of the motion subspace.
         S_dot_qd: (6,), dS/dt qd.
     """
-    b: Array = S_dot_qd - apparent_inverse_inertia(I, S) @ (I @ S_dot_qd + p)
-    return b
+    return S_dot_qd - apparent_inverse_inertia(I, S) @ (I @ S_dot_qd + p)
 
 
 def by_multipliers(I: Array, p: Array, T: Array, T_dot_v: Array, f: Array) -> tuple[Array, Array]:

@@ -38,5 +38,4 @@ def euler_parameter_rates(p: Array, w: Array) -> Array:
     """Return dp/dt of p0 .. p3 for an angular velocity in F_s axes (RBDA eq 4.13)."""
     p0, p1, p2, p3 = p
     Q = np.array([[-p1, -p2, -p3], [p0, -p3, p2], [p3, p0, -p1], [-p2, p1, p0]])
-    rates: Array = 0.5 * Q @ w
-    return rates
+    return 0.5 * Q @ w

@@ -95,5 +95,4 @@ def accelerating_force(I: Array, S: Array, f: Array) -> Array:
         S: (6, n), basis of its motion subspace.
         f: (6,), the force on it.
     """
-    f_a: Array = I @ S @ np.linalg.solve(S.T @ I @ S, S.T @ f)
-    return f_a
+    return I @ S @ np.linalg.solve(S.T @ I @ S, S.T @ f)

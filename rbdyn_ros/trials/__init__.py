@@ -7,7 +7,8 @@
     results = trials.run(trial, "results")
     print(results.verdict)
 
-The names are imported when they are first used, so a plugin of pytest costs others nothing.
+The names are imported when they are first used, so a plugin of pytest costs nothing without a
+trial.
 """
 
 from __future__ import annotations

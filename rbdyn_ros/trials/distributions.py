@@ -2,7 +2,7 @@
 """Distributions of the numbers that differ between the runs of a trial.
 
 A distribution is its quantile function: it turns numbers in [0, 1) into samples, so that the
-samples of a run depend on nothing but its seed.
+samples of a run depend on its seed only.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class Uniform(_Interval):
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
-        found: Array = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
-        return found
+        return np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def rbdyn_sim(
 ) -> Iterator[Callable[..., SimulatorProcess]]:
     """Return a function that starts `rbdyn sim` with its arguments, without the view.
 
-    The test, the simulator and what the test starts are in a ROS domain of their own, on this
+    The test, the simulator and processes of the test are in a ROS domain of their own, on this
     machine only. The simulator ends with the test.
     """
     from rbdyn_ros.ros.common.graph.domains import Domain

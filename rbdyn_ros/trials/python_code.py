@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the user in Python files: policies, traced laws, measures.
 
-The text of the file travels with the trial, so that another process runs what was read. The code
+The text of the file travels with the trial, so that another process runs the same text. The code
 is trusted: it runs with all rights of the user.
 """
 
@@ -73,9 +73,9 @@ class PythonCode:
 
 
 def blamed(error: BaseException, path: str) -> str:
-    """Return an error as one sentence, with the last line of the user's file that it passed."""
+    """Return an error as one sentence, with the last line of the user's file in its traceback."""
     frames = [x for x in traceback.extract_tb(error.__traceback__) if x.filename == path]
-    line = frames[-1].lineno if frames else None  # a SyntaxError says it itself
+    line = frames[-1].lineno if frames else None  # a SyntaxError names the line itself
     where = f" ({Path(path).name}, line {line})" if line else ""
     message = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}{': ' if message else ''}{message}{where}"

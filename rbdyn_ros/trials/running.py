@@ -42,7 +42,7 @@ class Results:
 
     @property
     def passed(self) -> bool:
-        """Whether the trial has passed, with all its runs."""
+        """Return whether the trial has passed, with all its runs."""
         return self.verdict.passed
 
 
@@ -91,7 +91,7 @@ def run(
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     """Simulate one run of a trial again: it has the bits of the run in the whole trial.
 
-    What a Python controller or a program of the user prints goes to stderr.
+    Output of a Python controller or a program of the user goes to stderr.
 
     Args:
         trial: the trial.

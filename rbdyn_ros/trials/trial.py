@@ -84,7 +84,7 @@ class UserProgram:
 
     @property
     def why_not_here(self) -> str:
-        """Why this machine cannot run it as the one that read the trial; "" if it can."""
+        """The reason why this machine cannot run it like the one that read the trial, or ""."""
         if not Path(self.folder).is_dir():
             where = quote(self.folder, 200)
             return f"there is no folder {where}, in which the {self.noun} starts"
@@ -161,7 +161,7 @@ class TrialController:
 
     @property
     def isolated(self) -> bool:
-        """Whether each run needs a process of its own."""
+        """Return whether each run needs a process of its own."""
         return self.program is not None or (self.code is not None and not self.traced)
 
     @property

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build.builder import SystemBuilder
@@ -60,7 +58,7 @@ def convert(
             links are always written.
 
     Returns:
-        What the format cannot say, and what is written in another way.
+        What the format cannot say, what is written in another way, and warnings about the source.
 
     Raises:
         DescriptionError: the robot is refused.
@@ -69,13 +67,15 @@ def convert(
     target = output_path(output, "a robot", tuple(FORMS))
     form = FORMS[target.suffix.lower()]
     found, appearance = _read(source, target, strict, package_dirs, xacro_args, contact)
-    robot = arranged(found, appearance.visuals, floating_base, form)
+    free = form == mechanism.FORM
+    robot = arranged(found, appearance.visuals, floating_base, form, any_direction=free)
     left = LeftOut(form)
     meshes = MeshFolder(target, left, MESHES if form == mjcf.FORM else ())
     files = _written(robot, form, left, meshes, target)
     _check_beside(files, target)
     _write(files, target)
-    return (*appearance.findings, *left.findings)
+    lost = [finding for finding in found.findings if finding.severity == "warning"]
+    return (*appearance.findings, *left.findings, *lost)
 
 
 def _read(
@@ -92,7 +92,9 @@ def _read(
         return described(source, strict, wanted), Appearance()
     file = file_of(source, package_dirs, xacro_args)
     path = file.located()
-    _check_distinct(path, target)
+    if target.exists() and path.exists() and target.samefile(path):
+        text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
+        raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
     found = opened(file, strict=strict, contact=False if is_scene(path) else wanted)
     return found.description, read_appearance(file)
 
@@ -111,18 +113,12 @@ def _written(
     return {target.name: write(robot, left, meshes), **meshes.files}
 
 
-def _check_distinct(source: Path, target: Path) -> None:
-    """Raise ParameterError if the output would replace its source."""
-    if target.exists() and source.exists() and target.samefile(source):
-        text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
-        raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
-
-
 def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
-    """Raise ParameterError for a file beside the output that is not what would be there."""
+    """Raise ParameterError for a file beside the output that differs from the file to write."""
     wanted = {target.parent / name: data for name, data in files.items() if name != target.name}
     if target.suffix.lower() == ".urdf":
-        wanted.setdefault(target.with_suffix(".srdf"), b"")  # an old one would count for this URDF
+        # an old SRDF would count for this URDF
+        wanted.setdefault(target.with_suffix(".srdf"), b"")
     for path, data in wanted.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != data):
             text = (
@@ -142,8 +138,4 @@ def _write(files: Mapping[str, bytes], target: Path) -> None:
             folder_of.mkdir(exist_ok=True)
     except OSError as error:
         raise unwritable(target, error) from error
-    write_together({folder / name: partial(_put, data) for name, data in files.items()})
-
-
-def _put(data: bytes, file: BinaryIO) -> None:
-    file.write(data)
+    write_together({folder / name: data for name, data in files.items()})

@@ -14,11 +14,12 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 
 #: The reason that a visible shape is left out.
 NO_MESH = "its mesh is missing or cannot be used"
-#: Properties of a joint that a format may lack; `rest` goes with the stiffness.
+#: Properties of a joint that a format may lack.
 PROPERTIES = (
     "damping",
     "friction",
     "stiffness",
+    "rest",
     "armature",
     "mimic",
     "motion",
@@ -27,6 +28,7 @@ PROPERTIES = (
     "start",
 )
 WORDS = {
+    "rest": "the rest position of its spring",
     "motion": "its prescribed motion",
     "actuated": "that it has no actuator",
     "start": "its position at the start",
@@ -101,7 +103,7 @@ class LeftOut:
 
 
 def refuse_joint(joint: Joint, form: str, why: str = "") -> ParameterError:
-    """Return the error for a joint without which the robot would be another one."""
+    """Return the error for a joint that cannot be left out."""
     reason = why or f"{form} has no joint of type {joint.type}"
     text = f"joint {quote(joint.name)} cannot be written: {reason}"
     return ParameterError(Finding("not-convertible", text, "error", f"joint {quote(joint.name)}"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
@@ -102,6 +103,7 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
         },
     }
     kept = {name: value for name, value in sections.items() if value not in ({}, None)}
+    kept = json.loads(json.dumps(kept))  # also numbers of NumPy, which PyYAML refuses
     text: str = yaml.safe_dump(kept, sort_keys=False, default_flow_style=None, width=100)
     return text.encode()
 

@@ -23,7 +23,7 @@ _Meshed = MeshFile | Points | TriangleMesh
 
 
 class MeshFolder:
-    """Names mesh files in a folder beside the output, and keeps what they hold.
+    """Names mesh files in a folder beside the output, and keeps their contents.
 
     Args:
         output: path of the output.

@@ -11,7 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.parts.poses import Pose, compose
+from rbdyn_ros.description.parts.poses import Pose, compose, inverse
 from rbdyn_ros.description.parts.servos import UNLIMITED
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Gear, Inertial, Joint, Spring
 from rbdyn_ros.errors import quote
@@ -20,7 +20,7 @@ from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.mjcf_joints import add_joints, coordinates
 from rbdyn_ros.writing.mjcf_shapes import add_geometries, add_obstacles, add_visuals, place
 from rbdyn_ros.writing.robot import Branch, WrittenRobot
-from rbdyn_ros.writing.xml import document, tensor, words
+from rbdyn_ros.writing.xml import LIGHT, document, tensor, words
 
 FORM = "MJCF"
 
@@ -38,10 +38,9 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
     assets = ET.SubElement(root, "asset")
     world = ET.SubElement(root, "worldbody")
     bodies = _bodies(world, robot, left)
-    for branch in robot.branches:
-        body = bodies[branch.link.name]
-        add_visuals(body, assets, robot.shapes(branch.link.name), left, meshes)
-        add_geometries(body, assets, robot, branch.link.name, left)
+    for link, body in bodies.items():
+        add_visuals(body, assets, robot.shapes(link), left, meshes)
+        add_geometries(body, assets, robot, link, left)
     add_obstacles(world, assets, described.obstacles, left)
     _exclusions(root, robot, bodies, left)
     tendons = ET.SubElement(root, "tendon")
@@ -58,7 +57,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
             left.add(f"constraint {quote(constraint.name)}", "it")
     for spring in described.springs:
         _spring(tendons, bodies, spring)
-    _servos(root, tendons, robot)
+    _servos(root, tendons, robot, left)
     _keyframes(root, robot)
     left.parts(replace(described, gravity=None))
     if described.gravity is not None:
@@ -71,23 +70,97 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 def _bodies(world: ET.Element, robot: WrittenRobot, left: LeftOut) -> dict[str, ET.Element]:
     """Add all bodies and their joints; return the bodies by link."""
     bodies: dict[str, ET.Element] = {}
+    hollow, heavy = _hollow(robot), _heavy(robot)
     for branch in robot.branches:
         name = branch.link.name
+        if name in hollow:
+            left.note(f"link {quote(name)}", f"it is no body: {_MASSLESS}")
+            continue
         if branch.joint is None and name == WORLD and not robot.floats:
             bodies[name] = world
             if branch.link.inertial is not None:
                 left.add(f"link {quote(name)}", "its inertia", "the world of MJCF has none")
             continue
-        parent = world if branch.joint is None else bodies[branch.joint.parent]
+        joints, at = _to_body(branch, hollow)
+        parent = bodies[joints[0].parent] if joints else world
         body = bodies[name] = ET.SubElement(parent, "body", name=_name(name))
-        place(body, branch.at)
-        if branch.joint is not None:
-            add_joints(body, branch.joint, parent is world, left)
-        elif robot.floats:
+        place(body, at)
+        for joint in joints:
+            add_joints(body, joint, parent is world, left)
+        if not joints and robot.floats:
             ET.SubElement(body, "freejoint", name=ROOT_JOINT)
-        if branch.link.inertial is not None:
-            _inertial(body, branch.link.inertial, f"link {quote(branch.link.name)}", left)
+        inertial = branch.link.inertial
+        if name not in heavy and (robot.floats if not joints else joints[-1].type != "fixed"):
+            left.note(f"link {quote(name)}", f"{LIGHT.mass:g} kg are written: {_MASSLESS}")
+            inertial = LIGHT
+        if inertial is not None:
+            _inertial(body, inertial, f"link {quote(name)}", left)
     return bodies
+
+
+_MASSLESS = "MuJoCo takes no body without mass that moves"
+
+
+def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
+    """Return the links without mass that only connect two joints: a body can have several."""
+    described = robot.description
+    used = {part.link for part in described.geometries} | {part.link for part in robot.visuals}
+    used |= {link for spring in described.springs for link in (spring.link1, spring.link2)}
+    used |= {link for loop in robot.loops for link in (loop.parent, loop.child)}
+    used |= {link for pair in described.exclusions for link in (pair.first, pair.second)}
+    below: dict[str, list[Joint]] = {}
+    for joint in robot.joints:
+        below.setdefault(joint.parent, []).append(joint)
+    found, dofs = dict[str, Branch](), dict[str, int]()
+    for branch in robot.branches:
+        name, above, joints = branch.link.name, branch.joint, below.get(branch.link.name, [])
+        if above is None or name in used or _has_mass(branch) or len(joints) != 1:
+            continue
+        if above.type in ("spherical", *_NOT_STACKED) or joints[0].type in _NOT_STACKED:
+            continue
+        dofs[name] = dofs.get(above.parent, 0) + _dofs(above)
+        if dofs[name] + _dofs(joints[0]) <= MOST_DOFS:
+            found[name] = branch
+        else:
+            del dofs[name]
+    return found
+
+
+#: Joints that are not one of several in a body; no joint that turns follows a ball, either.
+_NOT_STACKED = ("fixed", "floating")
+#: Largest number of degrees of freedom of a body of MuJoCo.
+MOST_DOFS = 6
+
+
+def _dofs(joint: Joint) -> int:
+    return len(coordinates(joint)) or 3  # 3 of a ball
+
+
+def _has_mass(branch: Branch) -> bool:
+    inertial = branch.link.inertial
+    return inertial is not None and (inertial.mass > 0.0 or any(inertial.inertia))
+
+
+def _heavy(robot: WrittenRobot) -> set[str]:
+    """Return the links with mass, of their own or of links that are fixed to them."""
+    found = {branch.link.name for branch in robot.branches if _has_mass(branch)}
+    for branch in reversed(robot.branches):
+        joint = branch.joint
+        if joint is not None and joint.type == "fixed" and branch.link.name in found:
+            found.add(joint.parent)
+    return found
+
+
+def _to_body(branch: Branch, hollow: Mapping[str, Branch]) -> tuple[list[Joint], Pose]:
+    """Return the joints of a body, and its frame in its parent's at zero position."""
+    at, joints = branch.at, [] if branch.joint is None else [branch.joint]
+    while joints and joints[0].parent in hollow:
+        above = hollow[joints[0].parent]
+        assert above.joint is not None
+        frame = compose(inverse(at), above.joint.child_origin)
+        joints.insert(0, replace(above.joint, child_origin=frame))
+        at = compose(above.at, at)
+    return joints, at
 
 
 def _name(link: str) -> str:
@@ -104,14 +177,14 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
     part.set("mass", words(inertial.mass))
     moments = tensor(inertial)
     if any(inertial.inertia) and not is_possible(moments):
-        # as MuJoCo's balanceinertia: it takes no other
+        # like MuJoCo's balanceinertia: MuJoCo refuses the inertia
         mean = max(float(np.trace(moments)) / 3.0, LEAST_MOMENT)
         part.set("diaginertia", words(mean, mean, mean))
         left.add(owner, "its inertia", f"no body can have it; moments of {mean:g} replace it")
     elif xy == xz == yz == 0.0:
         place(part, Pose(inertial.origin.pos, inertial.origin.quat))
         part.set("diaginertia", words(xx, yy, zz))
-    else:  # MJCF takes no rotation of it
+    else:  # fullinertia of MJCF takes no rotation
         upper = [moments[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         part.set("fullinertia", words(*upper))
 
@@ -138,10 +211,14 @@ def _exclusions(
             left.pair(pair, "MJCF excludes pairs of bodies only")
 
 
-def _servos(root: ET.Element, tendons: ET.Element, robot: WrittenRobot) -> None:
+def _servos(root: ET.Element, tendons: ET.Element, robot: WrittenRobot, left: LeftOut) -> None:
     """Write the servos as general actuators; one of several joints acts on a tendon."""
     actuators = ET.SubElement(root, "actuator")
+    starts = any(joint.start for joint in robot.joints)
     for servo in robot.description.servos:
+        if servo.damping_ratio and starts:
+            text = "MuJoCo takes its damping ratio at zero positions, not at the start"
+            left.note(f"servo {quote(servo.name)}", text)
         part = ET.SubElement(actuators, "general", name=servo.name)
         if len(servo.terms) == 1:
             part.set("joint", servo.terms[0].joint)
@@ -209,7 +286,11 @@ def _gear(
     carried = {joint.name: joint for joint in robot.joints}
     names = [coordinates(carried[term.joint]) for term in gear.terms if term.joint in carried]
     if len(names) < len(gear.terms) or not all(names):
-        left.add(f"constraint {quote(gear.name)}", "it", "a joint of it is no hinge or slide")
+        left.add(
+            f"constraint {quote(gear.name)}",
+            "it",
+            "one of its joints is neither a hinge nor a slide",
+        )
         return
     tendon = ET.SubElement(tendons, "fixed", name=gear.name)
     for term, of_joint in zip(gear.terms, names, strict=True):

@@ -25,7 +25,8 @@ COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
     "spherical_ypr": (("hinge", 2, "_yaw"), ("hinge", 1, "_pitch"), ("hinge", 0, "_roll")),
 }
 _SAID = (
-    "damping", "friction", "stiffness", "armature", "mimic", "start", "lower", "upper", "effort"
+    "damping", "friction", "stiffness", "rest", "armature", "mimic", "start", "lower", "upper",
+    "effort",
 )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
         if bounds[0] == bounds[1]:
             bounds = bounds[0], bounds[0] + LEAST
         if any(map(math.isfinite, bounds)):
-            # MJCF has both bounds or none
+            # MJCF has both bounds or neither
             part.set("range", words(*(min(max(bound, -FAR), FAR) for bound in bounds)))
         if math.isfinite(effort):
             part.set("actuatorfrcrange", words(-effort, effort))

@@ -41,7 +41,7 @@ BELOW = 1.0
 
 
 def place(element: ET.Element, pose: Pose) -> None:
-    """Set the position and the rotation of an element that differ from none."""
+    """Set the position and the rotation of an element that are not zero."""
     if any(pose.pos):
         element.set("pos", words(*pose.pos))
     if pose.quat != IN_PLACE.quat:
@@ -55,7 +55,7 @@ def add_visuals(
     left: LeftOut,
     meshes: MeshFolder,
 ) -> None:
-    """Add visible shapes, which touch nothing."""
+    """Add visible shapes, which have no contact."""
     for shape in shapes:
         given, owner = shape.shape, f"link {quote(shape.link)}"
         geom = ET.Element("geom", group=VISUAL, contype="0", conaffinity="0")

@@ -77,9 +77,21 @@ class WrittenRobot:
 
 
 def arranged(
-    description: Description, visuals: tuple[LinkShape, ...], floats: bool, form: str
+    description: Description,
+    visuals: tuple[LinkShape, ...],
+    floats: bool,
+    form: str,
+    *,
+    any_direction: bool = False,
 ) -> WrittenRobot:
-    """Return the robot for a format that writes trees.
+    """Return the robot in the order of its tree.
+
+    Args:
+        description: the robot.
+        visuals: its visible shapes.
+        floats: whether its base moves freely.
+        form: the format, for messages.
+        any_direction: whether joints of the format may point towards the base.
 
     Raises:
         ParameterError: a joint points towards the base, and cannot be turned round.
@@ -94,7 +106,8 @@ def arranged(
         if edge.other in seen:
             continue
         seen.add(edge.other)
-        branches.append(Branch(links[edge.other], _outwards(edge, form)))
+        joint = edge.joint if any_direction else _outwards(edge, form)
+        branches.append(Branch(links[edge.other], joint))
         waiting.extend(reversed(spanning.edges.get(edge.other, ())))
     return WrittenRobot(description, tuple(branches), tuple(spanning.chords), floats, visuals)
 

@@ -17,17 +17,15 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
-from rbdyn_ros.writing.xml import UNLIMITED, document, tensor, valued
+from rbdyn_ros.writing.xml import LIGHT, UNLIMITED, document, tensor, valued
 
 FORM = "SDF"
-VERSION = "1.11"  # the first one with mimic joints
+VERSION = "1.11"  # the first version with mimic joints
 #: Types of joints that have another name in SDF.
 TYPES = {"spherical": "ball", "helical": "screw"}
 _SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")
 _PASSIVE = ("damping", "friction", "stiffness")
-_SAID = (*_PASSIVE, "mimic", "start", "lower", "upper", "effort", "velocity")
-#: The inertial of a link that has none.
-LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
+_SAID = (*_PASSIVE, "rest", "mimic", "start", "lower", "upper", "effort", "velocity")
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -46,7 +44,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         scene = ET.SubElement(root, "world", name=described.name)
     for obstacle in described.obstacles:
         _obstacle(scene, obstacle, names.free(obstacle.name), left, meshes)
-    if stands:  # what the robot's own file fixes in the world
+    if stands:  # parts that the robot's own file fixes in the world
         static = _static(scene, names.free(f"{described.name}_{WORLD}"))
         _shapes(static, robot, WORLD, IN_PLACE, left, meshes)
     model = ET.SubElement(scene, "model", name=described.name)
@@ -186,7 +184,9 @@ def _fixed_to_world(model: ET.Element, robot: WrittenRobot) -> None:
 def _joint(model: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.type not in _SAME and joint.type not in TYPES:
         raise refuse_joint(joint, FORM)
-    left.joint(joint, _SAID)
+    axes = {"fixed": (), "spherical": (), "universal": (joint.axis, joint.axis2)}
+    directions = axes.get(joint.type, (joint.axis,))
+    left.joint(joint, _SAID if directions else ())
     part = ET.SubElement(model, "joint", name=joint.name, type=TYPES.get(joint.type, joint.type))
     _pose(part, joint.child_origin)
     valued(part, "parent", joint.parent)
@@ -194,8 +194,7 @@ def _joint(model: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.type == "helical":
         valued(part, "screw_thread_pitch", 2.0 * math.pi * joint.parameters["pitch"])
     limits = joint.limits or ((joint.limit,) if joint.limit else ())
-    axes = (joint.axis, joint.axis2) if joint.type == "universal" else (joint.axis,)
-    for k, axis in enumerate(axes if joint.type not in ("fixed", "spherical") else ()):
+    for k, axis in enumerate(directions):
         assert axis is not None
         tag = "axis" if k == 0 else "axis2"
         _axis(part, tag, joint, axis, limits[k] if k < len(limits) else Limit(), k)

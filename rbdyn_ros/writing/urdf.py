@@ -20,7 +20,9 @@ from rbdyn_ros.writing.xml import UNLIMITED, document, words
 FORM = "URDF"
 #: The version with capsules, optional limits, and limits of acceleration and jerk.
 NEWER = "1.2"
-_SAID = ("damping", "friction", "mimic", "stiffness", *LIMITS)
+_SAID = ("damping", "friction", "mimic", "stiffness")
+#: And of joints with one coordinate.
+_SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 #: Surface properties in <gazebo>.
 
 
@@ -77,7 +79,7 @@ def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
 
 
 def _needs_newer(root: ET.Element) -> bool:
-    """Return whether the document uses what version 1.0 lacks."""
+    """Return whether the document uses features that version 1.0 lacks."""
     if next(root.iter("capsule"), None) is not None:
         return True
     older = {"lower", "upper", "effort", "velocity"}
@@ -147,7 +149,8 @@ def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> 
 def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.type not in URDF_TYPES:
         raise refuse_joint(joint, FORM)
-    left.joint(joint, _SAID)
+    several = bool(joint.limits) or len(joint.rest) > 1
+    left.joint(joint, _SAID if several else _SAID_OF_ONE)
     if joint.axis2 is not None:
         left.add(f"joint {quote(joint.name)}", "its second axis")
     child = joint.child if joint.child_origin == IN_PLACE else f"{joint.name}_frame"
@@ -163,7 +166,8 @@ def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
     if joint.stiffness:
         spring = ET.SubElement(root, "gazebo", reference=joint.name)
         ET.SubElement(spring, "springStiffness").text = words(joint.stiffness)
-        ET.SubElement(spring, "springReference").text = words(*(joint.rest or (0.0,)))
+        if len(joint.rest) == 1:
+            ET.SubElement(spring, "springReference").text = words(joint.rest[0])
     if joint.mimic is not None:
         mimic = {"multiplier": words(joint.mimic.ratio), "offset": words(joint.mimic.offset)}
         ET.SubElement(part, "mimic", {"joint": joint.mimic.joint, **mimic})

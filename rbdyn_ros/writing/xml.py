@@ -14,6 +14,8 @@ from rbdyn_ros.description.parts.types import Inertial
 
 #: The number for no limit in an SDF; URDF, which has none, gets the same where it needs a bound.
 UNLIMITED = 1e16
+#: The inertial of a link that has none and needs one.
+LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 
 def words(*values: float) -> str:

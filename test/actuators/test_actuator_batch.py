@@ -28,10 +28,10 @@ def actuated(arm):
 
 def test_ctrl_holds_the_commands_and_act_the_states(actuated):
     m, rng = actuated, np.random.default_rng(1)
-    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is no slice of qfrc_applied
+    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is not a slice of qfrc_applied
     b, ds = rb.Batch(m, 4, specialize=False), [rb.make_data(m) for _ in range(4)]
     b.qfrc_applied = 1.5
-    assert (b.ctrl == 1.5).all()  # binding changes no command
+    assert (b.ctrl == 1.5).all()  # binding does not change a command
     for _ in range(20):
         commands, forces = rng.normal(0, 5, (4, m.nu)), rng.normal(0, 1, (4, m.nv))
         b.qfrc_applied[:] = forces
@@ -98,7 +98,7 @@ def test_robots_have_all_numbers_of_an_actuator_of_their_own(arm, actuated):
         assert b.act[robot, : own.na].tobytes() == d.act.tobytes()
 
 
-def test_a_delay_is_at_most_that_for_which_a_robot_has_room(actuated):
+def test_a_delay_longer_than_the_stored_samples_is_shortened(actuated):
     b = rb.Batch(actuated, 2)
     b.expand("actuator_delay")[1] = 10**6
     b.qfrc_applied = 2.0

@@ -82,7 +82,7 @@ def test_robots_side_by_side_have_the_bits_of_one(m, s):
     assert {row.tobytes() for row in found.qpos[:, 0]} == {d.qpos.tobytes()}
 
 
-def test_laws_of_a_rollout_do_not_know_the_actuators(m):
+def test_laws_of_a_rollout_ignore_the_actuators(m):
     given = {"nstep": 50, "every": 50, "policy": rb.ComputedTorquePolicy(100.0, 10.0)}
     target = m.qpos0 + 0.3
     one, other = (
@@ -104,7 +104,7 @@ def test_expanded_fields_decide_the_code_of_a_batch(m):
     b = rb.Batch(m, 2, specialize=True)
     with refused(ModelError, "not-traceable"):
         b.expand("actuator_error")
-    b.step()  # nothing has changed
+    b.step()  # the Batch is unchanged
     params = {"actuator_error": {"wrist_roll": 0.1}}
     with refused(ModelError, "not-traceable"):
         rb.rollout(m, m.qpos0, np.zeros(m.nv), nstep=1, params=params)
@@ -139,7 +139,7 @@ def test_a_gpu_has_the_same_bits(m, nsim):
             each.step([3, 1], 5)
             each.reset([k])
             each.joint("elbow_pitch").ctrl = 0.25
-            each.qfrc_applied[:, :2] = 0.125  # ctrl overwrites what has an actuator
+            each.qfrc_applied[:, :2] = 0.125  # ctrl replaces the forces of joints with an actuator
             each.step(each.time > 0.02)
     assert not b.diverged.any()
     for name in ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "nbad", "diverged"):
@@ -156,7 +156,7 @@ def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number):
     for name in ("actuator_error", "actuator_delay"):
         with refused(ModelError, "not-traceable"):
             g.expand(name)
-    g.step()  # nothing has changed
+    g.step()  # the Batch is unchanged
 
 
 @needs_gcc
@@ -176,7 +176,7 @@ def test_generated_c_steps_as_the_engine_does(m, tmp_path):
     assert all(sample.inputs["act"].all() for sample in samples(code))
 
 
-def test_what_actuators_do_not_have_is_refused_by_name(m, s):
+def test_fields_that_actuators_lack_are_refused_by_name(m, s):
     d = rb.make_data(m)
     for function in (s.step_derivatives, s.forward_derivatives, s.inverse_derivatives):
         with refused(ModelError, "not-traceable"):

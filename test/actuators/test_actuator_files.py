@@ -123,7 +123,7 @@ def test_impossible_actuators_are_refused_with_their_line(one, keys):
     ["gear: 1e300", "armature: 1e300", "delay: 1e300", "inductance: 1e-300", "stiffness: 1e200"],
 )
 def test_numbers_whose_products_are_infinite_are_refused(one, keys):
-    """In a file with the line, and in Python by the joint."""
+    """A file is refused with the line, a value in Python with the joint."""
     key, _, value = keys.partition(": ")
     inner = f"elastic: {{{keys}}}, armature: 1" if key == "stiffness" else keys
     inner += ", resistance: 1, motorconst: 1" if key == "inductance" else ""
@@ -172,6 +172,21 @@ def test_a_model_takes_actuators_once_and_needs_implicit_damping(one):
             rb.with_actuators(one, [rb.ActuatorSpec("j", **values)])
     with refused(ParameterError, "actuator"):
         rb.with_actuators(one, [rb.ActuatorSpec("j"), rb.ActuatorSpec("j")])
+
+
+def test_the_timestep_cannot_change_below_a_delay(one, tmp_path):
+    """A delay of 10 ms would become one of 5 ms: it counts timesteps."""
+    one = one.replaced()
+    one.opt.timestep = 5e-4
+    m = rb.with_actuators(one, [rb.ActuatorSpec(one.jnt_names[0], delay=0.01)])
+    rb.save(m, tmp_path / "m.npz")
+    for delayed in (m, m.replaced(), rb.load(tmp_path / "m.npz")):
+        assert delayed.actuator_delay[0] == 20
+        delayed.opt.timestep = 5e-4
+        with refused(ParameterError, "option-timestep", "timestep"):
+            delayed.opt.timestep = 1e-3
+        assert delayed.opt.timestep == 5e-4
+    rb.with_actuators(one, [rb.ActuatorSpec(one.jnt_names[0])]).opt.timestep = 1e-3
 
 
 def test_actuators_are_part_of_a_saved_model_and_of_its_hash(one, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 import rbdyn_ros as rb
 
-#: So heavy that its speed stays.
+#: the rotor is so heavy that its speed stays
 HEAVY = 1e12
 
 H = 1e-3
@@ -50,7 +50,8 @@ def test_torque_stays_on_the_torque_speed_curve(one, speed, gear):
     m, d = moving(one, speed / gear, gear=gear, torque_speed=curve)
     d.qfrc_applied[0] = 50.0 * gear
     rb.step(m, d)
-    largest = np.interp(max(speed, 0.0), speeds, torques)  # a brake has the torque of standstill
+    # a brake has the torque of a motor at standstill
+    largest = np.interp(max(speed, 0.0), speeds, torques)
     assert d.actuator_force[0] == pytest.approx(gear * largest, rel=1e-9)
 
 
@@ -120,7 +121,7 @@ def test_sliding_friction_is_on_the_stribeck_curve(one, speed):
 def test_a_motor_breaks_away_at_its_static_friction(one):
     static = 0.5
     m = rb.with_actuators(one, [rb.ActuatorSpec("j", lugre=(1e4, 0.0, 0.3, static, 0.1))])
-    m.opt.timestep = 2e-4  # the sliding speed is that of the step before
+    m.opt.timestep = 2e-4  # the sliding speed is that of the previous step
     d, friction = rb.make_data(m), []
     while d.qvel[0] < 0.5:
         d.qfrc_applied[0] = 0.1 * d.time  # slow enough for the bristles

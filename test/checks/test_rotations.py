@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations with few decimals are taken as the rotations that they round."""
+"""Rotations with few decimals are read as the rotations that they round."""
 
 import math
 
@@ -20,7 +20,7 @@ EXACT = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 EIGHTH = np.array([[0.7071, -0.7071, 0.0], [0.7071, 0.7071, 0.0], [0.0, 0.0, 1.0]])
 
 
-def test_lengths_and_matrices_that_are_nearly_right():
+def test_nearly_right_lengths_and_matrices_are_accepted():
     assert unit_quaternion(ROUNDED) == pytest.approx((HALF, 0.0, HALF, 0.0), abs=1e-15)
     assert unit_quaternion((1.0009, 0.0, 0.0, 0.0)) == (1.0, 0.0, 0.0, 0.0)
     for wrong in ((1.0011, 0.0, 0.0, 0.0), (0.0,) * 4, (math.nan, 0.0, 0.0, 0.0)):
@@ -33,7 +33,7 @@ def test_lengths_and_matrices_that_are_nearly_right():
 
 
 @pytest.mark.parametrize("rotation", [ROUNDED, np.tile(ROUNDED, (2, 1)), EXACT + 1e-4, EIGHTH])
-def test_targets_of_inverse_kinematics(rotation):
+def test_targets_of_inverse_kinematics_are_normalised(rotation):
     """N7: [0.7071, 0, 0.7071, 0] was refused."""
     targets, _ = targets_of(None, rotation)
     R = targets[:, 3:].reshape(-1, 3, 3)
@@ -45,7 +45,7 @@ def test_targets_of_inverse_kinematics(rotation):
             targets_of(None, scale * np.array(rotation))
 
 
-def test_a_pose_of_the_builder():
+def test_a_pose_of_the_builder_is_normalised():
     for quat in (ROUNDED, [0.7071, 0, 0.7071, 0], (HALF, 0.0, HALF, 0.0)):
         system = rb.SystemBuilder("arm").body("link", rb.shapes.box((1.0, 1.0, 1.0), mass=1.0))
         m = rb.build(system.joint("j", "revolute", "base", "link", origin=rb.Pose(quat=quat)))
@@ -54,7 +54,7 @@ def test_a_pose_of_the_builder():
     assert rb.Pose(quat=(HALF, 0.0, HALF, 0.0)).quat == (HALF, 0.0, HALF, 0.0)
 
 
-def test_a_pose_in_a_message():
+def test_a_rounded_pose_in_a_message_is_accepted():
     check_pose((0.0, 0.0, 0.0), ROUNDED)
     with pytest.raises(RbdynError):
         check_pose((0.0, 0.0, 0.0), (0.7, 0.0, 0.7, 0.0))

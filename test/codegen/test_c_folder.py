@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated files are written all or none, and are recognised after git converted line ends."""
+"""Generated files are written completely or not at all; git may convert their line ends."""
 
 import contextlib
 import resource
@@ -13,7 +13,7 @@ from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.share import bundled_robot
 
-#: Of a file [bytes]: a header is smaller, the source of this robot is not.
+#: The size limit of a file [bytes]: a header is smaller, the source of this robot is larger.
 LARGEST = 8192
 
 
@@ -31,7 +31,7 @@ def nearly_full(m):
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, limits[1]))
     try:
         yield
-    finally:  # within the test: the output of pytest may be a file
+    finally:  # limited within the test only: the output of pytest may be a file
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 

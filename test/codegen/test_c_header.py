@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of a header are true: axes, gravity and all digits."""
+"""The comments of a header are true: axes, gravity and all digits."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ MOUNTING = (0.1, -0.2, 1 / 3)
 
 
 def said(code):
-    """Return the words of a header, without line ends and stars."""
+    """Return the text of a header, without line ends and stars."""
     return " ".join(header(code).replace("\n *", "").split())
 
 
@@ -111,11 +111,11 @@ def test_the_header_gives_the_axes_of_forces():
     assert "tau: forces in the joints [N m for angles, N for distances] a (output):" in text
 
 
-def test_axes_of_the_forces_of_a_free_joint():
+def test_the_header_names_the_axes_of_free_joint_forces():
     """The weight is in world axes at the body's origin, its torque in body axes."""
     m = arm(floating_base=True)
     d = rb.make_data(m)
-    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # of length 1
+    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # a unit quaternion
     rb.kinematics(m, d)
     tau = rb.gravity_term(m, d)
     weight = -m.body_subtreemass[0] * m.opt.gravity

@@ -40,7 +40,7 @@ NASTY = (
         ("", "unnamed"),
     ],
 )
-def test_identifier(name, text):
+def test_names_become_identifiers(name, text):
     assert identifier(name) == text
 
 
@@ -70,13 +70,13 @@ def test_names_cannot_end_a_comment(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["a", "A", "ur5", "left_arm_2", "x" * LONGEST_IDENTIFIER])
-def test_prefixes_that_are_taken(text):
+def test_valid_prefixes_are_accepted(text):
     assert check_prefix(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["", "_a", "a_", "a__b", "2a", "a-b", "é", "a b", "a\n", "x" * 49, "../a"]
 )
-def test_prefixes_that_are_refused(text):
+def test_invalid_prefixes_are_refused(text):
     with refused(ParameterError, "bad-prefix", "prefix"):
         check_prefix(text)

@@ -25,12 +25,12 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Results among ourselves: what the issue asks for; of float as many units in the last place.
+#: Bounds on the error of double and of float, in units in the last place.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {
     "ur5": lambda: rb.load_urdf(find("ur5_robot.urdf")),
-    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger follows the other
+    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger is a mimic joint of the other
     "anymal": lambda: rb.load_urdf(find("anymal.urdf"), floating_base=True),
     "library": lambda: build(
         auto_tree(len(LIBRARY), 2.0, kinds=LIBRARY, seed=3, damping=0.3, shuffle=False)
@@ -105,12 +105,12 @@ def compare(name, real, compiler, folder):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_agrees_with_the_engine(name, compiler, tmp_path):
+def test_the_code_agrees_with_the_engine(name, compiler, tmp_path):
     compare(name, DOUBLE, compiler, tmp_path)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_single_precision(name, tmp_path):
+def test_single_precision_is_close(name, tmp_path):
     compare(name, FLOAT, "gcc", tmp_path)
 
 

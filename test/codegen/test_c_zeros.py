@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that are not arguments are zero and leave no operation; so are tiny constants."""
+"""Inputs that are not arguments are zero and add no operation; so are tiny constants."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_robots_without_dofs_are_refused():
 
 @pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])
 def test_tiny_constants_become_zero(value):
-    """Rounding errors of robot files, to the fourth power, are below the smallest float."""
+    """Rounding errors of robot files, raised to the fourth power, are below the smallest float."""
     assert FLOAT.constant(value) == "0.0F"
     assert float(DOUBLE.constant(value).strip("()")) == value
     assert written(lambda x: x * value, FLOAT)[-1] == "out[0] = t0;"

@@ -61,7 +61,7 @@ def build(source, folder, *more):
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """A folder with the package `my_arm`, its installation and the program `alone`."""
+    """Return a folder with the package `my_arm`, its installation and the program `alone`."""
     folder = tmp_path_factory.mktemp("workspace")
     write(package_of(rb.load_urdf(bundled_robot("seven_dof_arm"))), folder / "my_arm")
     tested = shutil.which("gtest-config") or any(
@@ -84,7 +84,7 @@ def test_the_package_passes_its_own_tests(workspace):
 
 
 def alone(workspace, *words):
-    """Return what the program prints about the controller."""
+    """Return the lines that the program prints about the controller."""
     there = {
         name: os.pathsep.join([str(workspace / "install" / tail), os.environ.get(name, "")])
         for name, tail in (("AMENT_PREFIX_PATH", ""), ("LD_LIBRARY_PATH", "lib"))

@@ -108,7 +108,7 @@ def slaves(tmp_path_factory):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_it_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
+def test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
     slaves, tmp_path, name, version
 ):
     m = robot(name)

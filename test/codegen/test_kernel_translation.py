@@ -55,7 +55,7 @@ extern "C" double compute(double * x, double * rows, Index * order, double t)
 
 
 def largest(x: Vector, t: float) -> tuple[int, float]:
-    """Return the place and the value of the largest number above t, or -1."""
+    """Return the index and the value of the largest number above t, or -1."""
     worst, most = -1, t
     for k in range(len(x)):
         if x[k] > most:
@@ -136,7 +136,7 @@ def test_a_record_refuses_to_be_copied(copied):
 
 
 @needs_gxx
-def test_records_in_cpp_become_what_they_become_in_python(library):
+def test_records_in_cpp_equal_records_in_python(library):
     memory, rng = Memory(nv=3, n=2), np.random.default_rng(2)
     memory.total, memory.order = 1.0, (2, 0)
     library.remember.restype = ctypes.c_double
@@ -149,7 +149,7 @@ def test_records_in_cpp_become_what_they_become_in_python(library):
 
 
 @needs_gxx
-def test_kernels_in_cpp_compute_what_they_compute_in_python(library):
+def test_kernels_in_cpp_equal_kernels_in_python(library):
     compute = library.compute
     compute.restype = ctypes.c_double
     rng = np.random.default_rng(1)

@@ -32,7 +32,7 @@ def test_check_prints_json():
     assert (done["ok"], done["nq"], done["nv"]) == (True, 14, 13)
 
 
-def test_check_with_contact(tmp_path):
+def test_check_counts_geometries_with_contact(tmp_path):
     file = tmp_path / "brick.urdf"
     file.write_text(
         '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
@@ -142,7 +142,7 @@ def test_check_refuses_a_mechanism_with_lines(tmp_path):
     assert "'rot'" in done.stderr
 
 
-def test_unknown_suffix(tmp_path):
+def test_an_unknown_suffix_is_refused(tmp_path):
     file = tmp_path / "robot.usd"
     file.write_text("#usda 1.0")
     done = _rbdyn("check", str(file))
@@ -167,7 +167,7 @@ def test_graph_is_drawn(linkage, tmp_path):
     "picture",
     ["graph.gif", "/no/such/graph.svg"],
 )
-def test_a_graph_that_is_not_writable(linkage, picture):
+def test_an_unwritable_graph_is_refused(linkage, picture):
     done = _rbdyn("check", linkage, "--graph", picture)
     assert done.returncode == 2
     assert done.stderr.startswith("rbdyn check --graph: ")
@@ -176,7 +176,7 @@ def test_a_graph_that_is_not_writable(linkage, picture):
     assert "spanning tree" in done.stdout  # the robot itself has no error
 
 
-def test_graph_without_the_plot_extra(linkage):
+def test_a_graph_without_the_plot_extra_is_refused(linkage):
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         f"from rbdyn_ros.cli import main; main(['check', {linkage!r}, '--graph', 'x.svg'])"

@@ -13,7 +13,7 @@ ARM = bundled_robot("seven_dof_arm")
 QUICK = ("--seconds", "0.05")
 
 
-def test_it_prints_a_table():
+def test_the_command_prints_a_table():
     told = run("bench", *QUICK)
     assert (told.returncode, told.stderr) == (0, "")
     head, _, columns, *rows = told.stdout.splitlines()
@@ -27,7 +27,7 @@ def test_it_prints_a_table():
     assert all(float(row[30:].split()[0]) > 0.0 for row in rows[:7])
 
 
-def test_json_with_others_and_their_ratios():
+def test_json_has_the_others_and_their_ratios():
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     told = json.loads(run("bench", ARM, "--json", *QUICK).stdout)
@@ -39,7 +39,8 @@ def test_json_with_others_and_their_ratios():
     assert not any("Pinocchio" in name for name in times["step(m, d)"]["peers"])
     for row in times.values():
         for other in row["peers"].values():
-            # medians of rounds and the median of their ratios: alike, on a busy machine roughly
+            # medians of rounds and the median of their ratios agree, on a busy machine only
+            # roughly
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 
@@ -66,7 +67,7 @@ def test_a_peer_with_free_mimic_joints_is_noted():
     assert "has nv 9: mimic joints are free there." in told
 
 
-def test_a_robot_that_is_refused(tmp_path):
+def test_a_refused_robot_ends_with_an_error(tmp_path):
     told = run("bench", tmp_path / "none.urdf")
     assert told.returncode == 1
     assert "none.urdf'" in told.stderr

@@ -19,9 +19,9 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # turns a ball at 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither gets to the base
-    ("arm", "hook", "0 0 1", -1, 1),  # where the hand is at 0
+    ("base", "arm", "0 0 0", -1, 1),  # joint that turns a ball at 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither reaches the base
+    ("arm", "hook", "0 0 1", -1, 1),  # the place of the hand at 0
     ("base", "bulk", "0 0 0", 0, 0.1),  # all are inside it
     ("base", "far", "0 9 0", 0, 0.1),
 ]
@@ -65,8 +65,8 @@ def test_pairs_that_always_never_and_sometimes_overlap(robot):
     assert found["never"] == never
 
 
-def test_the_start_does_not_count_where_links_are_apart(robot):
-    """With the hook turned half round at zero the hand overlaps it in other poses only."""
+def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
+    """The hook is turned half round at zero, so it overlaps the hand in other poses only."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
     found = checked(robot, "--collisions")
@@ -76,7 +76,7 @@ def test_the_start_does_not_count_where_links_are_apart(robot):
     assert len(always) == 3
 
 
-def test_the_report_is_text_too_and_nothing_is_sampled_unasked(robot):
+def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
     text = run("check", robot, "--collisions", "--samples", "50").stdout
     assert "4 pairs of links overlap at qpos0" in text
     assert "6 pairs never overlap" in text
@@ -86,7 +86,7 @@ def test_the_report_is_text_too_and_nothing_is_sampled_unasked(robot):
 
 
 def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
-    """A grip on the hand is in the hand's body: the simulation lets it overlap the arm."""
+    """A gripper fixed to the hand belongs to its body: the simulation lets it overlap the arm."""
     grip = LINK.format(name="grip", z=0.5, r=0.1)  # fixed to the hand, half way to the arm's axis
     fixed = '<joint name="f" type="fixed"><parent link="hand"/><child link="grip"/></joint>'
     robot.write_text(URDF.replace("</robot>", f"{grip}{fixed}</robot>"))
@@ -105,9 +105,7 @@ def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
         ("prismatic", "never", "unlimited"),
     ],
 )
-def test_pairs_with_a_distance_without_limits_between_them_are_not_called_never(
-    kind, group, other, robot
-):
+def test_pairs_across_unlimited_joints_are_not_called_never(kind, group, other, robot):
     """The samples of a mobile arm are within 1 m; the prismatic joint has limits."""
     robot.write_text(URDF.replace('"to arm" type="revolute"', f'"to arm" type="{kind}"'))
     srdf = robot.with_suffix(".srdf")
@@ -119,7 +117,7 @@ def test_pairs_with_a_distance_without_limits_between_them_are_not_called_never(
     assert ["bulk", "far"] in found["never"]
 
 
-def test_equal_seeds_give_equal_samples(robot):
+def test_equal_seeds_draw_equal_samples(robot):
     one, two = (checked(robot, "--collisions", "--seed", "7") for _ in range(2))
     other = checked(robot, "--collisions", "--seed", "8")
     assert one == two
@@ -133,11 +131,11 @@ def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
     assert srdf.read_text().count("<disable_collisions") == 15
     assert 'link1="hand" link2="hook" reason="Default"' in srdf.read_text()
     m = rb.load_urdf(robot, contact=rb.Contact(obstacles=()))
-    assert m.ndistance == 0  # it was found beside the robot
+    assert m.ndistance == 0  # the SRDF was found beside the robot
     assert [f.severity for f in m.findings if f.code == "unknown-link"] == []
     again = run("check", robot, "--samples", "100", "--write-srdf", srdf, "--overwrite")
     assert again.returncode == 0
-    assert srdf.read_text().count("<disable_collisions") == 15  # the old file did not count
+    assert srdf.read_text().count("<disable_collisions") == 15  # the old file was not read
 
 
 def test_an_old_srdf_is_kept(robot, tmp_path):
@@ -162,11 +160,11 @@ def test_an_old_srdf_is_kept(robot, tmp_path):
         (["--collisions", "--seed", "-1"], 1),
     ],
 )
-def test_refused_options(robot, flags, status):
+def test_bad_options_are_refused(robot, flags, status):
     assert run("check", robot, *flags).returncode == status
 
 
-def test_one_srdf_for_one_robot(robot, tmp_path):
+def test_one_srdf_for_two_robots_is_refused(robot, tmp_path):
     assert run("check", robot, robot, "--write-srdf", tmp_path / "a.srdf").returncode == 2
 
 

@@ -168,7 +168,7 @@ def test_a_repair_keeps_the_encoding_and_line_ends(tmp_path):
     assert fixed.count(b"\r\n") == fixed.count(b"\n") == text.count("\n")
 
 
-def test_sarif(tmp_path, monkeypatch):
+def test_sarif_has_the_findings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "r 1.urdf"
     file.write_text(robot(joint(LIMIT + '<mimic joint="x"/><calibration/>')))
@@ -190,7 +190,7 @@ def test_sarif(tmp_path, monkeypatch):
         assert uri == Path(ARM).as_uri()
 
 
-def test_several_files(tmp_path):
+def test_several_files_are_checked(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint("")))
     done = run("check", str(file), ARM)

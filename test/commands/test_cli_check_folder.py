@@ -22,7 +22,7 @@ FILES = {
     "deep/robot.xml": SOUND,
     "mechanism.yaml": "rbdyn_mechanism: 1\nbase: base\nlinks: {base: }\njoints: {}\n",
 }
-#: Files that are no robots, or parts of other files.
+#: Files that are not robots, or that are parts of other files.
 OTHERS = {
     "package.xml": "<package/>",
     "part.xml": "<mujocoinclude/>",
@@ -57,7 +57,7 @@ def test_each_robot_file_has_a_line(folder):
     assert done.returncode == 0
 
 
-def test_verdicts_and_their_reasons(folder):
+def test_each_file_has_a_verdict_and_its_reason(folder):
     files = {"a.urdf": WITHOUT_LIMIT, "b.urdf": "<robot", "c.urdf": SOUND}
     done = run("check", folder(files), "--format", "json")
     rows = json.loads(done.stdout)

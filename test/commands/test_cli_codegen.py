@@ -37,7 +37,7 @@ def check(folder, compiler="gcc", *more):
     return run_program(folder / "program")
 
 
-def test_it_lists_the_files_and_costs(tmp_path):
+def test_the_command_lists_files_and_costs(tmp_path):
     done = run("codegen", ARM, "-o", tmp_path / "new")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -49,7 +49,7 @@ def test_it_lists_the_files_and_costs(tmp_path):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("precision", [(), ("--float",)], ids=["double", "float"])
-def test_all_options_together(compiler, precision, tmp_path):
+def test_all_options_work_together(compiler, precision, tmp_path):
     done = run(
         "codegen", ARM, "-o", tmp_path, "--floating-base", "--gravity-input", "--external-forces",
         "--functions", "step, kinematics,jacobian,gravity,gravity,bias", "--timestep", 0.004,
@@ -91,7 +91,7 @@ def test_mounting_is_in_the_header(tmp_path):
 
 
 @needs_gcc
-def test_names_from_a_hostile_file(tmp_path):
+def test_names_from_a_hostile_file_are_escaped(tmp_path):
     joints = ("关节", "a b", "a-b", "*/ bad /*", "double", "??/", "__", "A_B")
     robot = tmp_path / "robot.urdf"
     robot.write_text(text_of("机器人*/", joints))
@@ -153,7 +153,7 @@ def test_mimic_joints_as_followers_or_free(tmp_path):
         (("--package-dir", "/no/such/folder"), 2, "'/no/such/folder'"),
     ],
 )
-def test_refusals(words, status, named, tmp_path):
+def test_bad_options_are_refused(words, status, named, tmp_path):
     done = run("codegen", ARM, "-o", tmp_path / "out", *words)
     assert done.returncode == status
     assert done.stderr.startswith("rbdyn codegen: ")
@@ -161,7 +161,7 @@ def test_refusals(words, status, named, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_refused_robots(tmp_path):
+def test_robots_without_code_are_refused(tmp_path):
     loop, still = (tmp_path / f"{name}.urdf" for name in ("loop", "still"))
     still.write_text(f'<robot name="stone"><link name="a">{BRICK}</link></robot>')
     for robot, words, named in (

@@ -14,7 +14,7 @@ PENDULUM = bundled_robot("pendulum")
 NAMES = tuple(FileNames("seven_dof_arm"))
 
 
-def test_it_replaces_its_own_files_only(tmp_path):
+def test_the_command_replaces_its_own_files_only(tmp_path):
     out = tmp_path / "out"
     assert run("codegen", ARM, "-o", out).returncode == 0
     (out / "mine.c").write_text("int mine;\n")
@@ -49,7 +49,7 @@ def test_a_folder_is_for_one_prefix(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
 
 
-def test_folders_not_writable(tmp_path):
+def test_folders_that_are_not_writable_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     for folder in (tmp_path / "no" / "such", tmp_path / "file", tmp_path / "link"):
@@ -64,7 +64,7 @@ def test_folders_not_writable(tmp_path):
 
 
 def test_a_link_to_elsewhere_is_not_followed(tmp_path):
-    """Nothing is written through a symbolic link, also through a dangling one."""
+    """Files are not written through a symbolic link, even a dangling one."""
     out, target = tmp_path / "out", tmp_path / "target"
     out.mkdir()
     (out / NAMES[1]).symlink_to(target)

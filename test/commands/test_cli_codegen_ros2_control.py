@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn codegen --ros2-control` writes a whole package for ros2_control, or nothing."""
+"""`rbdyn codegen --ros2-control` writes a whole package for ros2_control, or no files."""
 
 import xml.etree.ElementTree as ET
 
@@ -67,7 +67,7 @@ def test_an_empty_folder_is_filled(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Arm", "7arm", "_arm", "arm_", "my-arm", "my__arm", "a", "ärm"])
-def test_names_that_colcon_refuses(name, tmp_path):
+def test_names_that_colcon_refuses_are_refused(name, tmp_path):
     done = run("codegen", ARM, "--ros2-control", tmp_path / name)
     assert done.returncode == 2
     assert f"names the package '{name}', which colcon refuses" in done.stderr
@@ -143,7 +143,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch):
     assert not list((tmp_path / "old").iterdir())
 
 
-def test_folders_that_cannot_be_written(tmp_path):
+def test_folders_without_write_access_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     for name, why in (("file", "it is a file"), ("no/such", "its parent folder does not exist")):
         done = run("codegen", ARM, "--ros2-control", tmp_path / name)

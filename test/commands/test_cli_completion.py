@@ -62,7 +62,7 @@ def test_bash_completes_commands_options_choices_and_files(tmp_path):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_every_shell_knows_every_command(shell):
+def test_every_shell_completes_every_command(shell):
     told = run("completion", shell)
     assert told.returncode == 0
     for name in ("check", "sim", "identify", "completion", "bench"):
@@ -72,7 +72,7 @@ def test_every_shell_knows_every_command(shell):
         assert done.returncode == 0
 
 
-def test_without_shtab(monkeypatch):
+def test_completion_without_shtab_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     told = run("completion", "bash")
     assert (told.returncode, told.stdout) == (2, "")

@@ -105,7 +105,7 @@ def test_extras_match_the_package(monkeypatch):
 
 
 def bare(monkeypatch):
-    """Take away all optional parts."""
+    """Remove all optional parts."""
 
     def missing(_):
         raise importlib.metadata.PackageNotFoundError
@@ -133,7 +133,7 @@ def test_a_missing_part_is_not_an_error(monkeypatch):
         assert re.search(line, told.stdout), line
 
 
-def test_an_unresponsive_process(monkeypatch):
+def test_an_unresponsive_process_is_reported(monkeypatch):
     monkeypatch.setattr(inventory, "_PATIENCE", 0.2)
     process = inventory._start("import time; time.sleep(60.0)")
     assert inventory._answer(process) == {"error": "no answer within 0.2 s"}

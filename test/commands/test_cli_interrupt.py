@@ -37,17 +37,18 @@ def ended(words, is_there, env=None):
     return process.returncode, stderr
 
 
-def test_ctrl_c_during_work(tmp_path):
+def test_ctrl_c_ends_a_command_at_work(tmp_path):
     """Files of the user run where commands do their work."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
-    file.write_text(f"{code}while True:\n    time.sleep(0.1)\n")  # a signal before one ends none
+    # a signal before the command starts has no effect
+    file.write_text(f"{code}while True:\n    time.sleep(0.1)\n")
     assert ended(["check", ARM, "--import", str(file)], mark.exists) == (130, "")
 
 
 @pytest.mark.parametrize("module", ["rbdyn_ros.cli", "argparse", "rbdyn_ros.commands.bench"])
-def test_during_the_imports_of_the_command(module):
-    """Interrupt a process from its own import of a module."""
+def test_ctrl_c_ends_the_imports_of_a_command(module):
+    """Interrupt a process while it imports a module."""
     code = (
         "import os, runpy, signal, sys\n"
         "class Interrupting:\n"
@@ -63,8 +64,8 @@ def test_during_the_imports_of_the_command(module):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_ctrl_c_during_compilation(tmp_path):
-    """An exception that is raised while LLVM calls Python has crashed it."""
+def test_ctrl_c_ends_a_compilation(tmp_path):
+    """An exception raised while LLVM called Python crashed the process."""
 
     def has_begun():
         return any(tmp_path.rglob("*.nbi"))
@@ -74,7 +75,7 @@ def test_ctrl_c_during_compilation(tmp_path):
 
 
 def test_the_sigint_handler_is_restored_after_kernels_of_the_user(tmp_path):
-    """Ask from inside: a file of the user hears of a kernel after the command has."""
+    """Ask from a file of the user, which is told of a kernel after the command."""
     file = tmp_path / "hears.py"
     file.write_text(
         "import signal, numba\nfrom numba.core import event\n"
@@ -107,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return what handles the signal while a kernel is compiled, and afterwards."""
+    """Return the signal handler while a kernel is compiled, and afterwards."""
 
     def look(handler):
         seen = []
@@ -129,5 +130,5 @@ def test_only_the_outermost_kernel_counts(compiled):
 
 
 def test_handlers_of_others_are_kept(compiled):
-    """Nodes end in their own way while they load."""
+    """Nodes handle the signal themselves while they load."""
     assert compiled(lambda *_: None) == ([], [])

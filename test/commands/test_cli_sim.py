@@ -18,7 +18,7 @@ from rbdyn_ros.view.live import spawned
 
 @pytest.fixture
 def node(monkeypatch):
-    """Return what a stand-in for the node is called with; this process keeps its signals."""
+    """Return the arguments of a stand-in for the node; this process keeps its signals."""
     called = {}
 
     def stand_in(words, urdf, fallback, imports, view):
@@ -34,7 +34,7 @@ def node(monkeypatch):
 
 @pytest.fixture
 def viser(monkeypatch):
-    """Let the viewer be installed, or not."""
+    """Set whether the viewer seems installed."""
 
     def installed(there):
         spec = object() if there else None
@@ -45,7 +45,7 @@ def viser(monkeypatch):
 
 
 def parameters(words):
-    """Return the parameters of ROS in words, of which the last of a name holds."""
+    """Return the parameters of ROS in words; the last value of a name counts."""
     pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
     return dict(pairs)
 
@@ -57,7 +57,7 @@ def test_a_robot_is_shown(node, viser):
     assert node["words"][1] == "--ros-args"
     assert parameters(node["words"]) == {"view": "true", "start": '"shown"'}
     assert node["view"] == "a process"
-    assert node["status"] == 0  # Ctrl-C ends a simulation as it should be ended
+    assert node["status"] == 0  # Ctrl-C is the normal end of a simulation
 
 
 def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def test_a_path_may_contain_any_character(node, viser, tmp_path):
     assert yaml.safe_load(parameters(node["words"])["record"]) == str(folder / "run.mcap")
 
 
-def test_without_view(node, viser):
+def test_no_view_starts_with_the_option_no_view(node, viser):
     done = run("sim", "--no-view")
     assert parameters(node["words"]) == {"view": "false", "start": '"shown"'}
     assert node["view"] is None
@@ -142,7 +142,7 @@ def test_without_viser_there_is_no_view(node, viser):
         (("arm.xacro", "left"), "several robots of one world are a scene"),
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
-        (("arm.xacro", "--contact", "left"), "'left' is no option and no name:=value"),
+        (("arm.xacro", "--contact", "left"), "'left' is neither an option nor name:=value"),
         (("arm.urdf", "-p", "3"), "'-p'"),
     ],
 )

@@ -13,7 +13,7 @@ from support.commands import AS_A_PROCESS, run, run_process
 import rbdyn_ros as rb
 from rbdyn_ros.cli import GROUPS, make_parser
 
-#: A disk without space.
+#: A device without space.
 FULL = Path("/dev/full")
 
 NAMES = (
@@ -45,13 +45,13 @@ def test_rbdyn_without_a_command_lists_the_commands_in_groups():
     assert max(map(len, done.stdout.splitlines())) <= 99
 
 
-def test_version():
+def test_the_version_is_printed():
     done = run_process("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"rbdyn {rb.__version__}\n", "")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_of_a_command(name):
+def test_the_help_of_a_command_is_complete(name):
     done = run(name, "--help")
     assert done.returncode == 0
     assert f"rbdyn {name}" in done.stdout.split("options:")[1], "it has no example"
@@ -133,7 +133,7 @@ def test_a_closed_pipe_ends_the_command_without_a_traceback():
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("words", "unbuffered"), [("info", ""), ("info", "1"), ("--help", "")])
 def test_a_full_disk_is_one_line_of_error(words, unbuffered):
-    """With and without buffers of Python."""
+    """Python buffers its output, or not."""
     with FULL.open("w") as full:
         done = subprocess.run(
             [*AS_A_PROCESS, words],

@@ -49,17 +49,17 @@ def rbdyn(*words):
     options = parser.parse_args([str(word) for word in words])
     try:
         return options.run(options)
-    except SystemExit as end:  # of a command that is refused, as in cli.main
+    except SystemExit as end:  # as in cli.main, for a refused command
         return end.code
 
 
-def test_a_figure_beside_the_recording(run_file, capsys):
+def test_the_figure_is_beside_the_recording(run_file, capsys):
     assert rbdyn("plot", run_file) == DONE
     assert run_file.with_suffix(".png").read_bytes()[1:4] == b"PNG"
     assert capsys.readouterr() == (f"{run_file.with_suffix('.png')}\n", "")
 
 
-def test_where_the_figure_is(run_file, tmp_path, monkeypatch, capsys):
+def test_the_figure_is_written_beside_the_recording(run_file, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "run.v1.MCAP").write_bytes(run_file.read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -90,7 +90,7 @@ def test_the_figure_is_named_after_the_recording(recording, figure, tmp_path, mo
         assert found == Path(figure)
 
 
-def test_choices(run_file, tmp_path, capsys):
+def test_options_choose_joints_quantities_and_times(run_file, tmp_path, capsys):
     path = tmp_path / "part.svg"
     words = ("-o", path, "--joints", "sw*", "--quantities", "position", "energy")
     assert rbdyn("plot", run_file, *words, "--from", 0.1, "--to", 0.3, "--size", 6, 4) == DONE
@@ -98,7 +98,7 @@ def test_choices(run_file, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
 
 
-def test_refusals_and_their_statuses(run_file, tmp_path, capsys):
+def test_refusals_have_their_statuses(run_file, tmp_path, capsys):
     for words, status, named in (
         (("plot", tmp_path / "no.mcap"), REFUSED, "no.mcap"),
         (("plot", run_file.with_name("rum.mcap")), REFUSED, "'run.mcap'"),
@@ -164,7 +164,7 @@ def test_a_film_with_visuals_of_another_robot_shows_the_one_of_the_run(run_file,
     assert path.is_file()
 
 
-def test_a_recording_against_another_robot(run_file, tmp_path, capsys):
+def test_a_recording_is_compared_with_another_robot(run_file, tmp_path, capsys):
     heavy, picture = tmp_path / "heavy.urdf", tmp_path / "free.png"
     heavy.write_text(PENDULUM.replace('mass value="1"', 'mass value="2"'))
     assert rbdyn("replay", run_file, "--against", heavy, "--figure", picture) == DONE
@@ -199,7 +199,7 @@ def tables(tmp_path):
     return named, plain, columns
 
 
-def test_a_table_against_another_robot(tables, tmp_path, capsys):
+def test_a_table_is_compared_with_another_robot(tables, tmp_path, capsys):
     named, plain, columns = tables
     robot, heavy = tmp_path / "robot.urdf", tmp_path / "heavy.urdf"
     robot.write_text(PENDULUM)
@@ -209,11 +209,11 @@ def test_a_table_against_another_robot(tables, tmp_path, capsys):
         assert rbdyn("replay", *words, "--robot", robot, "--against", heavy) == DONE
         found.append(capsys.readouterr().out)
         row = found[-1].splitlines()[-1].split()
-        # efforts between the samples are interpolated: an error of h / 2 in time
+        # efforts between the samples are interpolated, with an error of h / 2 in time
         assert float(row[1]) < 1e-4
         assert float(row[2]) > 20.0 * float(row[1])
     assert found[0] == found[1]
-    # a part of it, as a figure
+    # a part of the recording as a figure
     span = ("--from", 0.2, "--to", 0.4, "-o", tmp_path / "run.svg")
     assert rbdyn("plot", named, "--robot", robot, "--joints", "sw*", *span) == DONE
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()

@@ -36,14 +36,14 @@ MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
 #: Time after the onset that is judged, and before it [s].
 JUDGED, BEFORE = 1.3, 0.02
-#: Coupling may speed up joints that coast, so they begin a little below their limits.
+#: Coupled joints may speed up while they coast, so they begin a little below their limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
 #: Centre of mass [m] and inertia of payloads, and the arm_tolerance that finds a load [N m].
 COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
 TOLERANCE = {"payload": 3.0, "gravity": 5.0}
-#: Time until a controller that restarts answers again [s].
+#: Time until a restarted controller answers again [s].
 DOWN = 0.4
-#: What a lie may add [rad or m], and the largest speed as a part of the limit.
+#: Bounds of a lie: distance [rad or m], and the largest speed as a part of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 #: The docs list the worst cases from here on.
 LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
@@ -51,19 +51,19 @@ LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A lie, and the arm it meets."""
+    """A lie and its arm."""
 
     lie: str
     mode: str
     speed: float
     file: str = FILES[0]
     friction: bool = False
-    period: float = 0.001  # of the states [s]
+    period: float = 0.001  # interval of the states [s]
 
 
 @dataclasses.dataclass
 class Verdict:
-    """What a lie did: the code, the distance beyond the references, the speed, and the end."""
+    """The effects of a lie: code, distance beyond the references, speed, and end."""
 
     code: str
     excess: float
@@ -97,7 +97,7 @@ def motion(loop, share):
     way = np.where(up, high - q, q - low)
     spare = SPARE_OF.get(f"{loop.plant.name}.urdf", SPARE)
     fastest = np.where(way > 0.7 * limits.velocity, spare * limits.velocity, 0.0)
-    fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # or the joints that coast exceed their limits
+    fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # otherwise the coasting joints exceed their limits
     v = np.zeros(len(loop.d.qvel))
     v[limits.dofs] = share * np.where(up, 1.0, -1.0) * fastest
     return v
@@ -151,7 +151,7 @@ def follow(loop):
 
 
 def tell_payload(loop, time):
-    """Tell the armed controller of a payload that is not there; it must not be taken."""
+    """Tell the armed controller of a missing payload; it must be refused."""
     if time == 0.0:
         try:
             loop.controller.set_payload(last_link(loop.plant), 1.0, *COMPACT)
@@ -161,7 +161,7 @@ def tell_payload(loop, time):
 
 
 def hang_payload(loop, time):
-    """Hang a payload on the arm that nobody tells the controller of."""
+    """Hang a payload on the arm without telling the controller."""
     if time == 0.0:
         loop.plant = rb.with_payload(loop.plant, last_link(loop.plant), 1.8, *COMPACT)
         d, loop.d = loop.d, rb.make_data(loop.plant)
@@ -169,7 +169,7 @@ def hang_payload(loop, time):
 
 
 def lighten_tool(loop, time):
-    """Take 0.7 kg off the tool that the controller knows."""
+    """Remove 0.7 kg of the tool that is in the model."""
     if time == 0.0:
         given = {last_link(loop.plant): (0.7, *COMPACT)}
         known = loop.controller.arm
@@ -186,7 +186,7 @@ def tilt_gravity(loop, time):
 
 
 def saturate(loop, time):
-    """Let the drives give 60 % of the effort limit at most."""
+    """Limit the drives to 60 % of the effort limit."""
     if time == 0.0:
         most = np.full(len(loop.applied), np.inf)
         most[loop.dofs] = 0.6 * loop.gate.limits.effort
@@ -229,7 +229,7 @@ def restart_controller(loop, time):
         raise RuntimeError("a controller that began anew is armed")
 
 
-#: Rows that are more than other states: functions of the loop and the time since the onset [s].
+#: Rows that change more than the state: functions of the loop and the time since the onset [s].
 HARNESS = {
     "payload": tell_payload,
     "unknown_payload": hang_payload,
@@ -241,20 +241,20 @@ HARNESS = {
 }
 
 
-#: Loads that the model does not know.
+#: Loads that are missing in the model.
 LOADS = ("unknown_payload", "tool_mass", "tilted_gravity")
 
 
 def last_link(m):
-    """Return the link that carries loads: no finger, whose motor is weak."""
+    """Return the link that carries loads: not a finger, whose motor is weak."""
     return "panda_hand" if m.name == "panda" else m.body_names[-1]
 
 
 def possible(case):
-    """Whether a row makes sense in a mode, at a speed."""
+    """Return whether a row makes sense in a mode, at a speed."""
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
-    # in mode gravity nothing but the load says how the arm is to move
+    # in mode gravity only the load determines the motion of the arm
     return case.lie not in LOADS or case.mode != "gravity"
 
 
@@ -277,7 +277,7 @@ def lied(loop, lie):
 
 
 def deliver(loop, change, time):
-    """Send what the liar makes of the present state; return the last answer."""
+    """Send the falsified state; return the last answer."""
     state = loop.state()
     arrival = state.pop("arrival")
     answer = None
@@ -337,7 +337,7 @@ def cases(
 
 
 def allowed(case, verdict):
-    """Whether the code is one that the table allows."""
+    """Return whether the table allows the code."""
     lie = lie_of(case.lie)
     codes = set(lie.codes) | set(lie.still)
     return not codes or verdict.code in codes
@@ -374,7 +374,7 @@ def write_worst(page=GUIDE):
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
-    """Run the cases that are possible; judged and allowed: as the functions here."""
+    """Run the possible cases; `judged` and `allowed` are functions like those of this module."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")

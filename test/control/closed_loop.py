@@ -105,7 +105,7 @@ class ClosedLoop:
         self.now, self.h = START, 0.001
         self.applied = np.zeros(m.nv)
         self.push = np.zeros(m.nv)
-        self.step = rb.step  # of the arm; a row of the battery limits its drives
+        self.step = rb.step  # the step of the arm; a row of the battery limits its drives
         self.answer, self.publish, self.watched = None, True, START
         self.hold()
         self.controller.set_mode(mode)
@@ -115,9 +115,9 @@ class ClosedLoop:
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):
-        """Give joints a velocity that no effort gave them; the controller begins with it."""
+        """Give joints a velocity that no effort caused; the controller begins with it."""
         self.d.qvel[joints] = velocity
-        seen = self.gate.measured  # as if it had moved so before
+        seen = self.gate.measured  # as if the arm had moved like this before
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of an arm in the loop of closed_loop: what it carries, reports and does in silence.
+"""The driver of an arm in the loop of closed_loop: its compensation, its reports, and silence.
 
 The robot itself adds its terms at its true state, with the load that is configured in it, as the
-documents in config/arms say of the drivers. What it reports as effort is one of EFFORTS.
+documents in config/arms say of the drivers. Its reported effort is one of EFFORTS.
 """
 
 import numpy as np
@@ -40,7 +40,8 @@ class DrivenArm(ClosedLoop):
         )
         rubbing.opt.passive = any(friction)
         gravity, mounting = more.get("gravity", (0, 0, -9.81)), more.get("mounting", (0, 0, 0))
-        self.model = Arm(m, gravity, mounting).bare  # the robot's own, without other loads
+        # the robot's own compensation, without other loads
+        self.model = Arm(m, gravity, mounting).bare
         self.known = rb.make_data(self.model)
         super().__init__(m, plant=rubbing, **more)
 

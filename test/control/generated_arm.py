@@ -23,15 +23,15 @@ from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}
-#: Rows that change the stamps: here the time that the controller manager gives to an update.
+#: Rows that change the stamps: here the time that the controller manager passes to an update.
 CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
 CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 #: Rows that do not exist here: interfaces are claimed by name, the payload is compiled, and the
 #: controller manager starts nothing by itself.
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
-#: Where no states come, the last ones stay in the interfaces, as if they were frozen.
+#: Without states the last ones stay in the interfaces, as if they were frozen.
 STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
-#: Faults that may follow here, where they are others than those of arm_controller.
+#: Faults that may follow here and differ from those of arm_controller.
 CODES = dict.fromkeys(
     (
         *("loss", "driver_restart", "stall", "reordered", "growing_lag"),
@@ -39,7 +39,7 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
-#: Refusals by the start-up test: what it found, and that it was stopped by a fault.
+#: Refusals by the start-up test: it found something, or a fault stopped it.
 REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
@@ -54,7 +54,7 @@ def code_of(m):
 
 
 class GeneratedController:
-    """What the loop needs of a Controller, with the generated code."""
+    """The interface of a Controller that the loop needs, with the generated code."""
 
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
@@ -72,7 +72,7 @@ class GeneratedController:
         self._stamp = stamp - arrival
 
     def update(self, now, clock):
-        """Answer what is in the interfaces; `clock` says whether the stamps are the time."""
+        """Answer the state in the interfaces; `clock` says whether the stamps are the time."""
         if not self.armed:
             return None
         time = now + (self._stamp if clock else 0)
@@ -182,7 +182,7 @@ def judged(case):
 
 
 def allowed(case, verdict):
-    """Whether the code is one that the table allows, or one that follows here."""
+    """Return whether the table allows the code, here or for arm_controller."""
     return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
 
 

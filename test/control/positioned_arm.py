@@ -22,7 +22,7 @@ SENSOR = "wrist_3_link"
 
 
 class PositionedArm:
-    """A UR5; keywords are those of ControlSettings; start_up_test is False by default."""
+    """A UR5 with the given ControlSettings; start_up_test is False by default."""
 
     def __init__(self, mode="tracking", make=PositionController, period=0.004, **settings):
         settings = {"dry_run": False, "start_up_test": False} | settings
@@ -73,7 +73,7 @@ class PositionedArm:
         self.now += int(self.h * 1e9)
 
     def drive(self, qpos, qvel):
-        """Go to positions that were sent."""
+        """Move to positions that were sent."""
         self.d.qpos[:], self.d.qvel[:] = qpos, qvel
 
     def run(self, duration, **changes):

@@ -99,7 +99,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
 
 @each_arm
 def test_a_rotated_base_and_rotated_gravity_cancel(file):
-    """Rotating the world with the base changes nothing; rotating only the base does."""
+    """Rotating the world with the base changes nothing, but rotating only the base does."""
     m, (q, _v, _a) = model(file), state(file)
     rpy = (0.3, -0.7, 1.1)
     turn = Rotation.from_euler("xyz", rpy)  # about fixed axes, as in URDF

@@ -36,6 +36,20 @@ def test_the_right_model_is_armed_and_stays_armed():
     loop.controller.try_arm(loop.now)
 
 
+def test_clear_fault_disarms_after_a_fault_only():
+    loop = ClosedLoop(model(), mode="hold").arm()
+    loop.controller.clear_fault()
+    loop.tick()
+    assert loop.controller.armed
+    assert loop.answer is not None
+    loop.d.qvel[0] = 9.0
+    loop.tick()
+    assert loop.controller.fault.code == "velocity"
+    loop.controller.clear_fault()
+    assert not loop.controller.armed
+    assert loop.controller.fault is None
+
+
 @pytest.mark.parametrize(
     ("plant", "controllers"),
     [
@@ -184,7 +198,7 @@ def test_gravity_compensation_of_the_robot_counts_as_it_is_measured(includes):
 
 @pytest.mark.parametrize("off", [0.02, 0.05, 0.09])
 def test_the_first_effort_is_the_one_of_the_model(off):
-    """Measured efforts may be wrong within arm_tolerance; none becomes a command."""
+    """Measured efforts may be wrong within arm_tolerance; they do not become a command."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     wrong = loop.applied + off * loop.gate.limits.effort * np.array([1, -1, 1, -1, 1, -1])
@@ -218,7 +232,7 @@ def test_an_arm_whose_efforts_are_measured_wrongly_stays_where_it_is(file, off, 
     ("mass", "code"),
     [(0.5, "payload-mismatch"), (1.0, "payload-mismatch"), (3.0, "effort-mismatch")],
 )
-def test_a_payload_that_is_not_there_is_refused_while_armed(mass, code):
+def test_a_missing_payload_is_refused_while_armed(mass, code):
     """The measured efforts must agree better with the payload than without it."""
     loop = ClosedLoop(model(), mode="hold").arm()
     loop.run(1.0)

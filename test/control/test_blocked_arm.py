@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint that is really blocked, by a brake or by an obstacle on one side; all states are true.
+"""A joint that is really blocked, by a brake or by an obstacle on one side, with true states.
 
 To the model it looks as if its states were frozen, so the reaction must be safe in both cases. The
 bound is that of the battery, against runs of a trusted fault with and without the block and of no
@@ -40,7 +40,7 @@ def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
 
 
 class Block:
-    """Keeps a joint of a loop where it is at first; an obstacle lets it go back."""
+    """Holds a joint of a loop at its place; an obstacle lets it go back."""
 
     def __init__(self, case):
         self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
@@ -82,7 +82,7 @@ def references(case):
 
 
 def judged(case):
-    """Return the fault, the distance beyond the references, and the speed by its own bound.
+    """Return the fault, the distance beyond the references, and the speed relative to its bound.
 
     The reaction must have ended by itself: a short one is safe whatever it does.
     """
@@ -92,7 +92,7 @@ def judged(case):
     return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
 
 
-#: They threw the other joints by 0.5 to 2.5 rad, with up to 430 % of a limit.
+#: These cases threw the other joints by 0.5 to 2.5 rad, with up to 430 % of a limit.
 WORST = (
     Blocked("", "hold", 1.0, joint=3, by=OBSTACLE),
     Blocked("", "computed_torque", 0.2, joint=0, by=OBSTACLE),

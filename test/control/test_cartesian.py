@@ -253,7 +253,7 @@ def test_null_space_motion_follows_the_posture_gains():
 
 
 def simulate(law, qpos, pose, posture, wrench, seconds):
-    """Return where the arm comes to rest with a wrench [torque; force] on the frame."""
+    """Return the place where the arm rests with a wrench [torque; force] on the frame."""
     m = law.arm.m.replaced()
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -277,7 +277,7 @@ def test_a_wrench_moves_the_frame_by_the_compliance(file):
     law = CartesianImpedance(Arm(m), ARMS[file], K, 1.0, 20.0, 4.0)
     qpos = BENT[: m.nv].copy()
     pose, wrench = law.pose(qpos), np.array([0.02, -0.03, 0.01, 1.5, 0.7, -1.1])
-    # the posture must not affect the frame
+    # the posture does not move the frame
     qpos = simulate(law, qpos, pose, qpos + 0.05, wrench, 6.0)
     moved_to = law.pose(qpos)
     turn = Rotation.from_matrix(moved_to[:3] @ pose[:3].T).as_rotvec()
@@ -300,7 +300,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 @pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
 def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
-    """Of the whole controller, at 1 kHz, on a step that bends the way of the frame."""
+    """The whole controller runs at 1 kHz, on a step that bends the path of the frame."""
     loop = armed(
         file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
         cartesian_stiffness=(5.0, 5.0, 5.0, 300.0, 300.0, 300.0), null_damping=0.1,
@@ -328,7 +328,7 @@ def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
     ],
 )
 def test_a_rehearsal_ends_where_the_arm_rests(file, stiffness, ratio, null, monkeypatch):
-    """Also with a soft or overdamped frame, and with a null space that is."""
+    """This holds also with a soft or overdamped frame, and with such a null space."""
     m = model(file)
     law = CartesianImpedance(Arm(m), ARMS[file], stiffness, ratio, *null)
     start, dofs = BENT[: m.nv], np.arange(m.nv)
@@ -378,7 +378,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_arm_with_four_joints(seed):
+def test_the_law_works_for_an_arm_with_four_joints(seed):
     m = four_joints()
     arm = Arm(m)
     law = CartesianImpedance(arm, "l4", K, 0.6, 7.0, 1.0)
@@ -386,7 +386,7 @@ def test_an_arm_with_four_joints(seed):
     turn, shift = 0.3 * rng.normal(size=3), 0.1 * rng.normal(size=3)
     effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), qpos + 1.0)
     J, M, bias = terms(arm.m, qpos, qvel, "l4")
-    # all four are taken by the frame, so there is no null space
+    # the frame uses all four joints, so there is no null space
     expected = J.T @ (K * np.concatenate([turn, shift]))
     expected += bias - joint_damping(J, M, K, 0.6) @ qvel
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)

@@ -19,7 +19,7 @@ REFUSED, BAD = "cartesian-path", "bad-argument"
 
 
 class Bent:
-    """A UR5 in a bent posture, and where its tool is."""
+    """A UR5 in a bent posture, and the pose of its tool."""
 
     def __init__(self, file=UR5, frame=FRAME):
         self.m, self.frame = model(file), frame
@@ -143,6 +143,6 @@ def test_paths_that_the_arm_cannot_follow_are_refused(way, limits, code, words):
 @pytest.mark.parametrize(
     ("name", "value"), [("speed", 0.0), ("blend", -1.0), ("acceleration", np.nan)]
 )
-def test_limits_that_are_none_are_refused(name, value):
+def test_invalid_limits_are_refused(name, value):
     with refused(ParameterError, "bad-argument", name):
         CartesianLimits(**{name: value})

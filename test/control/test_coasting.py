@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An armed arm whose newest state is late coasts by the model, until states come or a fault."""
+"""An armed arm without new states coasts by the model, until states come or a fault."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def without_states(loop, duration):
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
 def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
-    """The last effort of the law threw it: joints were off by 2 rad/s and more after 60 ms."""
+    """The last effort of the law threw the arm: joints were off by 2 rad/s after 60 ms."""
     loop = moving(Case("loss", mode, 1.0, PANDA))
     assert np.abs(loop.d.qvel).max() > 1.0
     assert without_states(loop, 0.07) < 0.1

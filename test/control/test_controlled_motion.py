@@ -53,7 +53,7 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd():
 
 @pytest.mark.parametrize("duration", [1.0, 3.0, 10.0])
 def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
-    """Dry friction holds all joints; the efforts on one push the others, which stick as well."""
+    """Dry friction holds all joints; efforts on one push the others, which stick as well."""
     file = "seven_dof_arm.urdf"
     m, plant = model(file), model(file, damped=True)
     loop = ClosedLoop(m, plant, "computed_torque", arm={"friction": friction_of_robot(m, 0.9)})
@@ -167,7 +167,7 @@ def loaded(mode, **keywords):
 
 
 def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
-    """Unknown 2 kg make a floating arm fall and a held arm sag by g / (M Kp)."""
+    """An unknown 2 kg payload lets a floating arm fall and a held arm sag by g / (M Kp)."""
     floating, held = loaded("gravity"), loaded("hold")
     start = floating.d.qpos.copy()
     floating.run(1.0)
@@ -214,7 +214,7 @@ def test_an_armed_arm_takes_only_a_payload_that_its_efforts_confirm_and_at_rest(
 
 
 def test_after_a_tracking_fault_an_unknown_payload_is_held():
-    """The brake holds what the feedback held, not the model alone, which would drop the arm."""
+    """The brake also holds what the feedback held; the model alone would drop the arm."""
     loop = loaded("hold")
     before = loop.d.qpos.copy()
     loop.controller._trip(Fault("tracking", "as if it were too far from its target"))
@@ -285,7 +285,7 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
 
 
 def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
-    """A goal replaces another one on the way, so the target stops at once."""
+    """A goal replaces another one during the motion, so the target stops at once."""
     m = model()
     grown = {name: 5.0 * getattr(m, name) for name in ("body_mass", "body_inertia", "jnt_effort")}
     loop = ClosedLoop(m.replaced(**grown), mode="computed_torque", gate={"blend_time": 0.05}).arm()

@@ -38,7 +38,7 @@ def test_in_mode_gravity_the_arm_floats_yields_and_comes_to_rest(file):
     assert np.abs(loop.d.qvel).max() < 1e-3
     rest = loop.d.qpos.copy()
     loop.run(1.0)
-    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # the distance that 1e-3 rad/s leads to
+    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # the distance covered at 1e-3 rad/s
     assert loop.controller.fault is None
 
 
@@ -94,7 +94,7 @@ def test_a_fault_during_a_bumpless_start_ends_the_start():
     loop.kick(2.0, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.kick(2.5, 0)  # a push: the target does not move along
+    loop.kick(2.5, 0)  # a push: the target stays
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
@@ -170,7 +170,7 @@ def test_an_inactive_controller_is_not_armed():
     loop.controller.try_arm(loop.now)
 
 
-def test_states_that_are_too_rare_refuse_to_arm():
+def test_rare_states_prevent_arming():
     loop = ClosedLoop(model(), mode="hold")
     loop.h = 0.03
     loop.run(3.0)
@@ -178,7 +178,7 @@ def test_states_that_are_too_rare_refuse_to_arm():
         loop.controller.try_arm(loop.now)
 
 
-def test_unknown_modes_and_idle():
+def test_unknown_modes_are_refused_and_idle_disarms():
     loop = armed()
     with refused(RbdynError, "mode", "gravty"):
         loop.controller.set_mode("gravty")
@@ -205,7 +205,7 @@ def test_disarming_ends_a_path():
 
 
 def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
-    """The shoulder is turned from outside; the other joints see no error."""
+    """The shoulder is turned from outside; the other joints have no error."""
     m = model()
     for mode in ("hold", "computed_torque", "impedance"):
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
@@ -282,7 +282,7 @@ def test_a_tick_allocates_no_memory(mode):
 
 
 def test_requests_from_many_threads_while_states_arrive():
-    """All requests run while states arrive: no answer is torn and nothing hangs."""
+    """All requests run while states arrive: every answer is consistent and every request ends."""
     loop = armed(mode="computed_torque", arm_without_effort=True)
     c, stop, failed = loop.controller, threading.Event(), []
     most = loop.gate.limits.effort.copy()
@@ -291,12 +291,12 @@ def test_requests_from_many_threads_while_states_arrive():
         def run():
             try:
                 last = False
-                while not last:  # at least once, however late the thread starts
+                while not last:  # at least once, even if the thread starts late
                     last = stop.is_set()
                     for question in questions:
                         with contextlib.suppress(
                             RbdynError
-                        ):  # for example, a mode that follows no path
+                        ):  # for example, a mode that does not follow paths
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)
@@ -305,7 +305,7 @@ def test_requests_from_many_threads_while_states_arrive():
 
     def look():
         qpos, qvel, _stamp = c.measured()
-        # all joints have the same offset; a torn state has two
+        # all joints have the same offset; a mixed state has two
         assert np.ptp(qpos - Q) < 1e-12
         assert np.ptp(qvel) == 0.0
         shown = c.progress()
@@ -321,7 +321,7 @@ def test_requests_from_many_threads_while_states_arrive():
         asking(lambda: c.set_payload("forearm_link", 0.5, (0, 0, 0), (0,) * 6)),
         asking(
             *(lambda mode=mode: c.set_mode(mode) for mode in ACTING),
-            # hardly a way: this arm does not obey, and one that should move would be frozen
+            # a short way: this arm ignores commands, and a longer one would count as frozen
             lambda: c.follow_path(quintic([Q, Q + 1e-5], [0.0, 1.0])),
             c.stop_following,
             lambda: c.tighten(1.0, 1.0, 0.0),
@@ -350,7 +350,7 @@ def test_requests_from_many_threads_while_states_arrive():
     assert answers == 1500
     assert c.fault is None
     assert set(c.arm.payloads) <= {"tool0", "forearm_link"}
-    assert "forearm_link" in c.arm.payloads  # a payload is not lost by another one
+    assert "forearm_link" in c.arm.payloads  # a second payload does not remove the first one
 
 
 def test_arming_from_another_thread_starts_at_the_holding_effort():
@@ -366,7 +366,7 @@ def test_arming_from_another_thread_starts_at_the_holding_effort():
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():
-    """`sending` says whether returned efforts are sent; a returned array does not change."""
+    """`sending` tells whether returned efforts are sent; a returned array does not change."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     c = loop.controller

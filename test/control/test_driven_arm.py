@@ -25,7 +25,7 @@ from rbdyn_ros.ros.arm.presets import preset_files, presets_in
 
 UR5, PANDA = FILES[0], FILES[1]
 Q = np.array(BENT[UR5])
-#: A preset of each driver that takes efforts, and the URDF that stands for its arm.
+#: A preset of each driver of efforts, and the URDF of its arm.
 DRIVERS = {"ur5e": UR5, "fr3": PANDA, "rizon4": PANDA}
 SPEED = np.array([0.8, -0.9, 1.1, 0.7, -1.0, 0.6])
 MOVED = {"robot_compensates_coriolis": True}
@@ -49,8 +49,8 @@ def target(m, qpos, qvel):
 
 
 @pytest.mark.parametrize("gravity", [False, True])
-def test_commands_leave_out_what_the_robot_adds_sign_and_size(gravity):
-    """Command + C qvel (+ g) is the effort of the same law for an arm that carries nothing."""
+def test_commands_leave_out_the_compensation_of_the_robot(gravity):
+    """Command + C qvel (+ g) is the effort of the same law for an unloaded arm."""
     m = model()
     bare = Arm(m).bare
     d = rb.make_data(bare)
@@ -65,7 +65,7 @@ def test_commands_leave_out_what_the_robot_adds_sign_and_size(gravity):
         np.testing.assert_allclose(law(Q, SPEED, wanted) + added, expected, rtol=0, atol=1e-12)
 
 
-def test_the_robot_knows_no_payload_of_ours():
+def test_our_payload_is_not_sent_to_the_robot():
     m = model()
     load = ("tool0", 2.0, (0.0, 0.0, 0.1))
     own = Arm(m).bare
@@ -105,7 +105,7 @@ def started(name, mode="gravity", given=None, **more):
 
 
 @each_driver
-def test_an_arm_behind_its_driver_floats(name):
+def test_an_arm_with_a_driver_floats(name):
     loop = started(name)
     rest = loop.d.qpos.copy()
     trace = loop.run(2.0)
@@ -115,7 +115,7 @@ def test_an_arm_behind_its_driver_floats(name):
 
 
 def moved(loop, way, time=1.5):
-    """Follow a path from where the arm is; return the largest error of tracking."""
+    """Follow a path from the present position; return the largest error of tracking."""
     start = loop.d.qpos[loop.dofs].copy()
     loop.controller.follow_path(quintic([start, start + way], [0.0, time]))
     trace = loop.run(time + 0.5)
@@ -124,8 +124,8 @@ def moved(loop, way, time=1.5):
 
 
 @each_driver
-def test_an_arm_behind_its_driver_tracks_as_one_that_carries_nothing(name):
-    """The closed loop is the same: only who adds g and C qvel differs."""
+def test_an_arm_with_a_driver_tracks_like_an_unloaded_one(name):
+    """The closed loop is the same: only the source of g and C qvel differs."""
     file = DRIVERS[name]
     plain = ClosedLoop(model(file), mode="computed_torque").arm()
     plain.run(0.6)
@@ -142,7 +142,7 @@ def test_an_arm_behind_its_driver_tracks_as_one_that_carries_nothing(name):
 
 
 def test_friction_that_the_robot_carries_is_not_compensated_again():
-    """Viscous and dry friction of a UR5 whose robot carries both: tracking without ours."""
+    """A UR5 whose robot compensates viscous and dry friction tracks without our compensation."""
     way = np.array([0.7, -0.5, 0.6, 0.8, -0.7, 0.9])
     rubbing = {"friction": (0.5, 0.1)}
     carried = moved(started("ur5e", "computed_torque", **rubbing), way)
@@ -154,7 +154,7 @@ def test_friction_that_the_robot_carries_is_not_compensated_again():
 
 
 def test_coriolis_counted_twice_shows_in_the_tracking():
-    """A controller that is told nothing of a Flexiv's Coriolis compensation tracks worse."""
+    """A controller without the setting for a Flexiv's Coriolis compensation tracks worse."""
     way = np.array([1.0, -0.8, 0.9, 0.8, -1.0, 1.0, 0.9, 0.0])
     right = started("rizon4", "computed_torque")
     wrong = started("rizon4", "computed_torque", given="fr3")
@@ -162,7 +162,7 @@ def test_coriolis_counted_twice_shows_in_the_tracking():
 
 
 @each_driver
-def test_a_payload_set_in_the_controller_is_carried(name):
+def test_a_payload_set_in_the_controller_is_compensated(name):
     m = model(DRIVERS[name])
     link = "tool0" if DRIVERS[name] == UR5 else "panda_hand"
     load = (link, 1.5, (0.0, 0.0, 0.08))
@@ -180,8 +180,8 @@ def test_a_payload_set_in_the_controller_is_carried(name):
 @pytest.mark.parametrize(
     ("true", "told"), [("ur5e", "fr3"), ("ur5e", "gen3"), ("fr3", "ur5e"), ("rizon4", "ur5e")]
 )
-def test_a_wrong_preset_is_refused_at_arming_where_efforts_tell(true, told):
-    """UR reports torques without gravity, the others with it: no posture looks alike."""
+def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
+    """UR reports torques without gravity, the others with it: they differ in every posture."""
     loop = DrivenArm.behind(true, model(DRIVERS[true]), told, mode="hold")
     loop.run(0.5)
     before = loop.d.qpos.copy()
@@ -193,9 +193,9 @@ def test_a_wrong_preset_is_refused_at_arming_where_efforts_tell(true, told):
 
 
 def counted_twice(mode):
-    """Return a Panda whose controller and whose robot both carry gravity, after arming."""
+    """Return an armed Panda whose controller and robot both compensate gravity."""
     m = model(PANDA)
-    # torque sensors measure g whoever carries it: arming succeeds, as the guide says
+    # torque sensors measure g in either case: arming succeeds, as the guide says
     loop = DrivenArm.behind("fr3", m, "gen3", mode=mode)
     loop.run(0.5)
     loop.controller.try_arm(loop.now)
@@ -222,7 +222,7 @@ def test_gravity_counted_twice_in_a_floating_arm_is_a_fault():
     assert loop.controller.fault is not None
 
 
-def test_an_arm_without_measured_efforts_needs_a_word():
+def test_an_arm_without_measured_efforts_needs_an_explicit_setting():
     loop = DrivenArm.behind("gen3", model("kinova.urdf"))
     loop.run(0.5)
     with refused(RbdynError, "no-effort", loop.gate.limits.names[0]):

@@ -47,7 +47,7 @@ class Blindly:
         return self.end.stop(self.now, 0, Q, self.velocity)
 
 
-def test_it_brakes_until_it_rests_and_holds_there():
+def test_an_arm_brakes_until_it_rests_and_holds_there():
     arm, end = ending()
     fast = np.full(6, 0.5)
     g = arm.twin().gravity_effort(Q, np.empty(6))
@@ -77,7 +77,7 @@ def test_after_a_second_of_braking_the_arm_is_held_anyway():
 
 
 def growing(k):
-    """Below every limit, and after 0.1 s, in which a push may accelerate the arm, 1.5 times."""
+    """The speed stays below every limit; after 0.1 s a push may accelerate the arm 1.5 times."""
     return Q, np.full(6, 1.4 if k <= 100 else 1.8)
 
 
@@ -87,12 +87,12 @@ def faster(k):
 
 
 def too_fast(_k):
-    """Faster than the limits, at the same energy."""
+    """The arm moves faster than the limits, at the same energy."""
     return Q, np.full(6, 3.3)
 
 
 def not_resting(k):
-    """Too slow for the other conditions; the arm keeps moving."""
+    """The arm is too slow for the other conditions and keeps moving."""
     return Q + 0.2e-3 * k, np.full(6, 0.2)
 
 
@@ -102,7 +102,7 @@ def moved_away(k):
 
 
 def struck(k):
-    """At rest for 0.15 s, then faster than the limits."""
+    """The arm rests for 0.15 s, and then moves faster than the limits."""
     return Q, np.full(6, 0.0 if k < 150 else 3.3)
 
 
@@ -118,7 +118,7 @@ def struck(k):
     ],
 )
 def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
-    """`count` states are answered; the answer to the next one holds the arm, and is the last."""
+    """`count` states are answered; the next answer is the last and holds the arm."""
     arm, end = ending()
     for k in range(count + 3):
         qpos, qvel = motion(k)
@@ -133,7 +133,7 @@ def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
 
 
 @pytest.mark.parametrize("blind_time", [0.0, 0.2])
-def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_time):
+def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_time):
     arm, end = ending(blind_time=blind_time)
     g = arm.twin().gravity_effort(Q, np.empty(6))
     count, blindly = 0, Blindly(end)
@@ -150,7 +150,7 @@ def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_
 
 
 def test_a_pause_of_minutes_ends_a_blind_arm():
-    """As of a stopped process: nothing is predicted through it, and silence follows."""
+    """The pause is that of a stopped process: its motion is not predicted, and silence follows."""
     arm, end = ending()
     blindly = Blindly(end, np.full(6, 0.5))
     assert blindly() is not None
@@ -164,7 +164,7 @@ def test_a_pause_of_minutes_ends_a_blind_arm():
 
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
 def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
-    """The arm is in the care of its driver; somebody may have moved it."""
+    """The driver controls the arm; somebody may have moved it."""
     loop = armed(mode=mode)
     loop.d.qvel[:] = 0.3
     loop.run(0.05)
@@ -174,7 +174,7 @@ def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
     assert loop.controller.fault.code == "age"
     assert "not called in time" in loop.controller.status()
     loop.watched = loop.now
-    loop.run(0.1)  # states alone do not bring it back
+    loop.run(0.1)  # states alone do not resume control
     assert loop.answer is None
 
 
@@ -283,7 +283,7 @@ def test_lasting_bad_states_end_in_silence(changes, fault):
     trace = loop.run(1.0, **changes)
     ended(loop, trace, fault, "silent")
     quiet = np.isnan(trace.effort).all(axis=1)
-    assert quiet[-600:].all()  # no efforts any more, not even for a valid state
+    assert quiet[-600:].all()  # no efforts follow, not even for a valid state
     assert not quiet[:200].all()
     assert np.isnan(loop.run(0.2).effort).all()
 
@@ -361,7 +361,7 @@ def pushed(loop, force, duration):
 @pytest.mark.parametrize("period", [0.001, 0.004])
 @pytest.mark.parametrize("duration", [0.1, 9.0])
 def test_an_arm_pushed_while_it_is_braked_is_braked_and_held(duration, period):
-    """The push begins with the fault, so the brake does not know it yet."""
+    """The push begins with the fault, so the brake has not measured it yet."""
     loop = ClosedLoop(model(), qpos=STRETCHED)
     loop.h = period
     loop.arm().run(0.6)
@@ -390,7 +390,7 @@ def test_limits_that_were_tightened_do_not_make_a_push_an_escalation():
 @pytest.mark.parametrize("period", [0.001, 0.004])
 @pytest.mark.parametrize("speed", [0.5, 2.2])
 def test_a_brake_that_accelerates_the_arm_is_given_up(speed, period):
-    """Mirrored positions and velocities agree with each other, so only the energy shows it."""
+    """Mirrored positions and velocities agree, so only the energy shows the error."""
     loop = ClosedLoop(model()).arm()
     loop.h = period
     loop.run(0.6)

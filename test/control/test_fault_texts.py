@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message of every fault: what was found, which joint, which bound, and what to do.
+"""The message of every fault: its value, the joint, the bound, and the remedy.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
 """
@@ -181,7 +181,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("row", TABLE)
-def test_a_fault_says_which_joint_which_bound_and_what_to_do(row):
+def test_a_fault_names_the_joint_the_bound_and_the_remedy(row):
     make, code, reaction, words = TABLE[row]
     fault = make()
     assert (fault.code, "blind" if fault.blind else "brake") == (code, reaction)
@@ -197,12 +197,12 @@ def test_the_messages_of_all_faults_are_tested():
     assert set(REMEDIES) == CODES
 
 
-#: Faults whose text has a number and the limit that it breaks, both from the kernel.
+#: Faults whose text has a number and the exceeded limit, both from the kernel.
 COMPARED = (kinds.UNLIKE, kinds.LATE, kinds.SLOW, kinds.OLD, kinds.STRAYED, kinds.IDLE)
 
 
 @pytest.mark.parametrize("kind", COMPARED)
-def test_no_number_reads_like_the_limit_that_it_breaks(kind):
+def test_printed_numbers_differ_from_the_limit_that_they_exceed(kind):
     send = limited()
     send()
     row = np.zeros(kinds.FOUND)

@@ -73,7 +73,7 @@ def test_scaling_changes_efforts_but_not_speeds():
     assert not friction().scaled(0.0).effort(v, np.empty(3)).any()
 
 
-def test_friction_of_the_robot_description():
+def test_friction_is_read_from_the_robot_description():
     m = rb.load_urdf(
         """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
         <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -92,7 +92,7 @@ def test_one_number_applies_to_all_joints():
     assert made.check_dofs(3) is made
 
 
-def test_it_is_immutable():
+def test_friction_is_immutable():
     given_array = np.ones(2)
     made = Friction.of(2, viscous=given_array)
     given_array[0] = 5.0

@@ -33,8 +33,8 @@ ROWS = (
 
 @needs_gxx
 @pytest.mark.parametrize("row", ROWS, ids="{0[0]}-{0[1]}".format)
-def test_an_arm_whose_states_lie_stays_where_it_is_safe(row):
-    """At most 0.3 rad beyond a trusted fault at the onset, and 120 % of a velocity limit."""
+def test_an_arm_with_false_states_stays_within_safe_distances(row):
+    """The joints stay within 0.3 rad of a trusted fault and 120 % of a velocity limit."""
     case = Case(*row)
     verdict = judged(case)
     assert verdict.well, verdict

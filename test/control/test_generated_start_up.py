@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of a generated controller finds what that of arm_controller finds."""
+"""The start-up test of a generated controller finds the same errors as that of arm_controller."""
 
 import numpy as np
 import pytest
@@ -50,14 +50,14 @@ def test_generated_code_moves_a_right_arm_as_python_does(file):
 
 @pytest.mark.parametrize("onset", [0.05, 0.25, 0.77])
 @pytest.mark.parametrize("name", ["frozen", "nan", "jump", "sign"])
-def test_a_lie_that_begins_in_the_test_ends_generated_code(name, onset):
+def test_a_false_state_that_begins_in_the_test_ends_generated_code(name, onset):
     loop = TriedCode(lie=begins(onset, LATER[name]))
     assert loop.tried()
     assert loop.far < MOVED
     assert loop.fast < SPEED
 
 
-def test_states_that_cannot_be_read_end_the_test_of_generated_code():
+def test_unreadable_states_end_the_test_of_generated_code():
     loop = TriedCode(UR5)
     loop.controller.try_arm(loop.now)
     loop.run(0.3)
@@ -68,14 +68,14 @@ def test_states_that_cannot_be_read_end_the_test_of_generated_code():
     assert code.phase == "testing"
     for _ in range(3):
         code.update(loop.d.qpos, loop.d.qvel, 0.001, readable=False)
-    assert code.phase == "silent"  # an effort of the test acts for 30 ms and two periods at most
+    assert code.phase == "silent"  # an effort of the test acts for at most 30 ms and two periods
     assert code.event() == REFUSED
     assert "ms apart" in code.sentence
     assert code.fault[0] == ""
     loop.controller.disarm()
     loop.d.qvel[:] = 0.0
     loop.run(0.1)
-    assert loop.tried() == ""  # it may be started again
+    assert loop.tried() == ""  # the test may be started again
 
 
 def test_a_fault_that_stops_the_test_of_generated_code_is_not_latched():
@@ -96,7 +96,7 @@ def test_generated_code_needs_room_to_move_each_joint():
     loop.run(0.3)
     with pytest.raises(RbdynError):
         loop.controller.try_arm(loop.now)
-    assert "needs 0.017 of room" in loop.controller._own.sentence  # as Python says
+    assert "needs 0.017 of room" in loop.controller._own.sentence  # the text of Python
 
 
 def test_the_sentences_of_the_start_up_test_match_python():

@@ -22,28 +22,29 @@ from battery import (
     rubbed,
 )
 from closed_loop import FILES, SEVEN, ClosedLoop, armed, model
-from support.lies import LIES, LOOP, NONE, filtered, frozen, lie_of, pairs
+from support.lies import LIES, LOOP, NONE, filtered, frozen, liar, lie_of, pairs
 from uses import fault_of
 
 from rbdyn_ros.control.base.faults import CODES, FAULTS
 from rbdyn_ros.control.base.state_kernels import LONG_GAP
 from rbdyn_ros.control.motion.paths import Path as JointPath
 
-#: A wall that a joint is 0.3 rad behind is pressed with 40 % of the effort limit of 150 N m.
+#: A joint presses on a wall 0.3 rad ahead with 40 % of the effort limit of 150 N m.
 STIFF = {"impedance_stiffness": 200.0}
 KINOVA = "kinova.urdf"
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
 #: robots and frictions.
 KINDS = [lie.name for lie in LIES if LOOP in lie.where and lie.name not in HARNESS]
-#: Lies about velocities are worst where feedback is strong.
+#: Lies about velocities are worst with strong feedback.
 WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-#: From rest, with noise, only measured efforts that do not follow the commands tell in time.
+#: From rest and with noise only measured efforts that do not follow the commands reveal it in
+#: time.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
-#: Loads, and a controller that restarts, in the modes that show them most.
+#: Loads and a restarted controller, in the modes that they affect most.
 CASES += [
     Case("payload", "computed_torque", 0.0),
     Case("payload", "gravity", 0.2),
@@ -63,7 +64,7 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, SEVEN),
     Case("lag_50_ms", "impedance", 1.0, SEVEN),
 ]
-#: At 250 Hz a lie acts for longer before it is seen.
+#: At 250 Hz a lie acts for longer before it is found.
 CASES += [
     Case("velocity_scale", "impedance", 1.0, period=0.004),
     Case("velocity_scale", "computed_torque", 1.0, SEVEN, period=0.004),
@@ -93,7 +94,7 @@ CASES += [Case(lie, mode, 1.0, file, period=h) for lie, mode, file, h in MISSING
 #: Cases outside the bound, as the guide of wrong states says, and their largest shares: distance
 #: [rad], part of a velocity limit.
 OUTSIDE = {"frozen_positions-gravity-0.2-kinov-250": (0.3, 1.6)}
-#: The same of a driver that filters repeated numbers, by mode: distance [rad].
+#: The same for a driver that filters repeated numbers, by mode: distance [rad].
 FILTERED = {"hold": 0.55, "computed_torque": 0.45, "impedance": 0.5}
 
 
@@ -124,13 +125,13 @@ def test_the_page_has_the_faults_of_the_code():
     assert table.splitlines() == fault_rows()
 
 
-def test_the_page_has_the_lies_of_the_battery():
+def test_the_page_lists_the_lies_of_the_battery():
     page = (GUIDES / "arm_faults.md").read_text(encoding="utf-8")
     table = page.split("| kind | states | faults |\n|---|---|---|\n")[1].split("\n\n")[0]
     assert table.splitlines() == lie_rows()
 
 
-def test_every_lie_ends_in_a_known_fault():
+def test_every_false_state_ends_in_a_known_fault():
     names = [lie.name for lie in LIES]
     assert len(set(names)) == len(names)
     for lie in LIES:
@@ -142,7 +143,7 @@ def name_of(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
+def test_an_arm_with_false_states_stays_within_safe_distances(case):
     """At most 0.3 rad beyond a trusted fault at the onset, and 120 % of a velocity limit."""
     verdict = judged(case)
     if known := OUTSIDE.get(name_of(case)):
@@ -153,7 +154,7 @@ def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
     assert allowed(case, verdict), verdict
 
 
-def test_two_lies_at_once(request):
+def test_two_lies_at_once_end_in_a_fault(request):
     """Each is harmless alone; the option `--lies all` prints all pairs outside the bound."""
     every = request.config.getoption("--lies") == "all"
     chosen = pairs()[:: 1 if every else SAMPLED]
@@ -165,7 +166,7 @@ def test_two_lies_at_once(request):
         print(f"{len(outside)} of {len(tried)} pairs are outside the bound")
     else:
         assert not outside
-        # states that a witness found frozen are not believed again
+        # states that a witness found frozen are not accepted again
         assert {verdict.end for _, verdict in found if verdict.code == "frozen"} == {"silent"}
 
 
@@ -203,7 +204,7 @@ def pressed(loop, coarse=False):
 
 @pytest.mark.parametrize("coarse", [False, True])
 def test_a_blocked_joint_counts_as_frozen(coarse):
-    """To the model both look the same."""
+    """The model cannot tell the two apart."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     assert pressed(loop, coarse)[0].code == "frozen"
 
@@ -220,7 +221,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
 def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
-    """Of a joint that a wall holds, with a delay [s] and a filter of the effort [s]."""
+    """A joint pressed on a wall has measured efforts with a delay [s] and a filter [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     seen, shown, tick = [], loop.applied.copy(), loop.tick
@@ -236,7 +237,7 @@ def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
 
 
 @pytest.mark.parametrize("effort", [0.0, np.nan])
-def test_efforts_that_are_not_measured_say_nothing_about_a_freeze(effort):
+def test_unmeasured_efforts_do_not_reveal_a_freeze(effort):
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     tick = loop.tick
@@ -284,8 +285,8 @@ def test_unmodelled_friction_is_not_a_freeze(mode):
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_friction_that_the_model_knows_in_part_is_not_a_freeze(mode):
-    """Its joints stand exactly still, but others move, and the measured efforts follow."""
+def test_partly_modelled_friction_is_not_a_freeze(mode):
+    """The joints stand exactly still, but others move, and the measured efforts follow."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 
 
@@ -302,7 +303,7 @@ def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
-def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
+def test_a_cleared_fault_clears_the_disagreement_of_numbers():
     loop = ClosedLoop(model()).arm()
     loop.gate.s.memory[2] = 2.0 * LONG_GAP
     loop.tick()
@@ -312,23 +313,16 @@ def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
     assert loop.controller.fault is None
 
 
-def paced(pause, burst):
-    """Return a liar whose states come with pauses [s]: one each, or all of them in a burst."""
-
-    def start():
-        waiting, last = [], [0.0]
-
-        def change(state, time):
-            waiting.append(state)
-            if time - last[0] < pause - 1e-9:
-                return []
-            last[0], due = time, waiting[-1:] if not burst else list(waiting)
-            waiting.clear()
-            return due
-
-        return change
-
-    return start
+@liar
+def paced(memory, state, time, pause, burst):
+    """Send states with pauses [s]: one each, or all of them in a burst."""
+    waiting = memory.setdefault("waiting", [])
+    waiting.append(state)
+    if time - memory.get("last", 0.0) < pause - 1e-9:
+        return []
+    memory["last"], due = time, waiting[-1:] if not burst else list(waiting)
+    waiting.clear()
+    return due
 
 
 @pytest.mark.parametrize("burst", [False, True])
@@ -347,39 +341,24 @@ def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
-def coarse(resolution, rise=0.005):
-    """Return a liar whose encoders have a resolution [rad]; velocities are filtered steps."""
-
-    def start():
-        seen = {}
-
-        def change(state, _time):
-            place = np.round(state["position"] / resolution) * resolution
-            before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
-            now = state["stamp"] * 1e-9
-            passed = now - seen.get("time", now - 0.001)
-            speed = speed + ((place - before) / passed - speed) * -np.expm1(-passed / rise)
-            seen.update(place=place, speed=speed, time=now)
-            return [state | {"position": place, "velocity": speed}]
-
-        return change
-
-    return start
+@liar
+def coarse(seen, state, _time, resolution, rise=0.005):
+    """Give the encoders a resolution [rad]; velocities are filtered steps."""
+    place = np.round(state["position"] / resolution) * resolution
+    before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
+    now = state["stamp"] * 1e-9
+    passed = now - seen.get("time", now - 0.001)
+    speed = speed + ((place - before) / passed - speed) * -np.expm1(-passed / rise)
+    seen.update(place=place, speed=speed, time=now)
+    return [state | {"position": place, "velocity": speed}]
 
 
-def rough(deviation):
-    """Return a liar whose velocities have noise [rad/s]."""
-
-    def start():
-        random = np.random.default_rng(0)
-
-        def change(state, _time):
-            noise = deviation * random.standard_normal(len(state["velocity"]))
-            return [state | {"velocity": state["velocity"] + noise}]
-
-        return change
-
-    return start
+@liar
+def rough(memory, state, _time, deviation):
+    """Add noise to velocities [rad/s]."""
+    random = memory.setdefault("random", np.random.default_rng(0))
+    noise = deviation * random.standard_normal(len(state["velocity"]))
+    return [state | {"velocity": state["velocity"] + noise}]
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
@@ -407,7 +386,7 @@ def test_noise_and_goals_that_replace_goals_are_not_a_fault(honest, mode):
 
 
 def test_an_arm_that_is_armed_again_begins_anew():
-    """It was disarmed while it was blind, and has moved since."""
+    """The arm was disarmed while it was blind, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)
     jumped = loop.d.qpos.copy()

@@ -14,7 +14,7 @@ from rbdyn_ros.control.base.limits import Limits, left_out
 from rbdyn_ros.errors import ParameterError
 
 MIMIC = '<mimic joint="turn"/>'
-#: name, type, limit, what else stands in the joint.
+#: Name, type, limit, and other elements of the joint.
 JOINTS = (
     ("turn", "revolute", 'lower="-1" upper="2" effort="10" velocity="3"', ""),
     ("slide", "prismatic", 'lower="0" upper="0.5" effort="200" velocity="1"', ""),
@@ -146,7 +146,7 @@ def test_a_limit_never_becomes_wider(name, wrong):
     loose = replace(Limits.of(model()), contact=0.5)
     limits = loose.tightened(1.0, 1.0, 0.0, **{argument: now})
     wanted = wider if wrong == "wider" else wrong
-    if name == "contact_effort" and wanted == 0.0:  # no contact is the tightest
+    if name == "contact_effort" and wanted == 0.0:  # a contact limit of zero is the tightest
         assert limits.tightened(1.0, 1.0, 0.0, contact=0.0).contact == 0.0
         return
     with refused(ParameterError, "limits", name) as caught:
@@ -157,7 +157,7 @@ def test_a_limit_never_becomes_wider(name, wrong):
 
 
 @pytest.mark.parametrize("wrong", [1e9, np.inf, np.nan, -1.0])
-def test_a_power_limit_is_at_most_what_the_robot_file_allows(wrong):
+def test_a_power_limit_does_not_exceed_the_robot_file(wrong):
     limits = Limits.of(model())
     most = float((limits.effort * limits.velocity).max())
     with refused(ParameterError, "limits", "power_limit") as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of a robot: named joints in any order, taken as a whole or not at all."""
+"""States of a robot: named joints in any order, used completely or not at all."""
 
 from functools import cache
 
@@ -62,7 +62,7 @@ def test_missing_optional_joints_rest_at_their_last_position():
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest, or it would move forever
+    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest; otherwise it would move for ever
 
 
 def test_measurements_of_a_gripper_are_clipped_to_its_limits():
@@ -132,7 +132,7 @@ def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
 
 
 def test_a_longer_message_of_the_previous_length_is_refused_every_time():
-    """Its names are known from the first refusal, but its numbers are still too few."""
+    """The names are known from the first refusal, but the message still has too few numbers."""
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) is None
     before = everything(seen)
@@ -164,7 +164,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_may_have_any_type_and_stride(kind):
-    """Kernels take contiguous 64-bit numbers and check nothing."""
+    """Kernels need contiguous 64-bit numbers and do not check them."""
     seen, same = measured(), measured()
     given = np.arange(21.0).reshape(3, 7) / 256.0
     for _ in range(2):
@@ -177,14 +177,14 @@ def test_messages_of_other_devices_do_not_concern_the_arm():
     seen = measured()
     assert not seen.concerns(["wheel", "mast"])
     assert not seen.concerns([])
-    assert not seen.concerns([FINGER])  # of this robot, but not required
+    assert not seen.concerns([FINGER])  # a joint of this robot, but not required
     assert seen.concerns([ARM[3]])
     assert seen.take(ARM, *rows(7)) is None
     assert seen.concerns(ARM)
 
 
 class Counted(list):
-    """A list of names that counts copied names: a search before each name would copy many."""
+    """A list of names that counts copied names: searching for each name would copy many."""
 
     copied = 0
 

@@ -108,14 +108,14 @@ def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
     np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
 
 
-def test_the_extent_of_a_path_that_turns_round_twice():
+def test_the_extent_includes_both_turns_of_a_path():
     """The cubic t (1 - t) (1 - 2 t) turns at sqrt(3) / 18 and at the negative of it."""
     p = Path([0, 1], [[0.0], [0.0]], [[1.0], [1.0]])
     lowest, highest = p.extent()
     assert (lowest[0], highest[0]) == pytest.approx((-np.sqrt(3) / 18, np.sqrt(3) / 18), rel=1e-14)
 
 
-def test_peaks_of_a_motion_from_rest_to_rest():
+def test_peaks_of_a_motion_between_rests_are_exact():
     # the quintic from 0 to 1 in 1 s: 15/8 at half time, 10 / sqrt(3) at (3 - sqrt(3)) / 6
     p = Path([0, 1], [[0.0], [1.0]], np.zeros((2, 1)), np.zeros((2, 1)))
     velocity, acceleration = p.peaks()
@@ -145,7 +145,7 @@ def test_a_path_can_be_sampled_into_a_target():
     assert target.qvel.any()
 
 
-def test_it_is_immutable():
+def test_a_path_is_immutable():
     times = np.array(TIMES)
     p = Path(times, np.zeros((5, 1)))
     times[:] = 0.0

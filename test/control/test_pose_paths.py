@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses for an armed arm: it moves its tool along lines, or refuses them and stays as it is."""
+"""Poses for an armed arm: its tool moves along lines, or the pose is refused without effect."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ class Arm:
         return np.array(found)
 
 
-def test_the_tool_follows_lines_and_what_is_refused_changes_nothing():
+def test_the_tool_follows_lines_and_refused_paths_change_nothing():
     arm = Arm()
     back, aside = [-0.1, 0.0, 0.0], [-0.1, -0.08, 0.0]
     with refused(RbdynError, "not-armed"):
@@ -127,7 +127,7 @@ def test_poses_are_refused_if_the_target_moves_while_they_are_planned(monkeypatc
     assert "moved while" in str(caught.value)
 
 
-def test_no_poses_stop_the_arm():
+def test_a_path_without_poses_stops_the_arm():
     arm = Arm()
     arm.loop.arm().run(0.6)
     arm.send([-0.2, 0.0, 0.0])

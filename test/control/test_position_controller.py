@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm that takes positions: paths, admittance, faults, and what is refused."""
+"""An arm commanded by positions: paths, admittance, faults, and refusals."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of an arm that takes positions: what it finds, and how little it moves."""
+"""The start-up test of an arm commanded by positions: its findings and its small motion."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ FASTEST = 1.0
 
 
 class Servoed(PositionedArm):
-    """An arm whose servos lag, and which may take or report other numbers than its model.
+    """An arm whose servos lag, and which may use or report other numbers than its model.
 
     Args:
         takes: function of the positions sent, which returns those that the servos reach.
@@ -44,7 +44,7 @@ class Servoed(PositionedArm):
         self.said.add(self.controller.status())
 
     def tried(self):
-        """Arm; return why the test failed, or ""."""
+        """Arm; return the cause if the test failed, or ""."""
         self.armed()
         begun = self.now
         while self.controller.testing:
@@ -95,7 +95,7 @@ def late_velocities(delay):
 
 
 def creeping(speed):
-    """Return servos of which the fourth creeps away."""
+    """Return servos of which the fourth drifts away."""
     calls = []
 
     def take(q):
@@ -106,7 +106,7 @@ def creeping(speed):
 
 
 def braked(start):
-    """Return servos of which the third stays where it was."""
+    """Return servos of which the third stays at its place."""
     return lambda q: np.where(np.arange(6) == 2, start, q)
 
 
@@ -142,8 +142,8 @@ def test_an_error_of_a_position_arm_is_refused_before_it_is_armed(name):
 
 
 @pytest.mark.parametrize("error", ["degrees", "zero", "order", "sign"])
-def test_positions_that_mean_something_else_are_found_by_the_first_ones(error):
-    """The arm moves on the first position: all that is left is to send no other one."""
+def test_misread_positions_are_found_by_the_first_ones(error):
+    """The arm moves on the first position, so the only reaction is to send no other one."""
     takes = {
         "degrees": np.radians,
         "zero": lambda q: q + 0.05,
@@ -153,7 +153,7 @@ def test_positions_that_mean_something_else_are_found_by_the_first_ones(error):
     arm = Servoed(takes=takes, lag=0.1)
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
-    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # of up to 2.2 rad, by servos that go on
+    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # 2.2 rad if servos go on
 
 
 @pytest.mark.parametrize("speed", [0.002, 0.01, -0.01])

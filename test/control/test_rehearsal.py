@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a rehearsal no kernel is left to be loaded or compiled when an arm needs it."""
+"""After a rehearsal all kernels that an arm needs are compiled."""
 
 import pytest
 from closed_loop import ClosedLoop, model
@@ -31,22 +31,22 @@ def waiting_after(rehearse, modules):
 
 
 @pytest.mark.parametrize("mode", EFFORT_MODES[1:])
-def test_a_lie_meets_compiled_kernels(mode):
+def test_kernels_are_compiled_before_a_lie(mode):
     controller = ClosedLoop(model(), mode=mode).controller
     assert waiting_after(lambda: controller.rehearse(mode), MODULES) == []
 
 
 @pytest.mark.parametrize("limits", ["usual", "narrow"])
-def test_the_start_up_test_meets_compiled_kernels(limits):
-    """Also where the joints of the rehearsal have no room for it."""
+def test_kernels_are_compiled_before_the_start_up_test(limits):
+    """This holds also if the joints of the rehearsal have no room for it."""
     m = model()
     m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
     controller = ClosedLoop(m).controller
     assert waiting_after(lambda: controller.rehearse("gravity"), [start_up]) == []
 
 
-def test_the_start_up_test_of_positions_meets_compiled_kernels():
+def test_kernels_are_compiled_before_the_start_up_test_of_positions():
     modules = start_up, position_start_up
     controller = PositionedArm().controller
     waiting = waiting_after(lambda: controller.rehearse("tracking"), modules)
-    assert waiting == ["begin", "advance"]  # of the test with efforts
+    assert waiting == ["begin", "advance"]  # calls of the test with efforts

@@ -79,7 +79,7 @@ def test_a_good_state_is_admitted_with_its_step():
     assert send.gate.fault is None
 
 
-def test_of_several_faults_the_first_check_reports():
+def test_the_first_check_reports_if_several_fail():
     """The checks are in the order finite, names, clock, position, velocity."""
     send = admitting()
     wrong = {
@@ -106,7 +106,7 @@ def test_of_several_faults_the_first_check_reports():
 
 @pytest.mark.parametrize("jump", [-5000.0, 5000.0])
 def test_a_state_whose_clock_jumped_is_inspected_as_all_others(jump):
-    """A driver that restarted may name its joints in another order."""
+    """A driver that restarted may list its joints in another order."""
     send = admitting()
     dt, fault = send(qpos=REST[[1, 0, 2, 3, 4, 5]], dt=jump, waited=1.0)
     assert (dt, fault.code, fault.blind) == (0.0, "clock", True)
@@ -137,7 +137,7 @@ def test_velocities_may_not_exceed_their_limit(k, sign):
 
 @pytest.mark.parametrize("k", range(N))
 def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
-    """This finds swapped joints and jumping encoders."""
+    """This check finds swapped joints and jumping encoders."""
     for dt in (1.0, 75.0):
         most = ur5_limits().velocity[k] * dt * 1e-3 + MARGIN
         assert code(admitting()(qpos=at(k, REST[k] + most - HAIR), dt=dt)) is None
@@ -178,12 +178,12 @@ def test_an_overspeed_that_the_velocities_explain_is_not_a_mix_up(dt):
         faults.append(send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1])
     assert {f.code for f in faults if f} == {"velocity"}
     assert not any(f.blind for f in faults if f)
-    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # and here they do not explain it
+    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # here they do not explain the motion
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
-def test_a_slow_drift_of_a_position_is_found_at_all():
-    """The comparison over a quarter of a second forgives 0.4 rad/s."""
+def test_a_slow_drift_of_a_position_is_found():
+    """The comparison over a quarter of a second allows a drift of 0.4 rad/s."""
     send = admitting()
     found = []
     for k in range(8000):
@@ -250,7 +250,7 @@ def test_time_without_messages_allows_a_longer_move():
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
 def test_velocities_that_contradict_positions_are_faults(lie):
-    """Velocities of wrong sign, unmeasured, or in degrees: damping with them would fail."""
+    """Velocities of wrong sign, unmeasured, or in degrees would break the damping."""
     send = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
     qpos = REST.copy()
@@ -471,9 +471,10 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     for place in (limit, limit + sign * 0.5 * MARGIN):
         gate = releasing(place)
         for hold, want, expected in (
-            (0.0, 20.0, 0.0),  # no effort into the stop
+            (0.0, 20.0, 0.0),  # no effort drives the joint into the stop
             (12.0, 20.0, 12.0),  # the holding effort, although it points into the stop
-            (-12.0, 20.0, 0.0),  # gravity pulls it away from the stop; it is not pushed back in
+            # gravity pulls it away from the stop; it is not pushed back into it
+            (-12.0, 20.0, 0.0),
             (0.0, -20.0, -20.0),  # away from the stop: always allowed
             (12.0, -20.0, -20.0),
             (12.0, 5.0, 5.0),

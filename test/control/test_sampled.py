@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains that are too high for the rate of the states."""
+"""Gains may be too high for the rate of the states."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_the_default_stiffness_of_a_frame_suits_1_khz(file):
 
 
 def test_the_highest_frequency_of_a_frame_follows_from_its_mobility():
-    """With stiffness K in one direction it is sqrt(K mobility)."""
+    """With stiffness K in one direction the critical damping is sqrt(K mobility)."""
     m, q = model(), np.array(BENT["ur5_robot.urdf"])
     law = CartesianImpedance(Arm(m), "tool0", np.diag([0, 0, 0, 0, 0, 50.0]).diagonal(), 0.7, 0, 0)
     d = rb.make_data(m)

@@ -91,7 +91,7 @@ def rightly_accepted(m, checker, path, margin):
     try:
         checker.check([path], np.zeros(3))
     except RbdynError:
-        assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+        assert least < margin + 0.05  # from samples; the motion between two is up to 0.05 m
         return False
     assert least > margin - RESOLUTION
     return True
@@ -108,7 +108,7 @@ def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refuse
     assert 3 < sum(verdicts) < 22
 
 
-def test_the_margin_counts(m):
+def test_the_margin_is_kept(m):
     """Two links that pass at about 4 cm."""
     path = line((0.0, 2.2, 0.0), (0.0, 2.2, 1.6))
     least = nearest(m, path)
@@ -131,8 +131,8 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
         checker.check([line(near, (0.0, 2.11, 2.11))], near)
 
 
-def test_many_small_steps_get_no_further_than_one(m):
-    """A stream of targets, each from the one before."""
+def test_many_small_steps_are_checked_like_one_long_step(m):
+    """Targets follow in a stream, each from the one before."""
     checker, at = check(m), np.zeros(3)
     refusals = 0
     for step in np.linspace(0.0, 1.0, 200)[1:]:
@@ -206,7 +206,7 @@ def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
             world.check([line((-1.0, 1.0), (1.0, 1.0))], np.array([-1.0, 1.0]))
 
 
-def test_slides_reach_as_far_as_they_go():
+def test_slides_are_checked_along_their_whole_stroke():
     """A slide moves its link through another one in between two free ends."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
     path = line((-2.0, 3.0, 0.0), (2.0, 3.0, 0.0), duration=1e-2)
@@ -240,7 +240,7 @@ def test_a_slide_without_limits_is_refused():
 
 
 def test_a_path_that_takes_too_long_to_check_is_refused(m):
-    """All the time within a millimetre of the margin, so every step is a millimetre."""
+    """The arm stays within a millimetre of the margin, so every step is a millimetre."""
     points = np.tile([(0.0, 2.1, 2.1), (0.4, 2.1, 2.1)], (200, 1))
     path = Path(np.arange(400.0), points)
     margin = nearest(m, path, 9) - 0.5 * RESOLUTION
@@ -335,7 +335,7 @@ def test_only_the_world_is_checked_without_links():
 
 
 @robots.needs_robots
-def test_a_real_arm_moves_freely_where_it_is_free():
+def test_a_real_arm_moves_freely_in_free_space():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"), contact=rb.Contact(obstacles=()), strict=False)
     checker = check(m)
     start = np.array([0.0, -1.5, 1.5, 0.0, 1.5, 0.0])

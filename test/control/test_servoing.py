@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as joint velocities: closed forms, scaling, limits, paths that come to rest."""
+"""Twists of a tool become joint velocities: closed forms, scaling, limits, ends at rest."""
 
 import numpy as np
 import pytest
@@ -234,7 +234,7 @@ def test_the_direction_stays_where_joints_speed_up_slowly(now, wanted, share):
 
 
 def test_the_rounding_of_a_rate_at_a_limit_stops_nothing():
-    """A prismatic axis at its limit, across the twist: its rate is rounding, not 0."""
+    """A prismatic axis at its limit is perpendicular to the twist: its rate is rounding, not 0."""
     limits = JointLimits(np.full(2, -1.0), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.0, drift_dimensions=OTHERS)
     for angle in np.linspace(0.1, 1.4, 40):
@@ -302,7 +302,7 @@ def planar_arm(joints, limit=3.0):
 @pytest.mark.parametrize("drift", [(), ("roll", "pitch", "yaw")])
 @pytest.mark.parametrize("joints", [3, 4, 6, 7])
 def test_a_planar_arm_moves_in_its_plane(joints, drift):
-    """It lacks three directions in every posture: those are no singularity."""
+    """The arm lacks three directions in every posture: those are not a singularity."""
     m = planar_arm(joints)
     wide = {"lower_singularity_threshold": 100.0, "hard_stop_singularity_threshold": 200.0}
     settings = ServoSettings(f"l{joints}", drift_dimensions=drift, **wide)

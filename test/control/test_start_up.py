@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test finds errors that no number of an arm at rest shows, and moves it little."""
+"""The start-up test finds errors that stay hidden at rest, and moves the arm little."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import RbdynError
 
 UR5, PANDA = FILES[0], FILES[1]
-#: Farthest that an arm may move in the test, whatever its states say [rad or m].
+#: Farthest motion of an arm in the test, whatever its states are [rad or m].
 MOVED = 0.06
 #: A share of the velocity limit.
 SPEED = 0.7
@@ -45,7 +45,7 @@ class Tried(ClosedLoop):
             self.said.add(self.controller.status())
 
     def tried(self):
-        """Arm, run to the end of the test, and return why it failed, or ""."""
+        """Arm, run to the end of the test, and return the cause if it failed, or ""."""
         self.controller.try_arm(self.now)
         while self.controller.testing:
             self.tick()
@@ -81,7 +81,7 @@ def exchanged(one, other):
 
 
 def hidden(delay):
-    """Return a lie: numbers are late, their stamps are not."""
+    """Return a lie: numbers are late, but their stamps are not."""
     seen = []
 
     def change(loop, _time):
@@ -105,7 +105,7 @@ def slow(time_constant):
 
 
 def scaled(row, joint, factor):
-    """Return a lie: one number of a joint has another unit."""
+    """Return a lie: one value of a joint has another unit."""
 
     def change(loop, _time):
         numbers = {"velocity": loop.d.qvel, "effort": loop.applied}[row].copy()
@@ -157,7 +157,7 @@ def test_an_error_is_refused_before_the_arm_is_armed(name):
 
 
 def told(lie):
-    """Return a row of the battery as a lie that is there from the start of the test on."""
+    """Return a row of the battery as a lie that acts from the start of the test on."""
     change = lie.start()
 
     def tell(loop, time):
@@ -204,7 +204,7 @@ def test_every_mode_begins_where_the_test_ended(mode):
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.33, 0.0])
 @pytest.mark.parametrize("file", [UR5, SEVEN])
 def test_friction_is_not_an_error(file, share):
-    """The controller knows a share of it."""
+    """The model contains a share of the payload."""
     plant = rubbed(model(file))
     arm = {"friction": Friction.of_model(plant).scaled(share)}
     loop = Tried(file, plant=plant, arm=arm)
@@ -225,7 +225,7 @@ def test_friction_of_two_joints_with_one_axis_is_not_an_error():
 
 @pytest.mark.parametrize("scale", [0.5, 0.2])
 def test_friction_under_the_slow_pulses_of_a_first_arming_is_not_an_error(scale):
-    """As in the guide of a real arm: velocity_scale makes pulses so weak that friction matters."""
+    """Guides of real arms set velocity_scale, which makes pulses so weak that friction matters."""
     plant = rubbed(model(SEVEN))
     slow = plant.replaced(jnt_velocity=scale * plant.jnt_velocity)
     rest = (0.0, 0.6, 0.4, -0.7, 0.0, 0.4, 0.0)
@@ -273,8 +273,8 @@ def test_noise_and_coarse_encoders_are_not_errors(place, speed, effort, coarse):
 
 
 @pytest.mark.parametrize("mass", [0.5, 1.0, 3.0])
-def test_a_payload_that_is_not_there_is_felt_out(mass):
-    """It is within the tolerance of the measured efforts."""
+def test_a_missing_payload_is_found_by_the_start_up_test(mass):
+    """The load is within the tolerance of the measured efforts."""
     loop = Tried(arm_tolerance=40.0)
     loop.controller.set_payload("tool0", mass, (0.0, 0.0, 0.05), (0.0,) * 6)
     found = loop.tried()
@@ -283,7 +283,7 @@ def test_a_payload_that_is_not_there_is_felt_out(mass):
 
 
 @pytest.mark.parametrize("tilt", [3.0, 20.0])
-def test_a_tilted_base_is_felt_out(tilt):
+def test_a_tilted_base_is_found_by_the_start_up_test(tilt):
     loop = Tried(arm_tolerance=100.0, mounting=(np.radians(tilt), 0.0, 0.0))
     loop.plant.opt.gravity = (0.0, 0.0, -9.81)
     assert "mounting" in loop.tried()
@@ -372,8 +372,8 @@ def test_states_far_apart_concern_no_joint():
         loop.controller._test.check_age(0.05)
 
 
-def test_requests_during_the_test():
-    """It can be disarmed at any time; nothing else is taken."""
+def test_requests_during_the_test_are_refused():
+    """The arm can be disarmed at any time; other requests are refused."""
     loop = Tried(mode="hold")
     c = loop.controller
     c.try_arm(loop.now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the states: lag is no lead, a constant offset is no lag."""
+"""The clock of the states: a constant offset does not count as lag."""
 
 import numpy as np
 import pytest

@@ -205,7 +205,7 @@ def test_limits_of_the_robot_are_the_defaults():
         ({}, {"jnt_velocity": np.zeros(3)}, "velocity"),
     ],
 )
-def test_what_the_robot_cannot_give_is_refused(change, replaced, element):
+def test_paths_beyond_the_limits_of_the_robot_are_refused(change, replaced, element):
     arguments = {"points": [[0.0, 0.0], [1.0, 1.0]], "m": two().replaced(**replaced)} | change
     with refused(ParameterError, "bad-argument", element):
         time_optimal(**arguments)

@@ -80,7 +80,7 @@ def test_a_first_point_at_time_0_does_not_jump_into_the_scene(more):
 
 
 class Meanwhile:
-    """Does something while the next trajectory is checked; `ways` are the checked ways to it."""
+    """Runs a function while the next trajectory is checked; `ways` are the checked paths."""
 
     def __init__(self, arm, act, times=1):
         self._check, self._act, self._left, self.ways = arm.check.check, act, times, []
@@ -155,7 +155,7 @@ def test_an_arm_that_is_stopped_during_the_check_stays(modes):
 
 
 def test_polynomials_that_leave_the_limits_between_points_are_refused():
-    """A cubic that ends at rest where it began, at a velocity v, turns round 4/27 v T beyond."""
+    """A cubic that ends at rest at its start, from a velocity v, turns 4/27 v T beyond it."""
     arm, still, fast = Guarded(0.5), np.zeros(6), 2.0 * np.eye(6)[5]
     upper, near = arm.controller.gate.limits.upper[5], arm.target
     near[5] = upper - 0.29
@@ -166,7 +166,7 @@ def test_polynomials_that_leave_the_limits_between_points_are_refused():
     arm.send((3.0, near), (4.0, near), rates=[fast, still])
     while arm.target[5] < near[5]:
         arm.loop.run(0.01)
-    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # on the way from here
+    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts here
         arm.send((1.2, near), rates=[still])
     assert "on the way" in str(caught.value)
     arm.send((0.9, near), rates=[still])

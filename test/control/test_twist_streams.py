@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of twists for an armed arm: its tool follows them, stops, and touches nothing."""
+"""Streams of twists for an armed arm: its tool follows them, stops, and does not collide."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def twist(*linear, frame="", turn=(0.0, 0.0, 0.0)):
 
 
 class Served:
-    """An armed UR5 with a ball this far below its tool [m]; it takes twists."""
+    """An armed UR5 with a ball this far below its tool [m], commanded by twists."""
 
     def __init__(self, mode="computed_torque", below=0.12, **settings):
         m = model(UR5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are not controlled: their own messages, and paths while their place is unknown."""
+"""Joints that are not controlled: their messages, and paths while they are unknown."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ class Cell:
         self.controller.follow(message)
 
 
-def test_a_joint_in_a_message_of_its_own_is_where_this_message_says():
+def test_a_joint_is_placed_by_its_own_message():
     """At the assumed position, 0, the path to -1 is free; at 1 rad the arms overlap by 100 mm."""
     cell = Cell()
     cell.report(RIGHT)
@@ -137,7 +137,7 @@ def test_rails_and_other_arms_are_needed_and_grippers_are_not():
 
 
 def test_wheels_and_casters_are_not_needed():
-    """Joints without limits that carry only such joints; the other arm begins with one."""
+    """Joints without limits carry only each other; the other arm begins with such a joint."""
     text = robot(
         ("base", "left", "0 1 0"),
         ("base", "caster", "0 0 -1"),

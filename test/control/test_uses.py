@@ -7,7 +7,7 @@ Each use runs in each of its modes with one of the arms; --uses all runs all.
 from uses import USES, cases, fault_of
 
 #: Friction of 4 % of the effort limits holds light joints `tracking_tolerance` behind the path.
-#: Computed torque has no integral: it would press as hard on a wall, which looks the same.
+#: Computed torque has no integral: with it, the arm would press on a wall.
 BEHIND = "path_with_three_times_the_friction", "computed_torque"
 EVERY = list(cases())
 

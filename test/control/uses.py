@@ -71,7 +71,7 @@ USES: dict[str, Use] = {}
 
 
 def use(*modes, file_given=lambda _: {}, **given):
-    """Make a function an ordinary use, by its name."""
+    """Register a function as an ordinary use, by its name."""
 
     def add(act):
         USES[act.__name__] = Use(act, modes or MODES, given, file_given)
@@ -114,7 +114,7 @@ def fault_of(file, name, mode):
     return "" if armed else "silent", fastest
 
 
-# what the uses are made of
+# the parts of the uses
 
 
 def way(loop, size):
@@ -159,7 +159,7 @@ def pull(loop, direction, acceleration):
     push *= acceleration / np.abs(found).max()
     own = at(loop.plant, loop.d.qpos)
     held, most = np.abs(rb.gravity_term(loop.plant, own))[loop.dofs], loop.gate.limits.effort
-    room = np.maximum(BORNE * most - held, 0.05 * most)  # one that holds its limit gets little
+    room = np.maximum(BORNE * most - held, 0.05 * most)  # a joint that is at its limit gets little
     loop.push[:] = push / max(1.0, float(np.max(np.abs(push[loop.dofs]) / room)))
 
 
@@ -182,7 +182,7 @@ def carry(loop, mass):
 
 
 def gripped(loop, wanted):
-    """Run while a hand wants velocities (nv,) and overcomes the friction of joints at rest."""
+    """Run while a hand moves joints at velocities (nv,) and overcomes their friction at rest."""
     m, v = loop.plant, loop.d.qvel
     sticking = m.dof_frictionloss * m.opt.passive * (np.abs(v) < 0.01)
     M = rb.mass_matrix(m, at(m, loop.d.qpos))
@@ -287,7 +287,7 @@ def goal_beside_the_state(loop):
 
 @use(*FOLLOWING)
 def goal_far_beside_the_state(loop):
-    """It may be refused; the arm goes on."""
+    """It may be refused; the arm then goes on."""
     start = loop.d.qpos[loop.dofs] + way(loop, 0.2)
     try:
         loop.controller.follow_path(quintic([start, start + way(loop, 0.1)], [0.0, 1.5]))
@@ -300,7 +300,8 @@ def goal_far_beside_the_state(loop):
 def path_to_the_limits(loop):
     limits, start = loop.gate.limits, loop.d.qpos[loop.dofs].copy()
     goal = np.where(np.isfinite(limits.upper), limits.upper - 0.005, start)
-    alone = np.arange(len(goal)) == len(goal) - 1  # the wrist: other joints collide or load it
+    # only the wrist: other joints collide or load it
+    alone = np.arange(len(goal)) == len(goal) - 1
     step = np.where(alone, goal - start, 0.0)
     time = max(time_of(loop, step, 0.5), 0.5)
     go(loop, [step], time)
@@ -375,7 +376,7 @@ def vibration(loop):
 
 @use(*FOLLOWING)
 def path_into_a_soft_wall(loop):
-    """The tool presses on something that gives way."""
+    """The tool presses on a soft object."""
     tool = TOOL[file_of(loop)]
     begun = rb.frame_pose(loop.plant, loop.d, tool)[0].copy()
     go(loop, [way(loop, 0.1)], 1.0)
@@ -622,7 +623,7 @@ def states_at_250_hz(loop):
 
 @use()
 def base_that_was_moved(loop):
-    """It tilts by a degree within a second, and stays so."""
+    """The base tilts by a degree within a second, and stays so."""
     g = np.array(loop.plant.opt.gravity)
     for angle in np.linspace(0.0, np.radians(1.0), 50):
         c, s = np.cos(angle), np.sin(angle)
@@ -634,7 +635,7 @@ def base_that_was_moved(loop):
 
 @use()
 def base_that_drives(loop):
-    """It speeds up by 0.5 m/s^2 and brakes."""
+    """The base accelerates by 0.5 m/s^2 and brakes."""
     g = np.array(loop.plant.opt.gravity)
     for speeding in (0.5, 0.0, -0.5, 0.0):
         loop.plant.opt.gravity = tuple((g - [speeding, 0.0, 0.0]).tolist())

@@ -131,13 +131,13 @@ def reflex(robot):
 
 
 def jump(robot):
-    """Command a torque out of nothing."""
+    """Command a sudden torque."""
     torques = lambda t, _s, _f: fr.Torques([0.0, 5.0 * (t > 0.05), *[0.0] * 5])  # noqa: E731
     return {"error": failure(robot.start_torque_control(), torques, 1.0)}
 
 
 def leave(robot):
-    """Die in a motion."""
+    """End the process in a motion."""
     control = robot.start_torque_control()
     for _ in range(20):
         control.readOnce()

@@ -24,7 +24,7 @@ def connected():
 
 
 def ending():
-    """Return what ends a motion of torques."""
+    """Return the condition that ends a motion of torques."""
     return fk.TorqueReaction(fk.Measure.REL_TIME > SETTLED, fk.TorqueStopMotion())
 
 

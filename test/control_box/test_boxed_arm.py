@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from support.raw_client import PATIENT, RawClient, address, settled
+from support.raw_client import PATIENT, RawClient, address, settled, until
 from support.refusals import refused
 from support.robots import find
 
@@ -37,11 +37,6 @@ robots:
 LEFT, RIGHT = f"left/franka@{address()}", f"right/franka@{address(1)}"
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 @contextlib.contextmanager
 def boxed_panda(said, **more):
     box = [f"franka@{address()}"]
@@ -54,14 +49,6 @@ def scene(tmp_path, other):
     path = tmp_path / "two.yaml"
     path.write_text(SCENE.format(panda=find("panda.urdf"), other=other))
     return path
-
-
-def until(condition):
-    """Wait for a condition, not for ever."""
-    give_up = time.monotonic() + PATIENT
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(1e-3)
 
 
 def test_an_error_that_ends_a_box_is_raised_at_the_end(said):
@@ -139,7 +126,7 @@ def test_a_box_ends_while_it_waits_for_a_command(said, patience):
 def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
     with boxed_panda(said, patience=math.inf) as arm, RawClient(address()) as client:
         client.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
-        client.turn(600, speed=0.6)  # a reset must be a jump
+        client.turn(600, speed=0.6)  # a reset must be seen as a jump
         client.command(client.move())
         robot = arm.boxes.all[0].robot
         until(lambda: robot.awaits)
@@ -149,7 +136,7 @@ def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
         else:
             client.ask(Request.STOP_MOVE)
         until(lambda: robot.rests)
-        client.answer()  # to the Move, or to StopMove after it
+        client.answer()  # the answer to the Move, or to StopMove after it
         client.turn()
 
 
@@ -196,7 +183,7 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
                 client.udp.sendto(b"\xff" * 8, client.box)
                 client.udp.sendto(future.tobytes(), client.box)
                 foreign.sendto(future.tobytes(), client.box)
-        time.sleep(0.2)  # without a defect nothing happens in it
+        time.sleep(0.2)  # without a defect it prints nothing
         assert arm.loop.readout.latest().tick == tick
         client.command(state, torque_command_finished=True)
         assert client.answer() == b"\x00"

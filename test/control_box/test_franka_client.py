@@ -24,17 +24,12 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("client.py")
 
 
-#: Of a motion [s].
+#: Longest duration of a motion [s].
 times = pytest.mark.parametrize("seconds", [1, pytest.param(61, marks=pytest.mark.nightly)])
 
 
 def run(task, *words, **more):
     return result(CLIENT, task, *words, **more)
-
-
-@pytest.fixture
-def said():
-    return []
 
 
 @pytest.fixture

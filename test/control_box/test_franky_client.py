@@ -18,11 +18,6 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("franky_client.py")
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 def boxed(said, source=None, **more):
     box = [f"franka@{address()}"]
     return rb.BoxedArm(source or find("panda.urdf"), box, log=said.append, patience=30.0, **more)

@@ -138,7 +138,7 @@ def test_the_rate_of_torques_is_over_the_ticks_that_passed(rig):
         assert rig.server.sensing.dtau == pytest.approx(gap / (ticks * 1e-3))
 
 
-def test_it_holds_its_pose(rig):
+def test_the_arm_holds_its_pose(rig):
     for _ in range(300):
         state = rig.cycle()
     assert state["robot_mode"] == Mode.IDLE
@@ -348,11 +348,11 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.move() == MoveStatus.NOT_POSSIBLE
     rig.server.press_user_stop(False)
     assert rig.move() == MoveStatus.STARTED
-    rig.server.press_user_stop(False)  # it is released already
+    rig.server.press_user_stop(False)  # it is already released
     assert rig.cycle()["robot_mode"] == Mode.MOVE
 
 
-def test_a_reboot_ends_a_motion_and_forgets_load_and_errors(rig):
+def test_a_reboot_ends_a_motion_and_clears_load_and_errors(rig):
     load = np.concatenate([[0.5], np.zeros(3), 1e-3 * np.eye(3).ravel()])
     rig.ask(Request.SET_LOAD, load.tobytes())
     assert rig.cycle()["m_load"] == 0.5
@@ -423,7 +423,7 @@ def speed_up(rig, name, goal, cycles):
 
 
 def jump(rig):
-    """Return how much the torques changed in the next cycle [N m]."""
+    """Return the change of the torques in the next cycle [N m]."""
     before = rig.now.copy()
     rig.cycle()
     return np.abs(rig.now - before).max()
@@ -679,7 +679,7 @@ class Hand:
         self.stop(width)
 
     def stop(self, width, cycles=1):
-        """Stop the fingers at a width; return how far each wants to open [m]."""
+        """Stop the fingers at a width; return the opening that each finger commands [m]."""
         for _ in range(cycles):
             self.server.observe(np.full(self.fingers, width / 2.0), np.zeros(self.fingers))
             torques = self.server.act()
@@ -710,14 +710,14 @@ def test_a_second_grasp_keeps_its_object(rig, begins, side):
     assert not hand.holds
 
 
-def test_a_grasp_of_what_is_between_the_fingers_closes(rig):
+def test_a_grasp_of_an_object_between_the_fingers_closes(rig):
     hand = Hand(rig, 0.0398)
     wants, answer = hand.grasp(0.04, 0.0398)
     assert answer == bytes(2)
     assert wants < -1e-3
 
 
-def test_closed_fingers_grasp_nothing(rig):
+def test_closed_fingers_do_not_grasp(rig):
     _, answer = Hand(rig, 0.0).grasp(0.0, 0.0)
     assert answer == bytes([GripperStatus.UNSUCCESSFUL, 0])
 

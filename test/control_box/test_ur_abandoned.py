@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In lock-step without an end of patience, a box of Universal Robots waits for nobody in vain."""
+"""In lock-step without a timeout, a box of Universal Robots stops waiting for lost clients."""
 
 import math
 import socket
@@ -7,7 +7,7 @@ import struct
 import time
 
 import pytest
-from support.raw_client import PATIENT, address
+from support.raw_client import PATIENT, address, until
 from support.robots import find
 from test_ur_servers import CONTROL, packet
 
@@ -19,14 +19,6 @@ from rbdyn_ros.control_box.ur.rtde import RTDE_PORT
 NAMES = ["input_int_register_0", *(f"input_double_register_{k}" for k in range(11))]
 
 
-def until(condition):
-    """Wait for a condition, not for ever."""
-    give_up = time.monotonic() + PATIENT
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(1e-3)
-
-
 def connected():
     """Return a client of RTDE with a recipe of inputs and one of outputs."""
     client = socket.create_connection((address(), RTDE_PORT), PATIENT)
@@ -36,7 +28,7 @@ def connected():
 
 @pytest.fixture
 def waiting():
-    """A box that waits for the next servoj of one client, while another one looks on."""
+    """A box that waits for the next servoj of one client, while another client listens."""
     said = []
     with rb.BoxedArm(
         find("ur5_robot.urdf"), [f"ur@{address()}"], patience=math.inf, log=said.append
@@ -52,7 +44,7 @@ def waiting():
             body = struct.pack(">Bi11d", 1, 11, *goal, 0.0, 0.0, 0.002, 0.1, 300.0)
             client.sendall(packet("U", body))
             until(lambda: isinstance(box.robot.motion, ServoJoints) and box.robot.awaits)
-            time.sleep(0.3)  # longer than any look at a socket: it waits
+            time.sleep(0.3)  # longer than any poll of a socket, so it waits
             yield arm, box, client
         box.do(box.robot.stop_program).result(PATIENT)
 
@@ -61,7 +53,7 @@ def ticks(arm):
     return arm.loop.readout.latest().tick
 
 
-def test_it_waits_while_the_client_is_there(waiting):
+def test_a_program_waits_while_its_client_is_connected(waiting):
     arm, _, _ = waiting
     before = ticks(arm)
     time.sleep(0.3)

@@ -32,11 +32,6 @@ def run(task):
     return result(CLIENT, task)
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 def boxed(said, robot="ur5_robot.urdf", **more):
     more = {"log": said.append, "patience": 30.0} | more
     source = robot if isinstance(robot, Path) else find(robot)
@@ -60,7 +55,7 @@ def test_streams_of_commands_move_it_the_same_way_twice(said):
     first = found[0]
     assert found[1]["goal"] == first["goal"]  # to the last bit
     assert found[1]["speedj"] == pytest.approx(first["speedj"], abs=1e-4)
-    # 0.5 s at 0.2 rad/s, less what speeding up at 1 rad/s^2 costs, and a short way to stop
+    # 0.5 s at 0.2 rad/s, less the acceleration at 1 rad/s^2, and a short way to stop
     assert first["speedj"][5] == pytest.approx(0.2 * 0.5 - 0.2**2 / 2 + 0.002, abs=5e-3)
     assert np.abs(first["speedj"][:5]).max() < 1e-4
     assert first["speedl"][2] == pytest.approx(0.1 * 0.5 - 0.1**2 / (2 * 0.5) + 5e-4, abs=3e-3)

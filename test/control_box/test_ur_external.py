@@ -19,7 +19,6 @@ from support.reverse_client import (
     point,
     program,
 )
-from support.robots import find
 from test_ur_servers import DT, Bench, measured
 
 from rbdyn_ros.control_box.ur.arm import READY, pose_of
@@ -34,11 +33,6 @@ from rbdyn_ros.control_box.ur.reverse import MOST_ROWS
 
 STEP = 2e-3
 HOME = np.array(READY)
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 class External(Bench):
@@ -56,7 +50,7 @@ class External(Bench):
         self.cycle(cycles)
 
     def keep(self, seconds):
-        """Go on with a trajectory; return its result, if it ends, and all joints."""
+        """Continue a trajectory; return its result, if it ends, and all joints."""
         path = []
         for _ in range(round(seconds / DT)):
             self.say(action("NOOP"))
@@ -101,7 +95,7 @@ def test_older_versions_have_other_names_and_places():
 
 
 def test_a_hostile_text_is_read_in_one_pass():
-    """Expressions that look at a letter many times would not end here."""
+    """Patterns that backtrack over every letter would not end here."""
     many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
     assert ExternalScript.read(many) == ExternalScript.read(program())
 
@@ -125,7 +119,7 @@ def test_a_line_before_version_1_6_has_the_speed_of_a_line():
         (program().replace("raw_point[13]", "raw_point[19]"), "is no number of a point"),
     ],
 )
-def test_a_program_that_the_box_does_not_know_is_refused(text, wrong, reason):
+def test_an_unrecognised_program_is_refused(text, wrong, reason):
     bench = Bench(text)
     start_program(bench.robot, wrong)
     assert bench.robot.program is None
@@ -135,7 +129,7 @@ def test_a_program_that_the_box_does_not_know_is_refused(text, wrong, reason):
     assert reason in bench.said[-1]
 
 
-def test_it_waits_for_the_first_message(bench):
+def test_external_control_waits_for_the_first_message(bench):
     bench.cycle(2000)
     assert bench.robot.runtime == RuntimeState.PLAYING
     assert bench.robot.rests
@@ -178,8 +172,8 @@ def test_a_goal_that_is_too_far_is_ignored(bench):
     count = len(bench.said)
     for _ in range(500):
         bench.say(message("SERVOJ", HOME + 3.0), 2)
-    assert len(bench.said) == count  # once in five seconds
-    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # that of a message
+    assert len(bench.said) == count  # only one message in five seconds
+    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the line of a message
 
 
 def test_of_several_commands_the_newest_one_counts(bench):
@@ -198,7 +192,7 @@ def test_messages_may_come_in_pieces(bench, parts):
     assert bench.robot.joints.v == pytest.approx([0.2] * 6)
 
 
-def test_speedj_and_speedl(bench):
+def test_speedj_and_speedl_reach_their_speeds(bench):
     bench.say(message("SPEEDJ", [0.0] * 5 + [0.4]), 50)
     assert bench.robot.joints.v[5] == pytest.approx(0.4)
     bench.say(message("SPEEDL", [0.0, 0.0, -0.05, 0.0, 0.0, 0.0], timeout=1.0), 400)
@@ -290,7 +284,7 @@ def test_a_closed_reverse_interface_ends_the_program(bench):
     assert bench.robot.program is None
 
 
-def test_a_client_that_sends_nothing_anew_keeps_a_program_without_timeout(bench):
+def test_a_client_without_new_commands_keeps_a_program_without_timeout(bench):
     bench.say(message("IDLE", timeout=0.0), 5000)
     assert bench.robot.runtime == RuntimeState.PLAYING
 
@@ -446,7 +440,7 @@ def test_a_point_that_does_not_come_fails_the_trajectory(bench):
     bench.points.request(point("SPLINE", HOME + 0.1, [0.2] * 6, time=0.5, form=CUBIC))
     result, path = bench.keep(2.0)
     assert result == FAILURE
-    assert len(path) * DT < 0.6  # a moving arm does not wait
+    assert len(path) * DT < 0.6  # the arm moves, so it does not wait
     assert np.abs(np.diff(path, 2, axis=0)).max() / DT**2 < 5.0  # and brakes smoothly
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 1))
     assert bench.keep(2.0)[0] == FAILURE  # at rest it waits 0.5 s
@@ -459,7 +453,7 @@ def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
     result, path = bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))
     assert result == SUCCESS
     assert path[-1] == pytest.approx(HOME + 0.01)
-    assert path.max(axis=0) == pytest.approx(HOME + 0.01)  # it did not head for a stale point
+    assert path.max(axis=0) == pytest.approx(HOME + 0.01)  # the arm did not head for a stale point
 
 
 def test_after_a_late_point_a_spline_begins_where_the_arm_is(bench):
@@ -484,7 +478,7 @@ def test_a_trajectory_is_cancelled(bench):
     bench.reverse.request(action("TRAJECTORY_MODE_CANCEL"))
     assert bench.keep(2.0)[0] == CANCELED
     assert bench.robot.joints.x[0] - HOME[0] == pytest.approx(0.15, abs=0.02)
-    assert not bench.points.rows  # those that were left are dropped
+    assert not bench.points.rows  # the remaining points are dropped
 
 
 def test_another_mode_cancels_a_trajectory(bench):
@@ -582,7 +576,7 @@ def test_force_mode_begins_and_ends(bench):
 
 
 def pushed(bench, force):
-    """Let a force act on the tool in the axes of the base."""
+    """Apply a force to the tool in the axes of the base."""
     J = bench.robot.sensing.at.J
     effort = bench.robot.sensing.gravity - J[:3].T @ np.array(force)
     x, v = bench.robot.joints.x, bench.robot.joints.v
@@ -602,7 +596,7 @@ def test_a_contact_stops_the_tool_and_goes_back(bench):
     bench.until_rest()
     assert bench.commands.said() == struct.pack(">i", 0)
     assert bench.robot.sensing.at.T[2, 3] == pytest.approx(z, abs=2e-3)
-    bench.say(down, 10)  # it is ignored until the search ends
+    bench.say(down, 10)  # the force is ignored until the search ends
     assert bench.program.mode == "TOOL_IN_CONTACT"
     obey(bench, "END_TOOL_CONTACT")
     assert not bench.commands.said()
@@ -616,7 +610,7 @@ def test_a_search_without_contact_is_cancelled(bench):
     assert bench.commands.said() == struct.pack(">i", 1)
 
 
-# floods, and who waits for whom
+# floods, and blocking requests
 
 
 def test_a_flood_waits_outside(bench):
@@ -629,7 +623,7 @@ def test_a_flood_waits_outside(bench):
     assert bench.points.is_full
 
 
-def test_a_reboot_forgets_that_somebody_plays(bench):
+def test_a_reboot_clears_that_a_program_plays(bench):
     bench.robot.plays = True
     bench.robot.reboot()
     assert not bench.robot.plays
@@ -648,7 +642,7 @@ def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     bench.say(message("SPEEDJ", [0.1] * 6))
     bench.robot.told = True
     assert bench.robot.awaits
-    bench.robot.told = False  # no state has left: no command will come
+    bench.robot.told = False  # no state was sent: no command will come
     assert not bench.robot.awaits
     bench.robot.told = True
     bench.reverse.request(message("SPEEDJ", [0.1] * 6))
@@ -670,7 +664,7 @@ def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
 def test_time_may_stand_while_it_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests
-    bench.robot.clock += 0.1  # as while time stands
+    bench.robot.clock += 0.1  # as in paused time
     assert not bench.program.has_work(bench.robot)
     bench.robot.clock += 0.1
     assert bench.program.has_work(bench.robot)  # the timeout

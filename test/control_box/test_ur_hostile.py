@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a client says, a box of Universal Robots goes on, and its torques stay finite."""
+"""With any input of a client, a box of Universal Robots continues with finite torques."""
 
 import functools
 import select
@@ -8,7 +8,6 @@ import struct
 
 import numpy as np
 import pytest
-from support.robots import find
 from test_ur_servers import CONTROL, DT, Bench, ask, measured, outputs, packet
 
 from rbdyn_ros.control_box.paths import Stream
@@ -23,11 +22,6 @@ from rbdyn_ros.control_box.ur.programs import start_program
 from rbdyn_ros.control_box.ur.robot import MOST_MESSAGES, SENTENCES, STIFF
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM, ProgramCutter
 from rbdyn_ros.control_box.ur.statements import CALLS
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ FAILURES = {"request": ZeroDivisionError("a request"), "report": struct.error("a
 
 
 class Failing:
-    """A session that fails as no session should."""
+    """A session that fails with an unusual error."""
 
     is_full = False
 
@@ -122,7 +116,7 @@ def test_a_number_out_of_range_ends_the_program_only(bench, line, reason):
     ["nan,0,0,0,0,0", "0,0,0,nan,0,0", "0,0,0,1e200,0,0", "0,0,0,0,0,inf", "0,0,0,0,1001,0"],
 )
 @pytest.mark.parametrize("call", ["set_tcp", "movel", "movej"])
-def test_a_pose_that_is_none_is_refused(bench, call, pose):
+def test_an_invalid_pose_is_refused(bench, call, pose):
     start_program(bench.robot, f"{call}(p[{pose}])")
     bench.until_rest()
     assert bench.robot.F_T.tolist() == np.eye(4).tolist()
@@ -131,14 +125,14 @@ def test_a_pose_that_is_none_is_refused(bench, call, pose):
 
 
 def commanded(bench, number, *numbers, integer=0):
-    """Let a control script act out a command with numbers."""
+    """Let a control script perform a command with numbers."""
     start_program(bench.robot, CONTROL.format(offset=0, path=""))
     bench.cycle()
     commands(bench, number, *numbers, integer=integer)
 
 
 def commands(bench, number, *numbers, integer=0):
-    """Let the control script that runs act out a command."""
+    """Let the running control script perform a command."""
     signals = bench.robot.signals
     signals.in_double[: len(numbers)], signals.in_int[:2] = numbers, (number, integer)
     signals.written[0] += 1
@@ -146,7 +140,7 @@ def commands(bench, number, *numbers, integer=0):
 
 
 @pytest.mark.parametrize("gravity", [(1e308, 1e308, 1e308), (1e5, 0.0, 0.0), (0.0, 0.0, 30.1)])
-def test_no_planet_has_such_a_gravity(bench, gravity):
+def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     before = bench.robot.arm.gravity
     commanded(bench, 59, *gravity)
     assert bench.robot.program is None
@@ -198,7 +192,7 @@ def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
     assert "ends: ZeroDivisionError('of the program')" in bench.said[-1]
 
 
-def test_the_smallest_way_takes_no_time():
+def test_the_shortest_path_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
 
 
@@ -209,7 +203,7 @@ def test_a_program_of_blank_lines_has_an_end():
     with pytest.raises(ValueError, match="more than 1048576 bytes"):
         cutter.take(b"\n")
     cutter = ProgramCutter()
-    for _ in range(3):  # blank lines outside of programs are none, and those inside are not kept
+    for _ in range(3):  # blank lines outside of programs are ignored, and those inside are removed
         assert cutter.take(b"\n" * LARGEST_PROGRAM) == []
         assert cutter.take(b"def short():\n\n  \n  sync()\nend\n") == [
             "def short():\n  sync()\nend"
@@ -243,7 +237,7 @@ def test_calls_of_a_path_take_turns(bench):
 
 
 @pytest.mark.parametrize("form", ["row", "path"])
-def test_a_program_has_a_most_of_calls(bench, form):
+def test_a_program_with_too_many_calls_is_refused(bench, form):
     lines = "    sync()\n" * 10_001
     row = f"def long():\n{lines}end" if form == "row" else CONTROL.format(offset=0, path=lines)
     start_program(bench.robot, row)
@@ -267,7 +261,7 @@ def test_no_joint_passes_its_limit_when_a_faster_one_brakes(bench, side):
         robot.act()
         most = max(most, side * (robot.joints.x[3] - limit))
     assert "joint 3 is beyond its limit" in bench.said[0]
-    # it stops within what it goes in a cycle
+    # it stops within the way of a cycle
     assert -2.0 * DT < most <= 1e-9
 
 
@@ -308,12 +302,12 @@ def test_a_pause_holds_the_arm_in_direct_torque(bench):
     bench.cycle()
     assert bench.robot.awaits
     bench.robot.paused = True
-    assert not bench.robot.awaits  # in lock-step nobody waits for a command in a pause
+    assert not bench.robot.awaits  # in lock-step a pause does not wait for a command
     moved = np.add(READY, [2e-3, 0, 0, 0, 0, 0])
     bench.robot.observe(measured(moved))
     torques = bench.robot.act()
     s = bench.robot.sensing.at
-    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # back to where the pause began
+    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # back to the start of the pause
     found = torques.at(s.q, s.dq) - bench.robot.sensing.gravity
     assert found == pytest.approx([spring, 0, 0, 0, 0, 0], rel=1e-9, abs=1e-9)
     bench.robot.observe(measured(np.add(READY, [0.11, 0, 0, 0, 0, 0])))
@@ -354,7 +348,7 @@ def test_the_pause_of_a_program_that_ended_holds_nothing(bench):
     assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)
 
 
-# what a client leaves behind
+# registers that a client leaves behind
 
 
 def test_a_reboot_restores_gravity_and_payload(bench):
@@ -391,7 +385,7 @@ def test_a_flood_of_sentences_is_cut(bench):
     assert "the log leaves out the others" in bench.said[-1]
     assert len(bench.robot.messages) == MOST_MESSAGES
     bench.robot.protective_stop("a test")
-    assert "protective stop: a test" in bench.said[-1]  # whatever was said before
+    assert "protective stop: a test" in bench.said[-1]  # any earlier commands
     bench.robot.clock += 1.0
     start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 3

@@ -55,7 +55,7 @@ class Rtde:
         return kind, self._file.read(size - 3)
 
     def state(self):
-        """Return the next state: time, joints, what the program does."""
+        """Return the next state: time, joints, and the state of the program."""
         kind, body = self._packet()
         while kind != ord("U"):
             kind, body = self._packet()
@@ -88,11 +88,6 @@ def driven(said, **more):
         yield box, driver
 
 
-@pytest.fixture
-def said():
-    return []
-
-
 def swung(driver, rtde, steps=300):
     """Swing a joint by servoj in answer to states."""
     start = rtde.state()[1]
@@ -115,10 +110,10 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
             found.append(np.array(path))
             driver.reverse.sendall(message("STOPPED"))
             until(lambda box=box: box.robot.program is None)
-            assert driver.reverse.recv(1) == b""  # the client sees that its program is over
+            assert driver.reverse.recv(1) == b""  # the client sees that its program has ended
             rtde.close()
     first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
-    same = min(len(first), len(second), 590)  # of 600 ticks
+    same = min(len(first), len(second), 590)  # most of 600 ticks
     assert same > 500
     assert first[:same, 5].max() > 0.15
     np.testing.assert_array_equal(first[:same], second[:same])

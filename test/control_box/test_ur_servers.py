@@ -6,7 +6,6 @@ import struct
 import numpy as np
 import pytest
 from support.refusals import refused
-from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.control_box.arm import ROTOR
@@ -42,11 +41,6 @@ def rtde_control():
     end
 end
 """
-
-
-@pytest.fixture(scope="module")
-def text():
-    return find("ur5_robot.urdf").read_text()
 
 
 def measured(q=READY, dq=None, **more):
@@ -189,7 +183,7 @@ def test_inputs_reach_the_robot(bench):
     client.request(packet("U", bytes([2, 0b0110, 0b1111])))
     assert signals.digital_out == 0b0110
     client.request(packet("U", struct.pack(">BIdd?", 1, 1, np.nan, 8.5, False)))
-    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # nothing of it
+    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # the values are unchanged
     assert any("not finite" in text for text in bench.said)
 
 
@@ -200,7 +194,7 @@ def test_inputs_reach_the_robot(bench):
         packet("U", b"\1"), b"GET / HTTP/1.1\r\n\r\n",
     ],
 )  # fmt: skip
-def test_what_is_not_the_protocol_ends_the_connection(bench, data):
+def test_data_of_another_protocol_ends_the_connection(bench, data):
     client = bench.client()
     ask(client, "V", b"\0\2")
     with pytest.raises(ValueError, match=r"."):
@@ -374,7 +368,7 @@ def test_without_power_no_program_starts(bench):
     assert lines(bench, "brake release", "robotmode")[1] == "Robotmode: RUNNING"
 
 
-def test_the_user_stop_takes_the_power(bench):
+def test_the_user_stop_switches_the_power_off(bench):
     start_program(bench.robot, f"movej({[1.0, *READY[1:]]})")
     bench.cycle(500)
     bench.robot.press_user_stop(True)

@@ -32,7 +32,7 @@ def connected():
 
 
 def settled(state):
-    """Wait until the joints rest, as the box sees it."""
+    """Wait until the joints rest, as reported by the box."""
     until(lambda: np.abs(state.getActualQd()).max() < 1e-3)
     return np.array(state.getActualQ())
 
@@ -57,7 +57,7 @@ def moves():
 
 
 def joints():
-    """Move the joints; return where RTDE says that they rest."""
+    """Move the joints; return the final positions that RTDE reports."""
     c, state = connected()
     goal = np.add(settled(state), [0.3, 0.2, -0.2, 0.1, 0.1, 0.4])
     return {"done": c.moveJ(goal.tolist(), 1.05, 1.4), "q": settled(state).tolist()}
@@ -73,7 +73,7 @@ def tool_gap(state, pose):
 
 
 def streams():
-    """Stream commands of each kind; return what the joints did."""
+    """Stream commands of each kind; return the motion of the joints."""
     c, state = connected()
     start = settled(state)
     for k in range(200):
@@ -100,7 +100,7 @@ def streams():
 
 
 def model():
-    """Return what the controller says of kinematics and dynamics."""
+    """Return the values of the controller for kinematics and dynamics."""
     c, state = connected()
     c.setTcp([0.0, 0.0, 0.1, 0.0, 0.0, 0.3])
     q, told = settled(state), np.array(c.getForwardKinematics())
@@ -118,7 +118,7 @@ def model():
 
 
 def force():
-    """Push down until the force is there; then freedrive."""
+    """Push down until the force is reached; then freedrive."""
     c, state = connected()
     c.zeroFtSensor()
     began = state.getTimestamp()
@@ -203,7 +203,7 @@ def stopped():
 
 
 def die():
-    """Leave in a motion, with a watchdog."""
+    """End the process in a motion, with a watchdog."""
     c, _ = connected()
     c.setWatchdog(10.0)
     for _ in range(100):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints have an actuator, and where its force acts."""
+"""The joints with an actuator, and the places where its force acts."""
 
 import math
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_taken_as_it_is(given):
     assert checked.findings == ()
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     assert joint(transmission=np.array([PUSH])) == joint(transmission=(PUSH,))
     check(system(joint(transmission=np.array([PUSH]))))
 
@@ -95,7 +95,7 @@ def test_lists_and_arrays_are_taken():
         ),
     ],
 )
-def test_refused(given, refusal):
+def test_bad_actuators_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(system(given))
 
@@ -113,7 +113,7 @@ def test_refused(given, refusal):
         ),
     ],
 )
-def test_ignored_with_a_note(given, expected):
+def test_unused_fields_are_ignored_with_a_note(given, expected):
     checked = check(system(given))
     (note,) = checked.findings
     assert (note.code, note.found) == expected

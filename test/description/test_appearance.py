@@ -41,7 +41,7 @@ def mesh(name, scale="1 1 1"):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A ROS package `pack` with meshes/m.stl and a folder urdf/, which is returned."""
+    """Make a ROS package `pack` with meshes/m.stl and a folder urdf/; return that folder."""
     (tmp_path / "pack/urdf").mkdir(parents=True)
     (tmp_path / "pack/meshes").mkdir()
     (tmp_path / "pack/package.xml").write_text("<package><name>pack</name></package>")
@@ -49,10 +49,10 @@ def folder(tmp_path):
     return tmp_path / "pack/urdf"
 
 
-# what is there
+# existing elements
 
 
-def test_shapes_and_origins_of_both_kinds():
+def test_shapes_and_origins_of_both_kinds_are_read():
     origin = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
     read = read_appearance(
         robot(
@@ -69,7 +69,7 @@ def test_shapes_and_origins_of_both_kinds():
     )
 
 
-def test_a_robot_without_visuals():
+def test_a_robot_without_visuals_has_no_appearance():
     assert read_appearance('<robot name="r"><link name="a"/></robot>') == Appearance()
     assert read_appearance("<robot/>") == Appearance()
 
@@ -97,14 +97,14 @@ def colors(*materials, named=NAMED):
         ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
         ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
         ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
-        # of one name the first counts, as in urdfdom
+        # the first of one name counts, as in urdfdom
         ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
         ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
         ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),
         ('<material><color rgba="255 -1 0 7"/></material>', RED),
     ],
 )
-def test_colors(material, color):
+def test_a_material_has_its_color(material, color):
     found, findings = colors(material)
     assert found == [color]
     codes = ["mesh-format"] if "passwd" in material else ["mesh-outside"] * ("a.png" in material)
@@ -129,7 +129,7 @@ def test_collisions_have_no_colors():
     assert read_appearance(text).collisions == (LinkShape("a", Box((1.0, 2.0, 3.0))),)
 
 
-# what is broken
+# broken elements
 
 
 @pytest.mark.parametrize("kind", ["visual", "collision"])
@@ -173,7 +173,7 @@ def test_the_numbers_of_shapes_and_findings_are_limited(monkeypatch):
     assert len(read.visuals) == 5
 
 
-def test_a_huge_number_of_broken_elements():
+def test_a_huge_number_of_broken_elements_is_reported():
     read = read_appearance(robot("<visual/>" * 400_000))
     assert read.visuals == ()
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
@@ -234,7 +234,7 @@ def test_missing_meshes_have_placeholders_and_one_warning(folder):
     assert "'none.stl', 'package://other/m.stl', 'm.ply', ... (4 in all)" in finding.message
 
 
-def test_one_missing_mesh(folder):
+def test_a_missing_mesh_is_reported(folder):
     (finding,) = read_appearance(robot(visual(mesh("package://p/m.stl"))), folder=folder).findings
     assert (finding.severity, finding.code) == ("warning", "missing-meshes")
     assert "'package://p/m.stl'" in finding.message
@@ -258,7 +258,7 @@ def test_names_outside_the_folder_have_placeholders(folder, name):
 # other files
 
 
-def test_xacro_and_mechanisms_and_kept_models(folder):
+def test_xacro_mechanisms_and_kept_models_are_read(folder):
     pytest.importorskip("xacro")
     xacro = robot(
         visual("<box size='${0.5 * 2} 2 3'/>"), visual(mesh("../meshes/m.stl"), kind="collision")
@@ -298,7 +298,7 @@ def test_the_links_are_frames_of_the_model():
 
 @robots.needs_robots
 def test_every_visual_and_collision_of_the_real_robots_is_read():
-    """The only meshes that are not had are 20 of a format of OGRE, of one robot."""
+    """Only 20 meshes of one robot, in a format of OGRE, cannot be read."""
     lost = {}
     for path in robots.FILES:
         read, root = read_appearance(path), ET.parse(path).getroot()
@@ -316,7 +316,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
 )
 def test_pinocchio_reads_the_same(name):
-    """Number, places and colours, which urdfdom reads for it in single precision."""
+    """Number, places and colours agree with urdfdom, which reads in single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))

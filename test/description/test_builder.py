@@ -71,7 +71,7 @@ def test_the_description_has_all_parts():
     assert check(built) == built
 
 
-def test_every_property_of_a_joint():
+def test_a_joint_has_every_property():
     built = (
         SystemBuilder("s")
         .body("base", BALL)
@@ -116,7 +116,7 @@ def test_every_property_of_a_joint():
     assert built.springs == (Spring("s", "base", "b", (0, 0, 0), (0, 0, 1), 10, 1, 0.5),)
 
 
-def test_couplings_and_drives():
+def test_the_builder_adds_couplings_and_drives():
     wave = Trajectory([0, 1, 2], [[0], [1], [0]], periodic=True)
     builder = crank_slider().couple("J2", "J3", 2.0, -1.0).drive("J1", wave)
     first, second = builder.description().joints[:2]
@@ -125,7 +125,7 @@ def test_couplings_and_drives():
     assert builder.drive("J3", "my_motion").description().joints[2].motion == "my_motion"
 
 
-def test_constraints():
+def test_the_builder_adds_constraints():
     zero, x = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
     built = (
         crank_slider()
@@ -163,10 +163,10 @@ def test_points_and_welds_close_loops():
     )
     m = rb.build(builder)
     assert m.loop_names[-2:] == ("p", "w")
-    assert m.graph.N_L == 3  # the weld is a chord, its bodies are not one
+    assert m.graph.N_L == 3  # the weld is a chord, so its bodies are not merged
 
 
-def test_actuators():
+def test_the_builder_adds_actuators():
     force = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
     built = (
         SystemBuilder("s")
@@ -365,6 +365,6 @@ def base():
         ),
     ],
 )
-def test_bad_arguments(call, refusal):
+def test_bad_arguments_are_refused(call, refusal):
     with refused(ParameterError, *refusal):
         call()

@@ -46,7 +46,7 @@ def shape(text, more=""):
     return f"<collision{more}><geometry>{text}</geometry></collision>"
 
 
-def test_shapes_names_and_origins():
+def test_shapes_names_and_origins_are_read():
     read = robot_files.read(
         robot(
             shape('<box size="1 2 3"/>'),
@@ -115,7 +115,7 @@ KNOWN = "'box', 'sphere', 'cylinder', 'capsule', 'mesh'"
          ("bad-number", "link 'a'")),
     ],
 )  # fmt: skip
-def test_mistakes(collision, refusal):
+def test_bad_collisions_are_refused(collision, refusal):
     with refused(DescriptionError, *refusal, line=2):
         robot_files.read(robot(collision), contact=True)
 
@@ -129,7 +129,7 @@ def test_mistakes(collision, refusal):
         ('<capsule radius="1" length="1e6"/>', ("out-of-range", "geometry 'a'")),
     ],
 )
-def test_sizes(text, refusal):
+def test_bad_sizes_are_refused(text, refusal):
     with refused(DescriptionError, *refusal, line=2):
         robot_files.read(robot(shape(text)), contact=True)
 
@@ -203,7 +203,7 @@ def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
             rb.load(tmp_path / "m.npz", **{name: True})
 
 
-def test_load_with_a_floating_base():
+def test_load_adds_a_floating_base():
     path = bundled_robot("seven_dof_arm")
     m = rb.load(path, floating_base="sixdof_fp")
     assert m.sha256() == rb.load_urdf(path, floating_base="sixdof_fp").sha256()
@@ -272,7 +272,7 @@ def test_the_builder_adds_geometries_and_obstacles():
         ),
     ],
 )
-def test_wrong_arguments_of_the_builder(call, refusal):
+def test_wrong_arguments_of_the_builder_are_refused(call, refusal):
     with refused(ParameterError, *refusal):
         call(builder())
 
@@ -281,7 +281,7 @@ def test_wrong_arguments_of_the_builder(call, refusal):
 
 
 @pytest.mark.parametrize("kind", ["sixdof_fp", "sixdof_fs", "floating"])
-def test_a_floating_base_of_another_type(kind):
+def test_a_floating_base_may_have_another_type(kind):
     text = robot().replace('<link name="root"/>', f'<link name="root">{MASS}</link>')
     m = rb.load_urdf(text, floating_base=kind)
     assert m.jnt_names == ("root_joint", "j")
@@ -296,7 +296,7 @@ def test_a_floating_base_of_another_type(kind):
     ("value", "hint"),
     [("sixdof", " (did you mean 'sixdof_fs'?)"), ("revolute", ""), (5, ""), (None, "")],
 )
-def test_unknown_floating_bases(value, hint):
+def test_unknown_floating_bases_are_refused(value, hint):
     with refused(ParameterError, "bad-argument", found=repr(value)) as caught:
         rb.load_urdf(robot(), floating_base=value)
     assert hint in str(caught.value)
@@ -331,6 +331,6 @@ def test_real_robots_become_models(name):
     assert m.ngeom > 0
     assert (m.geom_mass0[: m.ngeommoving] > 0.0).all()
     assert not m.geom_mass0[m.ngeommoving :].any()
-    # no corner moves more mass than twice the robot's
+    # a corner moves at most twice the mass of the robot
     assert m.geom_mass0.max() < 2.0 * m.body_subtreemass[1]
     assert np.isfinite(m.vert_pos).all()

@@ -35,7 +35,7 @@ def system(links, *joints, base="a", springs=()):
     ],
     ids=["a ring", "all reversed", "any order", "two parallel joints", "a weld closes the loop"],
 )
-def test_connected_graphs_are_taken(joints):
+def test_connected_graphs_are_accepted(joints):
     given = system("abcd", *joints)
     assert check(given) == given
 
@@ -105,7 +105,7 @@ def test_loops_on_top_of_a_tree():
         ),
     ],
 )
-def test_refused(given, refusal):
+def test_bad_graphs_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(given)
 
@@ -119,7 +119,7 @@ def sprung(*springs, fixed=False):
     return system(["a", "b"], joint("j", "ab", kind), springs=springs)
 
 
-def test_springs_are_taken():
+def test_springs_are_accepted():
     given = sprung(spring(), spring("t", link1="b", link2="a", damping=2.0, length=0.5))
     assert check(given) == given
     tree = replace(given, base="", joints=(joint("j", "ab", limit=Limit()),))
@@ -146,7 +146,7 @@ def test_springs_are_taken():
         ),
     ],
 )
-def test_springs_refused(given, refusal):
+def test_bad_springs_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(given)
 

@@ -46,7 +46,7 @@ def test_valid_constraints_are_unchanged():
     assert given.findings == ()
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     said = Length("rod", ["a", "b"], np.array([[0, 0, 0], [1, 0, 0]]), 0.5)
     assert said == ROD
     assert Gear("gear", list(GEAR.terms), 0.5) == GEAR
@@ -103,7 +103,7 @@ def test_directions_become_unit_vectors():
         ({"name": "chord"}, ("duplicate-name", "constraint 'chord'")),
     ],
 )
-def test_lengths_refused(changes, refusal):
+def test_bad_lengths_are_refused(changes, refusal):
     with refused(DescriptionError, *refusal):
         check(system(replace(ROD, **changes)))
 
@@ -144,7 +144,7 @@ def terms(*given):
         (replace(GEAR, offset=math.inf), ("not-finite", "constraint 'gear'")),
     ],
 )
-def test_gears_refused(gear, refusal):
+def test_bad_gears_are_refused(gear, refusal):
     with refused(DescriptionError, *refusal):
         check(system(gear))
 
@@ -179,7 +179,7 @@ def test_a_gear_of_an_unreadable_joint_has_no_finding():
         ({"normal": None}, ("not-finite", "constraint 'roll'")),
     ],
 )
-def test_rolls_refused(changes, refusal):
+def test_bad_rolling_contacts_are_refused(changes, refusal):
     with refused(DescriptionError, *refusal):
         check(system(replace(ROLL, **changes)))
 
@@ -200,7 +200,7 @@ def test_names_are_unique_among_constraints():
         check(system(ROD, replace(GEAR, name="rod")))
     with refused(DescriptionError, "duplicate-name", "constraint 'rod'", line=5):
         check(system(replace(ROD, line=3), replace(GEAR, name="rod", line=5)))
-    check(system(replace(GEAR, name="ja")))  # a joint of the tree is called by its own kind
+    check(system(replace(GEAR, name="ja")))  # a joint of the tree is named by its own kind
 
 
 def test_a_weld_is_a_loop_joint():

@@ -96,7 +96,7 @@ NAN = math.nan
         ),
     ],
 )
-def test_bad_values(description, refusal):
+def test_bad_values_are_refused(description, refusal):
     with refused(DescriptionError, *refusal):
         check(description)
 

@@ -69,7 +69,7 @@ def test_links_have_the_frames_of_the_table(order, seed):
 
 
 @pytest.mark.parametrize("order", [proximal, distal])
-def test_base_and_tool(order):
+def test_base_and_tool_are_added_to_the_chain(order):
     rows = [DHRow(0.1, 0.2, 0.3, 0.4), DHRow(0.5, 0.6, 0.7, 0.8, "prismatic")]
     base, tool = pose((1, 2, 3), (0.1, 0, 0)), pose((0, 0, 0.1), (0, 0.2, 0))
     placed = frames(order(rows, base=base, tool=tool), (1.0, 2.0))
@@ -134,6 +134,6 @@ def test_all_bad_rows_are_reported():
         ),
     ],
 )
-def test_bad_tables(call, error, refusal):
+def test_bad_tables_are_refused(call, error, refusal):
     with refused(error, *refusal):
         call()

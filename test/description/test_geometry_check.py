@@ -40,7 +40,7 @@ def system(*geometries, obstacles=(FLOOR,)):
     )
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     box = Box(np.array([1, 2, 3]))
     points = Points([[0, 0, 0], np.ones(3)])
     assert box.size == (1.0, 2.0, 3.0)
@@ -68,7 +68,7 @@ def test_lists_and_arrays_are_taken():
         ),
     ],
 )
-def test_sizes(shape, refusal):
+def test_bad_sizes_are_refused(shape, refusal):
     with refused(DescriptionError, *refusal, line=3):
         check(system(replace(GEOM, shape=shape)))
 
@@ -100,7 +100,7 @@ def test_sizes(shape, refusal):
         (Surface(rolling=math.inf), ("not-finite", "contact, surface of 'hand'")),
     ],
 )
-def test_surfaces(surface, refusal):
+def test_bad_surfaces_are_refused(surface, refusal):
     codes, _ = refusal
     with refused(DescriptionError, codes, "geometry 'palm'", line=3):
         check(system(replace(GEOM, surface=surface)))
@@ -123,7 +123,7 @@ def test_lengths_up_to_the_longest_are_taken():
         check(system(replace(GEOM, shape=shape, origin=far)))
 
 
-def test_positions_too_far_away():
+def test_positions_too_far_away_are_refused():
     far = Pose((0.0, 0.0, -2e5))
     made = system(replace(GEOM, origin=far), obstacles=(replace(FLOOR, origin=far),))
     with refused(
@@ -141,7 +141,7 @@ def test_names_and_links():
     assert caught.value.findings[1].line == 5
 
 
-def test_obstacles():
+def test_bad_obstacles_are_refused():
     crooked = Obstacle("ramp", Plane(), Pose(quat=(1.0, 1.0, 0.0, 0.0)))
     made = system(obstacles=(FLOOR, FLOOR, crooked, Obstacle("b", Sphere(1.0), friction=math.nan)))
     codes = ["duplicate-name", "bad-quaternion", "bad-friction"]
@@ -185,7 +185,7 @@ def test_true_is_a_contact_with_a_floor():
         (Contact(surface=None), ("wrong-kind", "contact")),
     ],
 )
-def test_kinds_of_a_contact(contact, refusal):
+def test_wrong_kinds_of_a_contact_are_refused(contact, refusal):
     with refused(ParameterError, *refusal):
         check_contact(contact)
 
@@ -282,6 +282,6 @@ def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heigh
         ),
     ],
 )
-def test_findings(geometries, obstacles, severity, code):
+def test_unusual_geometries_cause_findings(geometries, obstacles, severity, code):
     findings = rb.build(system(*geometries, obstacles=obstacles)).findings
     assert [(f.severity, f.code) for f in findings] == [(severity, code)] * bool(code)

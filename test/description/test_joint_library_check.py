@@ -44,7 +44,7 @@ def test_joints_of_every_type_are_unchanged(kind):
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-def test_urdf_wants_limits_where_a_mechanism_does_not(kind):
+def test_urdf_requires_limits_and_a_mechanism_does_not(kind):
     tree = replace(system(joint(kind)), base="")
     with refused(DescriptionError, "missing-limit", "joint 'j'"):
         check(tree)
@@ -60,7 +60,7 @@ def test_a_screw_or_rack_that_moves_nothing_along_is_refused(kind, name):
     assert found(joint(kind, parameters={name: -0.02})) == []
 
 
-def test_registered_types(monkeypatch):
+def test_registered_types_are_checked(monkeypatch):
     spec = JointSpec(axes=1, parameters=("lift",), nonzero=("lift",), coordinates=("rad",))
     monkeypatch.setitem(JOINT_SPECS, "cam", spec)
     given = system(joint("cam", parameters={"lift": 0.02}))
@@ -205,7 +205,7 @@ def test_registered_types(monkeypatch):
         ({"kind": "revolute", "origin": None}, ("not-a-pose", "joint 'j'")),
     ],
 )
-def test_refused(fields, refusal):
+def test_bad_joint_types_are_refused(fields, refusal):
     fields = dict(fields)
     with refused(DescriptionError, *refusal):
         check(system(joint(fields.pop("kind"), **fields)))
@@ -305,7 +305,7 @@ def test_motions_are_taken():
         ),
     ],
 )
-def test_bad_motions(given, refusal):
+def test_bad_motions_are_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(system(given))
 
@@ -326,7 +326,7 @@ def test_a_driven_joint_has_no_passive_forces():
     assert note.found == "limit, damping, friction, armature"
 
 
-def test_mimic_joints_of_the_library():
+def test_library_joints_may_be_mimic_joints():
     follower = joint("helical", mimic=Mimic("k", 2.0))
     assert found(follower, Joint("k", "prismatic", "b", "c")) == []
 

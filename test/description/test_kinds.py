@@ -15,6 +15,7 @@ from rbdyn_ros.description.parts.geometries import (
     Capsule,
     Contact,
     Cylinder,
+    Exclusion,
     Geometry,
     GroupState,
     Obstacle,
@@ -125,7 +126,7 @@ NONSENSE = [
         for field in dataclasses.fields(part)
     ],
 )
-def test_only_our_errors_leave(kind, field):
+def test_bad_values_raise_only_errors_of_the_package(kind, field):
     part, place = PLACES[kind]
     for value in NONSENSE:
         with contextlib.suppress(RbdynError):
@@ -147,7 +148,7 @@ CONTACTS = {
         for field in dataclasses.fields(part)
     ],
 )
-def test_only_our_errors_leave_a_contact(kind, field):
+def test_bad_values_of_a_contact_raise_only_errors_of_the_package(kind, field):
     part, place = CONTACTS[kind]
     for value in [*NONSENSE, {"a": 5}, {"b": Surface()}]:
         with contextlib.suppress(RbdynError):
@@ -214,6 +215,7 @@ def test_only_our_errors_leave_a_contact(kind, field):
             ("wrong-kind", "constraint 'gear'"),
         ),
         (with_constraint(ROLL, on=None), ("wrong-kind", "constraint 'roll'")),
+        (system(exclusions=(Exclusion("a", "b", links=1),)), ("wrong-kind", "exclusion number 1")),
         (with_constraint(ROLL, name=3), ("wrong-kind", "constraint number 1")),
         (system(joints=(J, Joint(None, "fixed", "a", "b"))), ("wrong-kind", "joint number 2")),
         (with_joint(parent=None), ("wrong-kind", "joint 'j'")),
@@ -246,6 +248,16 @@ def test_only_our_errors_leave_a_contact(kind, field):
 def test_a_field_of_the_wrong_type_is_refused(given, refusal):
     with refused(DescriptionError, *refusal):
         check(given)
+
+
+def test_fields_of_a_subclass_have_their_types_too():
+    class Hinge(Joint):
+        pass
+
+    for wrong in ({"rest": 5}, {"closes_loop": 1}):
+        hinge = Hinge("j", "revolute", "a", "b", **wrong)
+        with refused(DescriptionError, "wrong-kind", "joint 'j'"):
+            check(system(joints=(hinge,)))
 
 
 def test_all_fields_of_the_wrong_type_are_reported():

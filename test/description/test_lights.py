@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of SDF and MJCF files: where they are, and how they shine."""
+"""The lights of SDF and MJCF files: their places and their light."""
 
 import math
 
@@ -32,7 +32,7 @@ def lights(text):
     return read_appearance(text).lights
 
 
-def test_a_light_of_a_world_has_what_the_file_says():
+def test_a_light_of_a_world_has_the_values_of_the_file():
     more = (
         "<diffuse>0.5 0.25 1 1</diffuse><intensity>2</intensity><cast_shadows>1</cast_shadows>"
         "<direction>0 3 -4</direction><attenuation><range>7</range><constant>0.5</constant>"
@@ -50,7 +50,7 @@ def test_a_light_of_a_world_has_what_the_file_says():
 
 @pytest.mark.parametrize("static", ["", "<static>true</static>"])
 def test_a_light_is_where_its_link_is(static):
-    """A static link is fixed in the world; another one takes its light along."""
+    """A static link is fixed in the world; a light on another link moves with it."""
     shining = light("spot", "<direction>1 0 0</direction>", "1 0 0 0 0 0")
     (one,) = lights(world(model(shining, more=static)))
     if static:
@@ -80,7 +80,7 @@ def test_lights_that_are_off_or_unknown_are_left_out_and_the_first_ones_count():
     assert [finding.code for finding in found.findings] == ["many-lights"]
 
 
-def test_what_cannot_be_a_light_is_a_warning():
+def test_invalid_values_of_a_light_are_warnings():
     broken = "<diffuse>red green blue</diffuse><attenuation><range>far</range></attenuation>"
     found = read_appearance(world(light("point", broken)))
     assert {finding.severity for finding in found.findings} == {"warning"}
@@ -164,7 +164,7 @@ MJCF = """<mujoco><default><light diffuse="0.5 0.5 0.5" castshadow="false"/></de
     </frame></body></worldbody></mujoco>"""
 
 
-def test_the_lights_of_an_mjcf():
+def test_the_lights_of_an_mjcf_are_read():
     sun, lamp = lights(MJCF)
     assert (sun.kind, sun.link, sun.color, sun.shadows) == (
         "directional",
@@ -189,7 +189,7 @@ def test_a_scene_has_the_lights_of_its_robots(tmp_path):
     assert [one.link for one in found] == ["left/world", "left/b"]
 
 
-def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
+def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_unused_values():
     text = (
         "<mujoco><worldbody><light range='4' mode='targetbody' target='b' intensity='3'/>"
         "<light range='-4'/><light range='4' directional='true'/></worldbody></mujoco>"
@@ -204,7 +204,7 @@ def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_what_is_not_used():
 
 
 def test_a_scene_names_lights_beyond_the_limit_and_draws_lights_of_links(tmp_path):
-    """An object leaves the light of its own world behind, which takes no place."""
+    """An object drops the light of its own world, which takes no place."""
     (tmp_path / "lamp.xml").write_text(MJCF)
     names = range(MOST_LIGHTS + 1)
     objects = "".join(f"  o{k}: {{file: lamp.xml, xyz: [{k}, 0, 5]}}\n" for k in names)

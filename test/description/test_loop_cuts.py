@@ -208,7 +208,7 @@ def test_every_loop_of_a_net_is_cut():
 
 
 def test_a_loop_in_the_graph_of_an_sdf_is_cut(tmp_path):
-    """Its joints have limits, and a link has two parents."""
+    """The joints have limits, and a link has two parents."""
     limit = "<axis><xyz>0 1 0</xyz><limit><lower>-2</lower><upper>2</upper></limit></axis>"
     joints = (
         f'<joint name="{name}" type="revolute"><parent>{ends[0]}</parent><child>{ends[1]}</child>'

@@ -112,7 +112,7 @@ def only_joint(text):
     return mechanism.read_text(text).joints[0]
 
 
-def test_types_parameters_and_motions():
+def test_types_parameters_and_motions_are_read():
     assert only_joint(small("type: helical, pitch: -1e-3")).parameters == {"pitch": -0.001}
     cross = only_joint(small("type: universal, axis2: [0, 1, 0], limits: [[-1, 1], {upper: 2}]"))
     assert (cross.axis2, cross.limits) == ((0, 1, 0), (Limit(-1, 1), Limit(upper=2)))
@@ -127,7 +127,7 @@ def test_types_parameters_and_motions():
     assert only_joint(small(more="drives: {j: {function: wave}}")).motion == "wave"
 
 
-def test_couplings():
+def test_couplings_are_read():
     text = (
         "rbdyn_mechanism: 1\nbase: a\nlinks: {b: , c: }\n"
         "joints: {j: {type: revolute, parent: a, child: b}, k: {type: helical, pitch: 1, "
@@ -136,7 +136,7 @@ def test_couplings():
     assert mechanism.read_text(text).joints[1].mimic == Mimic("j", -2.0, 0.5)
 
 
-def test_actuators():
+def test_actuators_are_read():
     assert only_joint(small("type: revolute, actuated: false")).actuated is False
     pushed = only_joint(small("type: revolute, transmission: [[0, 0, 1, 0, 0, .5]]"))
     assert pushed.transmission == ((0.0, 0.0, 1.0, 0.0, 0.0, 0.5),)
@@ -162,7 +162,7 @@ constraints:
 """
 
 
-def test_constraints():
+def test_constraints_are_read():
     zero, line = (0.0, 0.0, 0.0), math.tau * 0.5
     belt = (zero, zero, (0.0, 1.0, 0.0))
     terms = (GearTerm("j", 2.0), GearTerm("k", -1.0, 1))
@@ -215,7 +215,7 @@ def over(tmp_path):
     return read
 
 
-def test_a_robot_alone(over):
+def test_a_robot_alone_is_read(over):
     read = over("")
     assert (read.name, read.base) == ("arm", "root")
     assert [link.name for link in read.links] == ["root", "upper", "lower"]
@@ -268,12 +268,12 @@ def test_limits_of_other_coordinates_are_left_out(over):
     assert read.joints[0].limit == Limit(0.0, 0.5)
 
 
-def test_a_loop_over_a_robot(over):
+def test_a_loop_is_added_to_a_robot(over):
     read = over("loops: {weld: {type: fixed, predecessor: lower, successor: root}}")
     assert read.joints[2] == Joint("weld", "fixed", "lower", "root", closes_loop=True, line=3)
 
 
-def test_errors_of_the_robot(tmp_path):
+def test_errors_of_the_robot_are_reported(tmp_path):
     (tmp_path / "bad.urdf").write_text(ROBOT.replace('value="1"', 'value="nan"'))
     path = tmp_path / "bad.yaml"
     path.write_text("rbdyn_mechanism: 1\nrobt: x\nrobot: bad.urdf\n")
@@ -344,13 +344,13 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize(("text", "refusal"), DOCUMENTS.values(), ids=DOCUMENTS)
-def test_documents_refused(text, refusal):
+def test_bad_documents_are_refused(text, refusal):
     code, line = refusal
     with refused(DescriptionError, code, line=line):
         mechanism.read_text(text)
 
 
-def test_without_libyaml(monkeypatch):
+def test_documents_are_read_without_libyaml(monkeypatch):
     expected = mechanism.read_text(CRANK_SLIDER)
     monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     assert mechanism.read_text(CRANK_SLIDER) == expected
@@ -618,7 +618,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("said", "refusal"), VALUES.values(), ids=VALUES)
-def test_values_refused(said, refusal):
+def test_bad_values_are_refused(said, refusal):
     text, line = said
     with refused(DescriptionError, *refusal, line=line):
         mechanism.read_text(text)
@@ -665,10 +665,10 @@ def test_a_large_file_is_read_in_time():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 60.0  # bounds a hang only: it takes 0.3 s
+    assert time.process_time() - start < 60.0  # limits a hang only: it takes 0.3 s
 
 
-def test_unreadable_files(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "arm.yaml").write_text("x")
     with refused(DescriptionError, "no-such-file") as caught:
         mechanism.read(tmp_path / "arn.yaml")
@@ -678,7 +678,7 @@ def test_unreadable_files(tmp_path):
 
 
 HEAD = "rbdyn_mechanism: 1\nbase: g\n"
-#: Two ways to write one thing: the keys `xyz` and `rpy` of all elements, and a table of both.
+#: The two notations of a pose: the keys `xyz` and `rpy` of all elements, and a table of both.
 COMMON = {
     "joint": (
         "links: {b: }\njoints: {j: {type: revolute, parent: g, child: b, %s}}",

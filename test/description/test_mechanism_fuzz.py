@@ -58,16 +58,16 @@ def must_be_read_or_refused(data):
         except RbdynError as error:
             outcome = error
         assert isinstance(outcome, Description) or (outcome.findings and str(outcome))
-        assert time.process_time() - start < 30.0  # bounds a hang only
+        assert time.process_time() - start < 30.0  # limits a hang only
 
 
-def test_the_unchanged_document_is_good():
+def test_the_unchanged_document_is_accepted():
     assert [finding.severity for finding in read_text(GOOD).findings] == ["note"]
 
 
 @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
-def test_edited_documents(edits):
+def test_edited_documents_are_read_or_refused(edits):
     data = GOOD
     for position, length, piece in edits:
         data = data[:position] + piece + data[position + length :]
@@ -76,7 +76,7 @@ def test_edited_documents(edits):
 
 @settings(max_examples=200)
 @given(st.binary(max_size=60))
-def test_any_bytes(data):
+def test_any_bytes_are_read_or_refused(data):
     must_be_read_or_refused(data)
     must_be_read_or_refused(b"rbdyn_mechanism: 1\n" + data)
 
@@ -108,6 +108,6 @@ SECTIONS = st.sampled_from([*SECTION_WORDS, "base"])
 
 @settings(max_examples=300)
 @given(st.dictionaries(SECTIONS, TREES))
-def test_trees_of_the_right_words(tree):
+def test_trees_of_the_right_words_are_read_or_refused(tree):
     text = "".join(f"{key}: {value}\n" for key, value in tree.items())
     must_be_read_or_refused(f"rbdyn_mechanism: 1\n{text}")

@@ -99,7 +99,7 @@ SHAPES = "box, sphere, cylinder, capsule, points, mesh"
         ("{link: a, points: []}", ("bad-points", "geometry 'g'")),
     ],
 )  # fmt: skip
-def test_mistakes_in_geometries(text, refusal):
+def test_mistakes_in_geometries_are_refused(text, refusal):
     with refused(DescriptionError, *refusal, line=6):
         mechanism.read_text(f"{START}geometries:\n  g: {text}\n")
 
@@ -119,14 +119,14 @@ def test_mistakes_in_geometries(text, refusal):
         ("contact: 1", ("bad-value", "")),
     ],
 )  # fmt: skip
-def test_mistakes_in_floor_and_obstacles(text, refusal):
+def test_mistakes_in_floor_and_obstacles_are_refused(text, refusal):
     with refused(DescriptionError, *refusal):
         mechanism.read_text(f"{START}{text}\n")
 
 
 @pytest.mark.parametrize("argument", [False, True])
 @pytest.mark.parametrize("said", ["", "contact: false\n", "contact: true\n"])
-def test_collisions_of_the_robot(tmp_path, said, argument):
+def test_collisions_of_the_robot_are_read(tmp_path, said, argument):
     (tmp_path / "r.urdf").write_text(ROBOT)
     path = tmp_path / "m.yaml"
     own = "geometries: {knee: {link: a, sphere: {radius: 0.1}}}\n"
@@ -147,7 +147,7 @@ def test_obstacles_of_the_file_and_of_a_contact(tmp_path):
     assert m.geom_pos[m.ngeomlink :][0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_mesh_beside_the_file(tmp_path):
+def test_a_mesh_beside_the_file_is_found(tmp_path):
     pytest.importorskip("trimesh")
     (tmp_path / "t.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n")
     path = tmp_path / "m.yaml"

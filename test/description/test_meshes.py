@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files: where they are found, their hulls, and the refusal of broken ones."""
+"""Mesh files: their places, their hulls, and the refusal of broken ones."""
 
 import io
 import struct
@@ -79,7 +79,7 @@ def points(folder, name, scale=ONE, **options):
 
 
 def trouble(folder, name, scale=ONE, **options):
-    """Return the code of the error that the mesh must raise."""
+    """Return the error code of the mesh."""
     with pytest.raises(UnusableMeshError) as caught:
         points(folder, name, scale, **options)
     return caught.value.code
@@ -93,7 +93,7 @@ def same(found, expected, atol=1e-12):
 # formats
 
 
-def test_stl_and_obj(package):
+def test_cubes_in_stl_and_obj_are_equal(package):
     (package / "urdf/cube.OBJ").write_bytes(obj())
     text = "solid x\n" + "".join(
         f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"
@@ -119,7 +119,7 @@ def test_titles_and_comments_of_any_encoding(package, title):
 
 @pytest.mark.parametrize("up", ["Z_UP", "Y_UP"])
 @pytest.mark.parametrize("unit", ["1", "0.001"])
-def test_unit_and_scene_of_dae(package, unit, up):
+def test_unit_and_scene_of_a_dae_are_applied(package, unit, up):
     """The node turns x to y and y to -x and moves; as in RViz the up axis is ignored."""
     pytest.importorskip("collada")
     (package / "urdf/m.dae").write_bytes(dae(unit, up))
@@ -166,7 +166,7 @@ def test_inner_points_are_left_out():
 
 
 def test_a_reduced_ball_is_still_a_ball():
-    """No better than 100 corners can be spread over it: 2 % of the radius, and some."""
+    """Not all 100 corners can be spread better over it: 2 % of the radius, and some."""
     every = ball(3000)
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
@@ -208,7 +208,7 @@ def test_hulls_of_real_robots_are_close(monkeypatch):
     assert np.mean(worst) < 1e-3
 
 
-# where files are found
+# places of files
 
 
 def test_packages_are_found_by_folder_by_ros_and_above_the_robot(package, monkeypatch, tmp_path):
@@ -268,12 +268,12 @@ def test_a_root_folder_without_the_robot(tmp_path):
     assert trouble(robot, name) == "package-not-found"
 
 
-def test_a_missing_file(package):
+def test_a_missing_file_is_reported(package):
     assert trouble(package / "urdf", "package://pack/meshes/cub.stl") == "mesh-missing"
     assert trouble(package, "cub.stl") == "mesh-missing"
 
 
-def test_addresses_of_files(package):
+def test_addresses_of_files_are_resolved(package):
     same(points(package, f"file://{package}/meshes/cube.stl"), CUBE)
     same(points(package / "urdf", f"{package}/meshes/cube.stl"), CUBE)
 
@@ -300,13 +300,13 @@ def test_addresses_of_files(package):
         ("cube.stl.gz", "mesh-format"),
     ],
 )
-def test_paths_out_of_the_allowed_folders(package, name, code):
+def test_paths_out_of_the_allowed_folders_are_refused(package, name, code):
     (package / "urdf/link.stl").symlink_to(package.parent / "secret.stl")
     assert trouble(package / "urdf", name) == code
 
 
 @pytest.mark.parametrize("name", ["x\0.stl", "a" * 5000 + ".stl", "file:///%00.stl"])
-def test_impossible_file_names(package, name):
+def test_impossible_file_names_are_refused(package, name):
     assert trouble(package, name) == "mesh-missing"
 
 
@@ -366,7 +366,7 @@ def bomb():
         ("m.dae", dae(doctype='<!DOCTYPE x [<!ENTITY a "b">]>'), "doctype"),
     ],
 )
-def test_content(package, name, content, code):
+def test_bad_content_is_reported(package, name, content, code):
     (package / name).write_bytes(content)
     assert trouble(package, name) == code
 
@@ -397,7 +397,7 @@ INSTANCE = b'<instance_geometry url="#g"/>'
 
 
 def test_geometries_shown_again_and_again_do_not_explode(package):
-    """A short document would be gigabytes of triangles, or days of small ones."""
+    """A short document would expand to gigabytes of triangles, or be read for days."""
     data = dae()
     (package / "m.dae").write_bytes(data.replace(INSTANCE, INSTANCE * 10_001))
     assert trouble(package, "m.dae") == "mesh-too-large"
@@ -431,7 +431,7 @@ def test_materials_and_pictures_are_not_opened(package):
     same(points(package, "m.obj"), CUBE)
 
 
-def test_a_missing_library(package, monkeypatch):
+def test_a_missing_library_is_reported(package, monkeypatch):
     def nothing(name):
         raise ImportError(name)
 
@@ -446,7 +446,7 @@ def test_a_missing_library(package, monkeypatch):
         (ImportError("cannot import"), "trimesh"),
     ],
 )
-def test_a_missing_library_of_the_mesh_reader(package, monkeypatch, error, package_of_it):
+def test_a_missing_library_of_the_mesh_reader_is_named(package, monkeypatch, error, package_of_it):
     def load(*_args, **_options):
         raise error
 
@@ -459,7 +459,7 @@ def test_two_slashes_after_the_package_are_one(package):
     same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
 
 
-# as a robot names them
+# names as a robot file writes them
 
 
 @pytest.mark.parametrize("decompose", [False, True])

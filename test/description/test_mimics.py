@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints, and whether they keep their limits.
+"""Mimic joints with and without limits of their own.
 
 test_urdf_refused.py and test_joint_library_check.py have the refusals.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF: the same robot as in MuJoCo, and closed forms where no other program is needed."""
+"""MJCF: the robot is the same as in MuJoCo, and agrees with closed forms."""
 
 import math
 
@@ -145,6 +145,25 @@ def test_actuators_equal_mujocos(write, seed):
     twins.check_actuators()
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "own"),
+    [
+        ('quat="1 1 0 0"', 'euler="0 0 90"', ""),
+        ('euler="0 0 90"', 'zaxis="1 0 0"', ""),
+        ('euler="0 0 90"', 'quat="1 1 0 0"', ""),
+        ('euler="0 0 90"', 'xyaxes="0 1 0 1 0 0"', 'quat="1 0 1 0"'),
+    ],
+)
+def test_the_nearest_orientation_counts(write, outer, inner, own):
+    from support.mjcf import Twins
+
+    classes = f"""<default><site {outer}/><default class="c"><site {inner}/></default></default>"""
+    site = f"<geom size='.1'/><site name='s' class='c' {own}/>"
+    twins = Twins(write(body(site, classes)))
+    twins.move(0)
+    twins.check()
+
+
 def test_short_vectors_keep_the_numbers_of_their_class(write):
     from support.mjcf import Twins
 
@@ -179,7 +198,7 @@ RANGES = """<mujoco><compiler autolimits="{}" angle="radian"/><worldbody>
         ("false", "auto", "0 0"),
     ],
 )
-def test_ranges_limit_where_they_do_in_mujoco(write, autolimits, word, given):
+def test_ranges_limit_joints_as_in_mujoco(write, autolimits, word, given):
     from support.mjcf import mujoco
 
     path = write(RANGES.format(autolimits, *[given, word] * 4))
@@ -270,7 +289,7 @@ def test_meshes_give_the_inertia_of_mujoco(write, kind):
         np.testing.assert_array_equal(m.body_inertia, twins.m.body_inertia)
 
 
-def test_inertia_of_a_tetrahedron_in_closed_form(write):
+def test_the_inertia_of_a_tetrahedron_is_exact(write):
     asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
     m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
     d = rb.make_data(m)
@@ -278,7 +297,7 @@ def test_inertia_of_a_tetrahedron_in_closed_form(write):
     np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
 
 
-def test_a_pendulum_in_closed_form(write):
+def test_a_pendulum_agrees_with_its_closed_form(write):
     m = rb.load(write(body('<inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.1 0.1"/>')))
     d = rb.make_data(m)
     d.qpos[:] = 0.3
@@ -339,6 +358,31 @@ def test_equalities_of_bodies_close_loops(write, equality):
     assert len(m.loop_names) == 1
 
 
+WELDED = """<mujoco><worldbody>
+  <body name="a" pos=".1 0 0" euler="10 20 30"><freejoint/><geom size=".1"/></body>
+  <body name="b" pos=".5 .1 .2"><freejoint/><geom size=".1"/></body></worldbody>
+  <equality><weld body1="a" body2="b" {} relpose=".1 .2 .3 .8 .6 0 0"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("anchor", ["", 'anchor=".3 .1 -.2"'])
+def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    path = write(WELDED.format(anchor))
+    m, theirs = rb.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    data.qpos[:] = rb.assemble(m, m.qpos0)
+    mujoco.mj_forward(theirs, data)
+    np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
+
+
+def test_an_equality_of_one_joint_is_named(write):
+    equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
+    path = write(EQUALITIES.format(equality))
+    with refused(DescriptionError, "not-supported", "equality 'joint0'"):
+        mjcf.read(path)
+    assert not mjcf.read(path, strict=False).constraints
+
+
 def test_an_equality_of_joints_is_a_mimic_joint(write):
     text = '<equality><joint joint1="jc" joint2="ja" polycoef="0.2 3"/></equality>'
     m = rb.load(write(EQUALITIES.format(text)))
@@ -374,7 +418,7 @@ CONTACTS = """<mujoco><worldbody>
 </mujoco>"""
 
 
-def test_contacts_of_a_model(write):
+def test_a_model_has_the_contacts_of_its_file(write):
     described = mjcf.read(write(CONTACTS), contact=True)
     obstacles = {one.name: one for one in described.obstacles}
     assert list(obstacles) == ["ground", "top"]
@@ -414,6 +458,21 @@ def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
     found = mjcf.read(path, contact=True).exclusions
     expected = [("arm", obstacle, False)] if obstacle else []
     assert [(x.first, x.second, x.links) for x in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [("lid", "wall", 1), ("lid", "floor", 0), ("knob", "wall", 0), ("ball", "wall", 0)],
+)
+def test_a_pair_of_bodies_that_a_joint_connects_is_named(write, first, second, named):
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0"/>
+      <body name="box"><geom name="wall" size=".1" contype="0" conaffinity="0"/>
+        <body name="cover"><joint/><geom name="lid" size=".1"/>
+          <body><joint/><geom name="knob" size=".1"/></body></body></body>
+      <body><freejoint/><geom name="ball" size=".1"/></body></worldbody>
+      <contact><pair geom1="{}" geom2="{}"/></contact></mujoco>"""
+    found = mjcf.read(write(text.format(first, second)), contact=True).findings
+    assert sum("a joint connects" in finding.message for finding in found) == named
 
 
 def test_rolling_friction_of_an_obstacle_is_noted(write):
@@ -572,7 +631,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(write, case):
+def test_bad_models_are_refused(write, case):
     text, codes, element, line = REFUSED[case]
     with refused(DescriptionError, codes, element, line=line):
         mjcf.read(write(text))
@@ -581,7 +640,7 @@ def test_refused(write, case):
 @pytest.mark.parametrize(
     "case", [name for name, row in REFUSED.items() if row[1] == "not-supported"]
 )
-def test_what_is_not_read_is_left_out_without_strict(write, case):
+def test_unsupported_elements_are_left_out_without_strict(write, case):
     m = rb.load(write(REFUSED[case][0]), strict=False)
     assert m.nv == 1
     assert "not-supported" in {x.code for x in m.findings if x.severity == "warning"}
@@ -595,7 +654,7 @@ def test_a_file_that_includes_itself_is_refused(write):
 
 
 def test_a_file_may_be_included_several_times(write):
-    """MuJoCo takes it by several names, such as links to it."""
+    """MuJoCo reads it under several names, such as links to it."""
     mujoco = pytest.importorskip("mujoco")
     part = write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
     part.with_name("link.xml").symlink_to("part.xml")
@@ -676,7 +735,7 @@ def test_gravity_comes_from_the_file(write, options, gravity):
     assert m.opt.gravity.tolist() == gravity
 
 
-def test_what_is_not_read_is_named_once(write):
+def test_each_unsupported_element_is_named_once(write):
     more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
@@ -784,7 +843,7 @@ def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst)
 
 
 def test_a_star_keeps_all_its_faces_outside_of_mjcf(tmp_path):
-    """Its sides cross, so clipping ears does not finish."""
+    """Its sides cross, so ear clipping does not finish."""
     angles = np.arange(51) * 2 * np.pi * 25 / 51
     lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
     face = " ".join(map(str, range(1, 52)))

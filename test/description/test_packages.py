@@ -101,7 +101,7 @@ def test_a_folder_for_everybody_is_not_searched(tmp_path):
     ],
 )
 def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, shared):
-    """Below / or /home the folders above a robot belong to others, and so do those beside it."""
+    """Below / or /home the folders above a robot and beside it belong to others."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
     assert find_package("pack", robot=tmp_path / "src/robot") == at
@@ -112,7 +112,7 @@ def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, s
 
 @pytest.mark.parametrize(("robot", "found"), [("/", False), ("/home", False), ("/home/me", True)])
 def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, found):
-    """Two clones in the user's own home are beside each other."""
+    """Two clones in the user's own home are in neighbouring folders."""
     monkeypatch.setenv("HOME", "/home/me")
     searched = []
     monkeypatch.setattr(packages, "is_open", lambda _: False)

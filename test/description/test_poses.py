@@ -22,7 +22,7 @@ def random_pose(rng):
 def test_products_and_inverses(seed):
     rng = np.random.default_rng(seed)
     a, b = random_pose(rng), random_pose(rng)
-    # a handful of roundings of numbers of size one
+    # a few roundings of numbers of size one
     assert np.allclose(matrix(compose(a, b)), matrix(a) @ matrix(b), rtol=0, atol=1e-14)
     assert np.allclose(matrix(inverse(a)), np.linalg.inv(matrix(a)), rtol=0, atol=1e-14)
     v = tuple(rng.normal(size=3))
@@ -50,6 +50,6 @@ def test_roll_pitch_yaw_are_about_fixed_axes():
         (((0, 0, 10**400),), ("bad-argument", "")),
     ],
 )
-def test_bad_arguments(arguments, refusal):
+def test_bad_arguments_are_refused(arguments, refusal):
     with refused(ParameterError, *refusal):
         pose(*arguments)

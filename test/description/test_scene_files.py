@@ -44,7 +44,7 @@ def write(tmp_path):
     return file
 
 
-def test_the_bundled_scene():
+def test_the_bundled_scene_is_read():
     assert is_scene(SCENE)
     m = rb.load(SCENE)
     assert m.name == "gripper"
@@ -178,7 +178,7 @@ def test_errors_have_their_line(write, text):
     assert str(error.value.source).endswith("scene.yaml")
 
 
-def test_versions_and_options(write):
+def test_versions_and_options_are_checked(write):
     with refused(rb.DescriptionError, "bad-version", line=1):
         rb.load(write("rbdyn_scene: 2\n"))
     scene = write("rbdyn_scene: 1\nobjects: {a: {sphere: {radius: 1}, mass: 1}}\n")
@@ -211,7 +211,7 @@ def test_height_fields_are_files_of_numbers_or_pictures(write, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["1, 2\n3", "1, a\n2, 3", "1, nan\n2, 3", "1, 2", "", "\xff\xfe"])
-def test_heights_that_are_not_a_grid(write, tmp_path, text):
+def test_heights_that_are_not_a_grid_are_refused(write, tmp_path, text):
     (tmp_path / "hills.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(rb.DescriptionError) as error:
         rb.load(write(FIELD + "obstacles: {b: {height_field: {file: hills.csv, size: [4, 2]}}}\n"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF models: the same robots as in URDF, however their frames are written; and joints, shapes."""
+"""SDF models: the robots equal those in URDF in any notation of frames; joints and shapes."""
 
 import math
 
@@ -208,7 +208,7 @@ def test_the_base_floats_as_in_a_urdf(tmp_path):
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 
 
-def test_nested_models_and_placement_frames(tmp_path):
+def test_nested_models_and_placement_frames_are_read(tmp_path):
     """A gripper in a model of its own, placed by a frame in it; its names have a prefix."""
     inner = f'<link name="palm"><pose>0.1 0.2 0.3 0 0 0.5</pose>{INERTIALS["tool"]}</link>'
     nested = '<model name="hand" placement_frame="palm"><pose relative_to="tool">0 0 0.1 0 0 0'
@@ -389,7 +389,7 @@ def test_auto_inertials_follow_from_the_collisions(tmp_path):
 
 
 def test_each_collision_has_its_own_density(tmp_path):
-    """On one line, or in an included file, whose parts all have the line of the include."""
+    """The elements are on one line, or in an included file with the line of the include."""
     box = "<geometry><box><size>1 1 1</size></box></geometry>"
     shapes = "".join(
         f'<collision name="c{x}"><pose>{x} 0 0 0 0 0</pose><density>{density}</density>{box}'
@@ -464,7 +464,7 @@ def test_links_that_no_joint_connects_float(tmp_path):
     assert m.qpos0[7:10].tolist() == [5.0, 0.0, 1.0]
 
 
-def test_a_closed_loop_of_joints(tmp_path):
+def test_a_closed_loop_of_joints_is_read(tmp_path):
     """A four-bar linkage has two parents of one link."""
     names = ("ground", "left", "top", "right")
     at = {"ground": "0 0 0", "left": "0 0 0", "top": "0 0 1", "right": "1 0 0"}
@@ -485,7 +485,7 @@ SURFACE = """<surface><friction><ode><mu>0.3</mu></ode><torsional><coefficient>0
 <ode><kp>1e5</kp><kd>20</kd></ode></contact></surface>"""
 
 
-def test_surfaces_and_masks(tmp_path):
+def test_surfaces_and_masks_are_read(tmp_path):
     shapes = "<geometry><sphere><radius>0.1</radius></sphere></geometry>"
     body = f'<collision name="c">{shapes}{SURFACE}</collision>'
     body += f'<collision name="d"><pose>0 0 1 0 0 0</pose>{shapes}</collision>'
@@ -509,7 +509,7 @@ OTHER_SHAPES = {
 
 
 @pytest.mark.parametrize("shape", OTHER_SHAPES)
-def test_other_shapes(tmp_path, shape):
+def test_other_shapes_are_read(tmp_path, shape):
     body = f'<collision name="c"><geometry>{shape}</geometry></collision>'
     m = loaded(
         document(f'<link name="a">{body}</link>'), tmp_path, floating_base=True, contact=True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes in SDF files: each is refused with its line; what nothing reads is noted once."""
+"""Mistakes in SDF files are refused with their line; unused elements are noted once."""
 
 import pytest
 from support.refusals import refused
@@ -113,7 +113,7 @@ MISTAKES = {
     "an include from the net": (include("https://a.org/models/b"), "include-address", 2),
     "an include of itself": (include("robot.sdf"), "include-cycle", 2),
 }
-#: Files as a whole.
+#: Whole files.
 FILES = {
     "no model": ('<sdf version="1.11"/>', "missing-element", 1),
     "another root": ("<robot/>", "not-sdf", 1),
@@ -173,7 +173,7 @@ def test_a_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
 
 
 def test_links_to_files_of_the_same_package_are_followed(tmp_path):
-    """As those of an install space of colcon."""
+    """The paths are those of an install space of colcon."""
     for name in ("src/pack/tip", "here/tip"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("src/pack", "here"):
@@ -217,7 +217,7 @@ def test_a_bomb_of_includes_is_refused(tmp_path):
 
 
 def test_models_nested_through_includes_are_refused_beyond_a_depth(tmp_path):
-    """Each file is within the depth of one document; together they are not."""
+    """Each file is within the depth of one document; together they exceed it."""
     (tmp_path / "here").mkdir()
     for k in range(12):
         inner = LINKS if k == 11 else include(f"deep{k + 1}.sdf")
@@ -240,14 +240,14 @@ def test_an_error_of_an_included_file_names_the_file_and_both_lines(tmp_path):
     assert "part.sdf, line 1" in str(caught.value)
 
 
-def test_repair_leaves_out_what_is_missing(tmp_path):
+def test_repair_leaves_out_missing_models(tmp_path):
     text = model(f"<include><uri>model://nowhere</uri></include>{joint()}")
     m = load(text, tmp_path, strict=False)
     assert m.nv == 1
     assert "include-missing" in [finding.code for finding in m.findings]
 
 
-#: Elements that nothing reads, at their places; a warning where the motion is another one.
+#: Unused elements at their places; a warning where they would change the motion.
 UNUSED = {
     "<plugin name='p' filename='f'><a><b/></a></plugin>": ("<model> <plugin>", "note"),
     "<link name='c'><sensor name='s' type='altimeter'/></link>": (
@@ -279,7 +279,7 @@ def test_unread_elements_are_noted_once_with_their_line(tmp_path, text):
     ]
 
 
-def test_what_is_read_is_not_noted(tmp_path):
+def test_elements_that_are_read_are_not_noted(tmp_path):
     from fuzz.targets import FOLDER
 
     for path in FOLDER.glob("good/sdf.*"):

@@ -38,7 +38,7 @@ def hinge(parent, child, name="j"):
 STATIC = "<static>true</static>"
 
 
-def test_the_parts_of_a_world():
+def test_the_parts_of_a_world_are_read():
     m = rb.load(YARD)
     assert m.jnt_names == ("swing/hinge", "ball")
     assert m.geom_names == ("ball", "post/l/c", "ground", "post/l/d")
@@ -58,8 +58,8 @@ def test_a_ball_falls_onto_the_ground_of_its_world():
     assert d.qpos[3] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_what_a_static_model_holds_up_stays(tmp_path):
-    """A ball rests on a static cylinder, which no obstacle is, at a place given by frames."""
+def test_bodies_that_a_static_model_holds_up_stay(tmp_path):
+    """A ball rests on a static cylinder, which cannot be an obstacle, placed by frames."""
     tube = "<geometry><cylinder><radius>1</radius><length>1</length></cylinder></geometry>"
     body = "<frame name='spot'><pose>3 0 0 0 0 0</pose></frame>"
     post = f"<model name='post'>{STATIC}<pose relative_to='spot'>0 0 1 0 0 0</pose>"
@@ -123,7 +123,7 @@ def test_a_joint_to_a_static_model_is_one_to_the_world(tmp_path):
 
 @pytest.mark.parametrize("own", ["true", "false"])
 @pytest.mark.parametrize("given", ["true", "false", ""])
-def test_an_include_says_whether_its_model_is_static(tmp_path, own, given):
+def test_an_include_can_make_its_model_static(tmp_path, own, given):
     body = model("part", link("l", BALL), more=f"<static>{own}</static>")
     (tmp_path / "part.sdf").write_text(f"<sdf version='1.11'>{body}</sdf>")
     says = f"<static>{given}</static>" if given else ""
@@ -141,7 +141,7 @@ SURFACES = {
 
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("shape", ["<plane/>", "<box/>", "<sphere/>"])
-def test_what_an_obstacle_lacks_of_a_surface_is_noted(tmp_path, surface, shape):
+def test_surface_values_that_an_obstacle_lacks_are_noted(tmp_path, surface, shape):
     solid = f"<geometry>{shape}</geometry><surface>{surface}</surface>"
     body = link("l", f"\n<collision name='c'>{solid}</collision>")
     m = loaded(model("post", body, more=STATIC), tmp_path)
@@ -150,7 +150,7 @@ def test_what_an_obstacle_lacks_of_a_surface_is_noted(tmp_path, surface, shape):
     assert found == ([("warning", 3, lost)] if lost else [])
 
 
-def test_masks_say_which_models_touch(tmp_path):
+def test_masks_select_the_models_that_touch(tmp_path):
     def masked(name, mask, at):
         bits = f"<surface><contact><collide_bitmask>{mask}</collide_bitmask></contact></surface>"
         solid = BOX.replace("</collision>", f"{bits}</collision>")
@@ -225,7 +225,7 @@ def test_comments_with_dashes_keep_the_lines(tmp_path):
                + link("l") + "</model>", tmp_path)  # fmt: skip
 
 
-def test_the_appearance_of_a_world(tmp_path):
+def test_the_appearance_of_a_world_is_read(tmp_path):
     pytest.importorskip("trimesh")
     (tmp_path / "two.obj").write_text(
         "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n"

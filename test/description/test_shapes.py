@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import ParameterError
 
-POINTS = 120  # along each edge of the grid
+POINTS = 120  # points along each edge of the grid
 
 
 def integrate(inside, edges):
@@ -47,7 +47,7 @@ def integrate(inside, edges):
     ],
     ids=["box", "cylinder", "sphere", "capsule"],
 )
-def test_against_numeric_integration(inertial, inside, edges):
+def test_shapes_agree_with_numeric_integration(inertial, inside, edges):
     volume, moments = integrate(inside, edges)
     # the grid cuts curved surfaces into steps: about (1 / POINTS)^(3/2) of the whole
     assert inertial.mass == pytest.approx(volume, rel=2e-3)
@@ -55,7 +55,7 @@ def test_against_numeric_integration(inertial, inside, edges):
     assert inertial.inertia[3:] == (0.0, 0.0, 0.0)
 
 
-def test_closed_forms():
+def test_shapes_agree_with_closed_forms():
     box = shapes.box((0.1, 0.4, 0.9), mass=36.0)  # the tumbling brick of Kajita et al., 6.1.2
     assert box.inertia[:3] == pytest.approx((2.91, 2.46, 0.51), rel=1e-14)
     ball = shapes.sphere(2.0, mass=5.0)
@@ -163,6 +163,6 @@ def test_combine_two_halves_make_a_box():
         ),
     ],
 )
-def test_bad_arguments(make, refusal):
+def test_bad_arguments_are_refused(make, refusal):
     with refused(ParameterError, *refusal):
         make()

@@ -15,7 +15,7 @@ YAML = "rbdyn_mechanism: 1\nbase: a\nlinks: {a: }\n"
 
 
 @pytest.mark.parametrize("name", ["r.urdf", "r.URDF", "r.xml", "r"])
-def test_urdf(tmp_path, name):
+def test_a_urdf_is_recognised(tmp_path, name):
     path = tmp_path / name
     path.write_text(URDF)
     assert source.read(path) == robot_files.read(path)
@@ -23,14 +23,14 @@ def test_urdf(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["m.yaml", "m.yml", "M.YAML"])
-def test_mechanism(tmp_path, name):
+def test_a_mechanism_file_is_recognised(tmp_path, name):
     path = tmp_path / name
     path.write_text(YAML)
     assert source.read(path) == mechanism.read(path)
     assert source.read(str(path)) == mechanism.read(path)
 
 
-def test_text():
+def test_text_is_recognised():
     assert source.read(URDF) == robot_files.read(URDF)
     assert source.read(URDF.encode()) == robot_files.read(URDF)
 
@@ -65,6 +65,6 @@ def test_text():
         ),
     ],
 )
-def test_refused(given, error, refusal):
+def test_bad_sources_are_refused(given, error, refusal):
     with refused(error, *refusal):
         source.read(given)

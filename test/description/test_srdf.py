@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SRDF files: which pairs of links may overlap, found beside a robot or given."""
+"""SRDF files: pairs of links that may overlap, found beside a robot or given."""
 
 import itertools
 
@@ -64,7 +64,7 @@ def load(text, **more):
     ],
     ids=["none", "one", "two", "itself", "default", "enabled", "group", "nested"],
 )
-def test_pairs_that_are_left_out(elements, left):
+def test_pairs_are_left_out(elements, left):
     m = load(srdf(*elements))
     assert listed(m) == left
     assert [f.code for f in m.findings if f.severity == "warning"] == []
@@ -75,7 +75,7 @@ def test_unknown_links_are_warnings_with_line_and_a_hint():
     found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
     assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]
     first = next(f for f in m.findings if f.code == "unknown-link")
-    assert "arm" in first.message  # did you mean 'arm'?
+    assert "arm" in first.message  # the hint 'arm'
     assert listed(m) == ALL
 
 
@@ -96,7 +96,7 @@ def test_a_given_file_that_cannot_be_read_is_refused(text, code):
 
 
 @pytest.mark.parametrize("bad", [1, None, ["a"], np.zeros(3)])
-def test_wrong_kinds(bad):
+def test_wrong_kinds_are_refused(bad):
     with refused(rb.ParameterError, "bad-srdf", "srdf"):
         load(bad)
 
@@ -126,7 +126,7 @@ def test_a_file_beside_the_robot_is_found(tmp_path, place):
 
 
 def test_a_broken_file_beside_the_robot_is_a_warning(tmp_path):
-    """Nobody asked for it: the robot loads as before."""
+    """The file was not requested: the robot loads as before."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(URDF)
     (tmp_path / "robot.srdf").write_text("<robot>")
@@ -165,7 +165,7 @@ FOLDED = [(f"j{n}", f"{value}") for n, value in enumerate((2.8, 2.8, 0.0))]
     ids=["all", "two", "others", "unknown", "none"],
 )
 def test_pairs_that_overlap_in_a_state_do_not_push_each_other(joints, left):
-    """If the state gives all joints between the two; distance queries list them."""
+    """The state gives all joints between the two; distance queries list the pair."""
     m = rb.load_urdf(BENT, contact=True, srdf=srdf(state(*joints)))
     names = m.geom_names
     assert {(names[g], names[h]) for g, h in m.push_geom} == left
@@ -202,7 +202,7 @@ def test_states_that_are_not_keyframes_are_reported_also_without_contact(contact
 @pytest.mark.parametrize(
     ("name", "disabled"), [("panda.urdf", 35), ("ur5_robot.urdf", 10), ("go1.urdf", 658)]
 )
-def test_files_of_real_robots(name, disabled):
+def test_files_of_real_robots_are_read(name, disabled):
     m = rb.load_urdf(robots.find(name), contact=rb.Contact(obstacles=()), strict=False)
     assert [f.found for f in m.findings if f.code == "srdf"] == [str(disabled)]
     without = rb.load_urdf(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triangle meshes in SDF, MJCF, scene and mechanism files, and in what rb.convert writes."""
+"""Triangle meshes in SDF, MJCF, scene and mechanism files, and in the output of rb.convert."""
 
 import mujoco
 import numpy as np
@@ -56,7 +56,7 @@ def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, 
 
 @pytest.mark.parametrize("second", [(0.5, 1.0, 0.1), (0.5, 0.5, 0.1)])
 def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(folder, second):
-    """They count twice in the volume, which is then that of the hull, or more."""
+    """Doubled triangles count twice in the volume, which is then that of the hull, or more."""
     boxes = [trimesh.creation.box(size) for size in ((1.0, 0.5, 0.1), second)]
     both = trimesh.util.concatenate(boxes)
     assert both.volume >= both.convex_hull.volume
@@ -65,7 +65,7 @@ def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(fold
 
 
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
-def test_a_mesh_that_moves_or_asks_for_it_is_its_hull(folder, how):
+def test_a_moving_or_marked_mesh_becomes_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
 
 
@@ -86,7 +86,7 @@ def test_the_front_of_a_closed_mesh_is_its_outside(folder, mesh, scale):
     assert m.trimesh_closed.tolist() == [1]
 
 
-def test_scene_and_mechanism_files(folder):
+def test_scene_and_mechanism_files_have_triangle_meshes(folder):
     ring = "triangle_mesh: {file: ring.stl, scale: [1, 1, 2]}"
     mechanism = "rbdyn_mechanism: 1\nbase: b\nlinks: {b: {mass: 1}}"
     for name, head in (("s.yaml", "rbdyn_scene: 1\nfloor: false"), ("m.yaml", mechanism)):
@@ -171,7 +171,7 @@ def box(extents, centre):
 
 
 SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
-#: Meshes of several parts, and where a ball that falls there comes to rest: its height less 0.1.
+#: Meshes of several parts, and the height of a ball that rests on them, less 0.1.
 PARTS = {
     "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
     "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),

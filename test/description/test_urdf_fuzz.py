@@ -57,13 +57,13 @@ def must_be_read_or_refused(data):
         assert time.process_time() - start < 30.0  # bounds a hang only
 
 
-def test_the_unchanged_document_is_good():
+def test_the_unchanged_document_is_accepted():
     assert read_text(GOOD).findings == ()
 
 
 @settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
-def test_edited_bytes(edits):
+def test_edited_bytes_are_read_or_refused(edits):
     data = GOOD
     for at, length, piece in edits:
         data = data[:at] + piece + data[at + length :]
@@ -81,7 +81,7 @@ TOKENS = sorted(set(GOOD.decode().split('"')[1::2]))
 
 @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(TOKENS), VALUES), min_size=1, max_size=3))
-def test_edited_values(edits):
+def test_edited_values_are_read_or_refused(edits):
     text = GOOD.decode()
     for old, new in edits:
         text = text.replace(f'"{old}"', f'"{new}"')
@@ -90,5 +90,5 @@ def test_edited_values(edits):
 
 @settings(max_examples=300)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
-def test_noise(data):
+def test_noise_is_read_or_refused(data):
     must_be_read_or_refused(data)

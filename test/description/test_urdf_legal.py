@@ -89,7 +89,7 @@ def test_rpy_is_fixed_axis_roll_pitch_yaw():
         SMALL.replace("><", ">\r\n<![CDATA[ ${x} ]]><"),
     ],
 )
-def test_odd_documents(document):
+def test_odd_documents_are_read(document):
     robot = read_text(document)
     assert (robot.name, [link.name for link in robot.links]) == ("r", ["a"])
     assert robot.findings == ()
@@ -107,7 +107,7 @@ def test_names_may_be_in_any_script_of_the_encoding(encoding):
     assert (robot.name, robot.links[0].name) == ("b\u00e4r", "\u00fc")
 
 
-def test_no_axis_is_x():
+def test_the_default_axis_is_x():
     assert one_joint(LIMIT).joints[0].axis == (1, 0, 0)
 
 
@@ -126,7 +126,7 @@ def test_zero_axis_of_a_fixed_joint():
     assert (robot.joints[0].axis, robot.joints[0].limit, robot.findings) == ((1, 0, 0), None, ())
 
 
-def test_continuous_with_bounds():
+def test_bounds_of_a_continuous_joint_are_ignored():
     robot = one_joint(LIMIT, "continuous")
     limit = robot.joints[0].limit
     assert (limit.lower, limit.upper, limit.effort, limit.velocity) == (-math.inf, math.inf, 3, 4)
@@ -155,12 +155,12 @@ def test_zero_effort_is_a_warning():
     assert (robot.findings[0].element, robot.findings[0].line) == ("joint 'j'", 1)
 
 
-def test_numbers_of_every_legal_form():
+def test_numbers_of_every_legal_form_are_read():
     robot = one_joint('<origin xyz=" +1. .5e-1\n-2E+2 " rpy="00 -0 0.0"/>' + LIMIT)
     assert robot.joints[0].origin == Pose((1.0, 0.05, -200.0))
 
 
-def test_mimic_defaults_and_chains():
+def test_mimic_defaults_and_chains_are_read():
     text = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
       <joint name="i" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}</joint>
       <joint name="j" type="revolute"><parent link="a"/><child link="c"/>{LIMIT}
@@ -219,7 +219,7 @@ def test_inertia_no_body_can_have(inertia, moments):
     assert [finding.found for finding in robot.findings] == [moments] * bool(moments)
 
 
-def test_not_strict_repairs_with_a_warning():
+def test_relaxed_reading_repairs_with_a_warning():
     text = f"""<robot name="r">{LINKS}<link name="c"/>
       <joint name="j" type="revolute">{ENDS}<mimic joint="x"/></joint>
       <joint name="k" type="prismatic"><parent link="a"/><child link="c"/>
@@ -257,7 +257,7 @@ def test_bytes_text_and_paths_agree(tmp_path):
     assert read(path).source == str(path)
 
 
-def test_ten_thousand_links():
+def test_ten_thousand_links_are_read():
     links = "".join(f'<link name="l{i}"/>\n' for i in range(10_000))
     joints = "".join(
         f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in URDF: those of Isaac Sim and of URDF+ are the loops of a mechanism file."""
+"""Loops in URDF: the extensions of Isaac Sim and URDF+ become loops of a mechanism file."""
 
 import numpy as np
 import pytest

@@ -36,7 +36,7 @@ def inertial(old, new):
     return document(body=BODY.replace(old, new))
 
 
-#: A document in which the robot would move otherwise than meant, and the place it should name.
+#: A document that would change the motion of the robot, and the place that the finding names.
 LOST = {
     "an axis of the joint": (document(joint=' axis="0 0 1"', inner=LIMIT), "<axis xyz>"),
     "damping of the joint": (document(joint=' damping="0.5"'), "<dynamics damping>"),
@@ -82,7 +82,7 @@ LOST = {
     ),
 }  # fmt: skip
 
-#: The severity of a word that changes no motion of a robot, or that no parser reads.
+#: The severity of a word that does not change the motion, or that parsers ignore.
 HARMLESS = {
     "no damping": (document(joint=' damping="0"'), "note"),
     "no damping as text": (inside("<damping> 0 </damping>"), "note"),

@@ -69,14 +69,14 @@ def read_by_urdfdom(text):
 
 
 @pytest.mark.parametrize("form", [*REFUSED, *READ])
-def test_what_urdfdom_refuses_has_a_warning(form):
+def test_documents_that_urdfdom_refuses_have_a_warning(form):
     text = REFUSED.get(form) or READ[form]
     found = [(f.severity, f.code) for f in read_text(text).findings if f.code == "unportable"]
     assert found == ([("warning", "unportable")] if form in REFUSED else [])
 
 
 @pytest.mark.parametrize("form", [*REFUSED, *READ])
-def test_urdfdom_does_what_the_warning_says(form):
+def test_urdfdom_reacts_as_the_warning_says(form):
     assert read_by_urdfdom(REFUSED.get(form) or READ[form]) == (form in READ)
 
 
@@ -87,7 +87,7 @@ def test_lines_and_numbers_do_not_depend_on_line_breaks():
     assert read_text(broken).joints[0].line == 1 + broken.count("\n")
 
 
-def test_findings_show_what_the_file_has():
+def test_findings_show_the_content_of_the_file():
     (finding,) = read_text(document(place="0\t0 1")).findings
     assert (finding.element, finding.found) == ("link 'b'", "0\t0 1")
 

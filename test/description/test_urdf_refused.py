@@ -280,7 +280,7 @@ def test_all_errors_are_reported_at_once():
 
 
 def test_a_dropped_element_is_reported_once():
-    """A joint without a type is left out; its child is no second root, its name is known."""
+    """A joint without a type is left out; its child is not a second root and keeps its name."""
     document = robot(
         AB,
         C,
@@ -314,7 +314,7 @@ def test_hints_for_hostile_input_are_limited(monkeypatch):
     assert sum(map(len, compared)) <= audit.HINT_BUDGET
 
 
-def test_paths(tmp_path):
+def test_wrong_paths_are_refused(tmp_path):
     (tmp_path / "panda.urdf").write_text(robot(AB, joint()), encoding="utf-8")
     cases = {
         str(tmp_path / "pnda.urdf"): "no-such-file",

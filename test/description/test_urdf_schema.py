@@ -101,7 +101,7 @@ _SOFT = (
 _RAYS = f"<ray>{_RAY.format('horizontal')}{_RAY.format('vertical')}</ray>"
 AXIS, END, BLUE = '<axis xyz="0 0 1"/>', "</robot>", '<material name="blue">'
 
-#: What is not used: the text where it is added, the added text, and how findings call it. The
+#: Unused elements: the text at their place, the added text, and the name in findings. The
 #: attributes inside such an element are not used with it.
 TOLD = {
     "link type": ('<link name="c"', ' type="x"', "<link type>"),
@@ -122,7 +122,7 @@ TOLD = {
 
 
 def seen(text):
-    """Return all that is read of a robot, without lines and the source, and the findings."""
+    """Return all data of a robot, without lines and the source, and the findings."""
     look = read_appearance(text)
     try:
         d = read_text(text, strict=False, contact=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What vendors write into a URDF is used, or named once with its line and the reason."""
+"""Extensions of vendors in a URDF are used, or named once with their line and the reason."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def transmission(inside):
     return f'<transmission name="t">{inside}</transmission>'
 
 
-#: Of an element of the robot, of a link, and of a joint: what the note names.
+#: Elements of the robot, of a link, and of a joint; the note names them.
 NAMED = {
     "robot": {
         '<sensor name="s"/>': "<sensor>",
@@ -78,7 +78,7 @@ NAMED = {
         '<state_interface name="position"/>': "<state_interface>",
     },
 }  # fmt: skip
-#: What a warning says, without which the robot would move otherwise than meant.
+#: Extensions with a warning: without them the robot would move differently.
 WARNED = {
     '<gazebo reference="b"><gravity>0</gravity></gazebo>': "<gazebo> <gravity>",
     '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
@@ -136,7 +136,7 @@ IMU_STATES = "".join(
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
 #: Changes of numbers, which one note names for all joints or links.
 NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
-#: What changes the robot: how to see it, and what is there then.
+#: Extensions that change the robot: a function that reads the change, and its value.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),
@@ -215,7 +215,7 @@ def test_a_tag_that_is_not_used_is_named_once(place, text, named):
 
 
 @pytest.mark.parametrize(("text", "named"), WARNED.items())
-def test_what_moves_a_robot_otherwise_is_a_warning(text, named):
+def test_elements_that_would_change_the_motion_are_warnings(text, named):
     document = robot(robot=text)
     (found,) = read_text(document).findings
     assert (found.found, found.severity) == (named, "warning")
@@ -247,7 +247,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         '<gazebo reference="b"><selfCollide>true</selfCollide></gazebo>',
     ],
 )
-def test_what_a_robot_has_already_is_not_named(text):
+def test_values_that_a_robot_already_has_are_not_named(text):
     assert read_text(robot(robot=text), contact=True) == read_text(robot(), contact=True)
 
 
@@ -389,7 +389,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
-    limits.write_text("j: {limit: {lower: 1}}")  # of a xacro
+    limits.write_text("j: {limit: {lower: 1}}")  # for the xacro file
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]
@@ -518,7 +518,7 @@ def test_warnings_in_gazebo_name_their_link():
     assert found.element == "link 'b'"
 
 
-def test_a_loop_is_cut_where_no_controller_drives():
+def test_a_loop_is_cut_at_a_joint_without_command_interface():
     loop = (
         '<loop_joint name="l" type="revolute"><link1 link="c" xyz="1 0 0"/>'
         '<link2 link="d" xyz="0 1 0"/><dynamics damping="1"/></loop_joint>'
@@ -535,7 +535,7 @@ def test_a_loop_is_cut_where_no_controller_drives():
         assert driven not in closing
 
 
-def test_what_a_fixed_joint_ignores_is_not_noted_as_a_change():
+def test_values_that_a_fixed_joint_ignores_are_not_noted_as_changes():
     text = '<gazebo reference="j"><springStiffness>3</springStiffness></gazebo>'
     found = read_text(robot(robot=text).replace('"revolute"', '"fixed"')).findings
     assert "fixed-joint" in {x.code for x in found}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF 1.0, 1.1 and 1.2: the same robot in each, and what each version may not say."""
+"""URDF 1.0, 1.1 and 1.2: the same robot in each, and elements that each version forbids."""
 
 import itertools
 import math
@@ -78,7 +78,7 @@ def test_angles_of_any_quaternion_turn_like_it():
         quats += [quat_from_rpy(*rng.uniform(-3, 3, 1), pitch + off, *rng.uniform(-3, 3, 1))]
     for quat in quats:
         again = quat_from_rpy(*rpy_from_quat(tuple(quat)))
-        # of both signs; an angle has rounding errors of a few units of 4e-16
+        # quaternions of both signs; an angle has rounding errors of a few units of 4e-16
         assert abs(np.dot(quat, again)) == pytest.approx(1.0, abs=4e-15)
         for axis in np.eye(3):
             np.testing.assert_allclose(rotate(again, axis), rotate(tuple(quat), axis), atol=4e-15)
@@ -111,7 +111,7 @@ def test_a_long_quaternion_is_normalised_with_a_note():
 @pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
 @pytest.mark.parametrize("version", ['version="1.0"', ""])
 def test_version_1_0_has_no_quaternion(version, beside):
-    """As in urdfdom: it is ignored with a warning, and the angles count."""
+    """As in urdfdom, it is ignored with a warning, and the angles count."""
     text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
     description = read_text(text)
     assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]
@@ -120,7 +120,7 @@ def test_version_1_0_has_no_quaternion(version, beside):
 
 
 def test_version_1_0_has_no_capsule():
-    """As in urdfdom: it is left out with a warning."""
+    """As in urdfdom, it is left out with a warning."""
     text = robot("", shape='<capsule radius="1" length="2"/>')
     left = read_text(text, contact=True)
     assert (left.geometries, codes(left)) == ((), [("warning", "newer-shape", 7)])
@@ -191,7 +191,7 @@ def test_limits_of_a_newer_version_are_ignored_with_a_warning(version):
     assert description.joints[0].limit == Limit(-1, 2, 3, 4)
 
 
-def test_limits_of_version_1_2(tmp_path):
+def test_limits_of_version_1_2_are_read(tmp_path):
     text = robot("", "1.2", f"{LIMIT} {NEW}")
     description = read_text(text)
     assert description.joints[0].limit == Limit(-1, 2, 3, 4, 5, 6, 7)

@@ -126,7 +126,7 @@ def test_arguments_of_included_files_are_known(tmp_path):
 
 
 def test_an_argument_in_a_part_that_a_condition_leaves_out(tmp_path):
-    """The file has it, so it is not refused; it has no effect, so there is a warning."""
+    """The file exists, so it is not refused; it has no effect, so there is a warning."""
     inner = '<xacro:arg name="tool" default="none"/><link name="$(arg tool)"/>'
     guarded = (
         f'<xacro:arg name="on" default="false"/><xacro:if value="$(arg on)">{inner}</xacro:if>'
@@ -179,14 +179,14 @@ def test_other_package_dirs_are_refused_by_name(dirs):
         read('<robot name="r"><link name="a"/></robot>', package_dirs=dirs)
 
 
-def test_a_missing_package(tmp_path):
+def test_a_missing_package_is_refused(tmp_path):
     path = write(tmp_path, "$(find no_such_arm)/limb.xacro")
     with refused(DescriptionError, "package-not-found", found="no_such_arm"):
         read(path, package_dirs=[tmp_path])
 
 
-def test_package_of_a_sourced_workspace(tmp_path, monkeypatch):
-    """The index of ROS is stood in for, so that this runs without ROS."""
+def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
+    """A stand-in replaces the index of ROS, so that this runs without ROS."""
     index = tmp_path / "ros/ament_index_python"
     index.mkdir(parents=True)
     (index / "__init__.py").touch()
@@ -231,7 +231,8 @@ def test_package_names_cannot_leave_the_folders(tmp_path, name):
 def test_a_broken_xacro_file_is_refused(tmp_path, capfd, old, new, code):
     path = write(tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    with pytest.raises(DescriptionError) as caught:  # the words are those of xacro's version
+    # the text of the message is that of xacro's version
+    with pytest.raises(DescriptionError) as caught:
         read(path)
     assert caught.value.code == code
     assert caught.value.source.startswith(str(path))
@@ -269,12 +270,12 @@ def test_text_is_never_expanded(tmp_path):
         read(path)
     assert f"'cp {path.name} {path.name}.xacro'" in str(caught.value)
     assert not mark.exists()
-    shutil.copy(path, f"{path}.xacro")  # as the message says
+    shutil.copy(path, f"{path}.xacro")  # as stated in the message
     assert len(read(tmp_path / "raw.urdf.xacro").links) == 1
 
 
 def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
-    """As what xacro prints does; comments do not count."""
+    """The output of xacro is shown the same way; comments do not count."""
     path = tmp_path / "expanded.urdf"
     path.write_text(
         f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot files as parts of a scene: what floats in it, stands in it, and is refused."""
+"""Robot files as parts of a scene: floating, standing and refused ones."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/
 LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
 DRIVE = "<actuator><motor joint='j'/></actuator>"
 KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
-#: What each file becomes if its joints have actuators: its name among the objects, the robots or
+#: The role of each file if its joints have actuators: its name among the objects, the robots or
 #: the obstacles, or the words of a refusal; and the number of degrees of freedom.
 FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
@@ -82,7 +82,7 @@ def spawned(name, tmp_path, acts):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_floats_stands_or_is_refused(name, tmp_path):
+def test_the_root_of_a_file_is_free_or_fixed_or_refused(name, tmp_path):
     _, kind, count = FILES[name]
     if kind not in ("object", "robot", "obstacle"):
         with pytest.raises(DescriptionError, match=kind):
@@ -111,7 +111,7 @@ HIGH = "<pose>0 0 5 0 0 0</pose>"
 @pytest.mark.parametrize("more", ["", STATIC, HIGH, STATIC + HIGH])
 @pytest.mark.parametrize("body", ["box", "arm"])
 def test_a_model_of_sdf_stands_where_gazebo_puts_it(body, more, tmp_path):
-    """The pose of the model does not count, the pose of its link in it does: 1 m, turned."""
+    """Only the pose of its link in the model counts, not the pose of the model: 1 m, turned."""
     free = solid("c", BOX), "0 0 1 0 0 0"
     text = sdf(link("l", *free) + (link("tip") + joint("l", "tip")) * (body == "arm"), more)
     (tmp_path / "x.sdf").write_text(text)
@@ -224,7 +224,7 @@ def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
         with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT))
 
 
-def test_what_an_object_leaves_in_its_world_is_a_warning(tmp_path):
+def test_elements_that_an_object_leaves_behind_are_a_warning(tmp_path):
     floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
     pairs = "<contact><exclude body1='world' body2='trunk'/></contact>"
     text = mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "") + pairs)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON schemas of YAML files take and refuse the same documents as the tables of keys.
+"""The JSON schemas of YAML files accept and refuse the same documents as the tables of keys.
 
-A schema knows values, not how they are spelled (1_0 is a string here), and no other files.
+A schema describes values, not their spelling (1_0 is a string here), and no other files.
 """
 
 import functools
@@ -119,7 +119,7 @@ BAD = {
 
 
 def plain(node):
-    """Return a node as an editor sees it."""
+    """Return a node in the form that an editor reads."""
     if isinstance(node, Items):
         return [plain(item) for item in node.nodes]
     if not isinstance(node, Scalar):
@@ -156,7 +156,7 @@ def test_schema_and_table_refuse_the_same_bad_input(kind):
                 f"the schema {'accepts' if found[0] else 'refuses'} {text}"
             )
             seen.append(found[0])
-    assert sum(seen) >= 14  # the rest needs a robot, or other files
+    assert sum(seen) >= 14  # other files need a robot, or other files
     assert len(seen) >= 28
 
 

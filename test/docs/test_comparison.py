@@ -81,7 +81,7 @@ def test_flawed_robots_are_refused_or_loaded_as_listed(flaw):
 
 
 @pytest.mark.parametrize("flaw", FLAWED)
-def test_flaws_that_load_with_a_warning(flaw):
+def test_flaws_load_with_a_warning_as_listed(flaw):
     if "warns" in row(flaw)[0]:
         (finding,) = rb.load_urdf(FLAWED[flaw]).findings
         assert finding.code in {"unknown-element", "non-physical-inertia"}
@@ -104,7 +104,7 @@ def test_newer_words_of_urdf_are_read_as_listed():
     assert [cell.split(" ")[0] for cell in limits] == ["in", "ignored", "ignored"]
 
 
-def test_masses_after_pinocchio_loaded_them():
+def test_pinocchio_loads_masses_as_listed():
     assert pin.buildModelFromXML(FLAWED["mass `nan`"]).inertias[1].mass == 0.0
     assert pin.buildModelFromXML(FLAWED["mass -1 kg"]).inertias[1].mass == -1.0
     assert pin.buildModelFromXML(FLAWED["a moving link without inertia"]).inertias[1].mass == 0.0
@@ -204,7 +204,7 @@ def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
 
 
 def test_mujocos_sparse_factorisation_is_right_in_a_stack():
-    """Its issue 3767; the Jacobians of 60 and more dofs are sparse by default."""
+    """MuJoCo issue 3767: the Jacobians of 60 and more dofs are sparse by default."""
     cube = (
         '<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>'
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in the documentation run, or have a reason why they do not.
+"""Commands in the documentation run, or have a reason not to run.
 
 A block marked `bash` runs in a folder that looks like the root of the repository. A server stays
 in the background while the following blocks run, until the text says "End it with Ctrl-C", a
@@ -310,5 +310,5 @@ def check_launch(file, arguments):
         ("q = 0.5 rad", "q = 0.5 m", False),
     ],
 )
-def test_comparison_of_output(expected, line, matching):
+def test_output_is_compared(expected, line, matching):
     assert bool(alike(expected).search(line)) == matching

@@ -51,7 +51,7 @@ def test_mujoco_has_the_fields_marked_as_its_own(name):
 
 @pytest.fixture(scope="module")
 def topics():
-    """The pages of the API that the site has, by their titles."""
+    """The pages of the API on the site, by their titles."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "tools")
         from docs_api import topics

@@ -92,7 +92,7 @@ def test_many_names_are_checked():
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_name_exists(name):
+def test_each_name_of_the_page_exists(name):
     first, _, rest = name.partition(".")
     if "/" in name:
         assert (ROOT / name).exists()

@@ -167,7 +167,7 @@ def prose(page):
 
 @pytest.mark.parametrize("page", page_names())
 def test_nested_lists_are_indented_by_four(page):
-    """With less, mkdocs shows nested lists and tables as running text."""
+    """With a smaller indent, mkdocs shows nested lists and tables as running text."""
     assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
 
 
@@ -177,7 +177,7 @@ def test_make_targets_exist(target):
 
 
 def test_files_in_commands_exist():
-    """Also for commands that do not run."""
+    """This holds also for commands that do not run."""
     for page in page_names():
         for block in of_language(page, "bash", "console"):
             for word in re.findall(r"(?<![\w/.])(?:examples|config)/[\w/.]+", block.text):
@@ -192,7 +192,7 @@ KNOWN = GENERATED | {*re.findall('class name="(.+?)"', PLUGIN_FILE.read_text())}
 
 
 def exists(path):
-    """Whether a path below the root or the package exists; interfaces go without extension."""
+    """Return whether a path below the root or the package exists; interfaces have no extension."""
     interface = re.sub("^rbdyn_interfaces/(?=[A-Z])", "rbdyn_interfaces/*/", path) + ".*"
     patterns = (path, f"rbdyn_ros/{path}", interface)
     return path in KNOWN or any(True for each in patterns for _ in ROOT.glob(each))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run as a user runs them and print the lines in their docstrings."""
+"""The examples run with their commands and print the lines in their docstrings."""
 
 import ast
 import atexit
@@ -74,7 +74,7 @@ PICTURES = [
     "four_bar.py", "rolling_disk.py", "high_gain.py", "rotating_box.py", "spinning_top.py",
     "dzhanibekov.py", "double_pendulum.py", "integrators.py", "computed_torque.py",
 ]  # fmt: skip
-#: Options of examples that one run tests with the rest.
+#: Options of examples that are tested together in one run.
 FILMS = {"spinning_top.py": ("--film",)}
 # a fall with many impacts depends on the processor's rounding
 HUMANOID = pytest.param("falling_humanoid.py", marks=[robots.needs_robots, pytest.mark.nightly])
@@ -100,7 +100,7 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
-    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # of this process
+    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # handlers of this process
     monkeypatch.setitem(node["main"].__globals__, "GravityNode", note)
     with pytest.raises(LookupError):
         node["main"]()

@@ -105,7 +105,7 @@ def test_subspaces_agree_with_the_engine(name, gallery):
 
 
 @pytest.mark.parametrize("name", TYPE_OF_NAME)
-def test_arguments_and_code_of_a_type(name):
+def test_each_type_has_its_arguments_and_code(name):
     shown, _, _, flat, takes, code = ROWS[name]
     assert shown == f"`{name}`"
     spec = JOINT_SPECS[name]
@@ -121,7 +121,7 @@ def test_arguments_and_code_of_a_type(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if len(ROWS[name]) == 4])
-def test_number_of_equations_of_a_constraint(name, gallery):
+def test_each_constraint_has_its_number_of_equations(name, gallery):
     call, _, equations, file = ROWS[name]
     assert gallery.PICTURES[name]().m.nefc == int(equations)
     assert hasattr(rb.SystemBuilder, call.strip("`").partition("(")[0])

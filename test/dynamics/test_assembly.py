@@ -17,7 +17,7 @@ NAMES = (
 
 
 def gap(m, qpos):
-    """Return the largest position error that a new Data sees."""
+    """Return the largest position error of a new Data."""
     d = rb.make_data(m)
     d.qpos = qpos
     see_constraints(m, d)
@@ -26,7 +26,7 @@ def gap(m, qpos):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
-def test_from_anywhere_near(name, seed):
+def test_a_mechanism_closes_from_a_start_nearby(name, seed):
     m = rb.build(getattr(mechanisms, name)())
     start = m.qpos0.copy()
     rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def test_from_anywhere_near(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_delta_robot_from_near_its_pose(seed):
+def test_a_delta_robot_closes_from_near_its_pose(seed):
     m = rb.build(mechanisms.delta())
     right = mechanisms.delta_at(m, np.array([0.02, 0.05, -0.48]))
     start = right.copy()
@@ -52,7 +52,7 @@ def test_a_delta_robot_from_near_its_pose(seed):
     np.testing.assert_allclose(qpos, right, atol=1e-10)
 
 
-def test_loading_assembles_what_zero_does_not_close():
+def test_loading_assembles_a_loop_that_is_open_at_zero():
     m = rb.build(mechanisms.grashof())
     assert gap(m, np.zeros(3)) > 0.01
     assert gap(m, m.qpos0) <= 1e-12
@@ -114,7 +114,7 @@ def test_only_the_constraint_that_stays_open_is_named():
 
 
 def elbow(low, high):
-    """Two bars from the wall to a hand that a point of it holds: two ways to bend the elbow."""
+    """Two bars from the wall hold a hand at one point: the elbow can bend in two ways."""
     return (
         rb.SystemBuilder("elbow", base="wall")
         .body("upper", mechanisms.bar(0.3))
@@ -146,7 +146,7 @@ def test_outside_its_limits_rather_than_open():
 
 
 @pytest.mark.parametrize("pitch", [0.005, -0.02, 0.2])
-def test_a_screw_of_many_turns(pitch):
+def test_a_screw_keeps_its_turns(pitch):
     m = rb.build(mechanisms.screw_jack(pitch))
     start = np.array([-pitch * 2 * np.pi * 7.3, 0.0])
     qpos = rb.assemble(m, start, fixed=["guide"])
@@ -159,7 +159,7 @@ def test_a_screw_of_many_turns(pitch):
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_every_data(name, turns):
-    """For any number of turns: efc_pos is a function of qpos, not of earlier calls."""
+    """This holds for any number of turns: efc_pos is a function of qpos, not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
@@ -167,7 +167,7 @@ def test_a_closed_configuration_is_closed_for_every_data(name, turns):
 
 
 def test_a_run_goes_on_in_another_data():
-    """Ten turns along: qpos and qvel are the whole state."""
+    """The state is ten turns along: qpos and qvel describe it completely."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
     d, other = rb.make_data(m), rb.make_data(m)

@@ -99,8 +99,8 @@ def test_attachments_end_one_by_one():
     )
 
 
-def test_a_ball_that_hangs_in_the_world_is_still_in_the_way():
-    """The rod swings against it, and stops there; unattached it would be knocked away."""
+def test_a_ball_attached_to_the_world_still_blocks_a_rod():
+    """The rod swings against the ball and stops there; a free ball would be knocked away."""
     near = rb.Object("near", rb.Sphere(0.05), mass=0.3, pose=rb.pose((-0.2, 0.0, -0.35)))
     m = scene(near)
     d = rb.make_data(m)
@@ -116,7 +116,7 @@ def test_a_ball_that_hangs_in_the_world_is_still_in_the_way():
     assert place(held, h, "near") == pytest.approx((-0.2, 0.0, -0.35), abs=1e-9)
 
 
-def test_two_attached_bodies_touch_no_more():
+def test_two_attached_bodies_no_longer_touch():
     m = rb.scene(PENDULUM, objects=[BALL, OTHER], floor=False)
     held, _ = rb.attach(m, rb.make_data(m), "ball", "rod")
     names = [{held.geom_names[g] for g in pair} for pair in held.push_geom.tolist()]
@@ -125,8 +125,8 @@ def test_two_attached_bodies_touch_no_more():
     assert {"rod", "other"} in names
 
 
-def test_the_only_two_bodies_of_a_scene_touch_no_more_while_they_are_attached(tmp_path):
-    """They are 1 mm inside each other: a contact would push against the weld."""
+def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(tmp_path):
+    """The bodies are 1 mm inside each other: a contact would push against the weld."""
     cubes = [
         rb.Object(name, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0.0, 0.0, height)))
         for name, height in (("low", 0.1), ("high", 0.3))
@@ -152,8 +152,8 @@ def test_the_only_two_bodies_of_a_scene_touch_no_more_while_they_are_attached(tm
     assert apart.qpos[9] - apart.qpos[2] == pytest.approx(0.2, abs=1e-8)
 
 
-def test_a_belt_that_stops_brakes_what_lies_on_it():
-    """With mu g, in closed form, after it has ridden along."""
+def test_a_stopping_belt_brakes_the_crate_on_it():
+    """The crate has ridden along and is braked by mu g, in closed form."""
     surface = rb.Surface(friction=0.4)
     belt = rb.Obstacle("belt", rb.Box((20.0, 1.0, 0.1)), rb.pose((0.0, 0.0, -0.05)), 0.4,
                        velocity=(0.5, 0.0, 0.0))  # fmt: skip
@@ -183,7 +183,7 @@ def test_a_belt_that_stops_brakes_what_lies_on_it():
         ("ball", "other", ParameterError, "attach"),
     ],
 )
-def test_what_cannot_be_attached_is_refused(link, to, error, code):
+def test_invalid_attachments_are_refused(link, to, error, code):
     m = scene(BALL, OTHER)
     held, h = rb.attach(m, rb.make_data(m), "other", "ball")
     with refused(error, code):
@@ -237,8 +237,8 @@ FLOATING = """<robot name="r"><link name="trunk"><inertial><mass value="2"/>
 
 
 @pytest.mark.parametrize("others", [(), (OTHER,)])
-def test_the_hand_of_a_floating_robot_carries_what_is_attached_to_it(others):
-    """Nothing holds the robot: its own weight stays at its root, as without the ball."""
+def test_the_hand_of_a_floating_robot_carries_an_attached_object(others):
+    """The robot floats freely: its own weight stays at its root, as without the ball."""
     robot = rb.Placed(FLOATING, rb.pose((0.0, 0.0, 0.3)), floating_base=True)
     ball = dataclasses.replace(BALL, pose=rb.pose((0.6, 0.2, 0.3)))
     m, d = rb.attach(m := scene(ball, *others, robot=robot), rb.make_data(m), "ball", "hand")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints can be commanded: one rule for lock-step, trials, environments and topics."""
+"""Commanded joints follow one rule in lock-step, trials, environments and topics."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_joint_with_an_effort_limit_of_0_is_passive(m):
     assert reasons["shadow"] == "mimics joint 'pole', which has an effort limit of 0,"
 
 
-def test_an_actuator_that_is_not_there_and_a_prescribed_motion_are_passive_too():
+def test_joints_without_an_actuator_and_with_a_prescribed_motion_are_passive():
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     b = rb.SystemBuilder("all")
     for name in ("slack", "rail", "shadow"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notice on stderr while kernels are compiled for long."""
+"""A notice on stderr appears while kernels are compiled for long."""
 
 import time
 
@@ -32,7 +32,7 @@ def test_compilations_that_add_up_are_reported_once(capsys):
     assert (found.out, found.err) == ("", f"{TEXT}\n")
 
 
-def test_short_compilations_say_nothing(capsys):
+def test_short_compilations_print_nothing(capsys):
     notice = CompilingNotice(patience=3600.0)
     compiled(notice, 0.05)
     assert not notice._timer.is_alive() or notice._timer.finished.is_set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives against complex steps through the kernels as plain Python: no truncation at all.
+"""Derivatives equal complex steps through the kernels as plain Python, without truncation.
 
 Tolerance: 1e-13 of the largest entry, with M^-1 64 nv cond(M) eps where that is more.
 """
@@ -29,7 +29,7 @@ def tree():
 
 
 @pytest.mark.parametrize("made", [ur5, tree], ids=lambda made: made.__name__)
-def test_complex_step(made, tmp_path):
+def test_derivatives_equal_those_of_a_complex_step(made, tmp_path):
     m = made()
     m.opt.passive = False
     d = rb.make_data(m)

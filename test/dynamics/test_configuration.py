@@ -44,7 +44,7 @@ def test_dt_must_be_finite(m, dt):
         rb.differentiate_pos(m, x, dt, x, x)
 
 
-def test_random_positions(m):
+def test_random_positions_are_within_the_limits(m):
     rng = np.random.default_rng(0)
     assert np.isfinite(rb.random_qpos(m, rng)).all()
     assert abs(rb.random_qpos(m.replaced(jnt_limited=[0]), rng)[0]) <= 1.0

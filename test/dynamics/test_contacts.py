@@ -49,7 +49,7 @@ def test_the_list_stays_when_the_data_changes():
     assert rb.contacts(m, d) == []
 
 
-def test_without_contact_there_is_none():
+def test_a_model_without_contact_has_no_contact_points():
     m, _ = table_and_box()
     arm = rb.build(rb.SystemBuilder("arm").body("a", rb.shapes.sphere(0.1, mass=1.0))
                    .joint("j", "revolute", "base", "a"))  # fmt: skip

@@ -86,7 +86,7 @@ def forward_of(m, d):
     return d.qacc
 
 
-def test_inverse_derivatives(moving):
+def test_inverse_derivatives_equal_differences(moving):
     m, d, where = moving
     d = d.copy()
     qacc = d.qacc.copy()
@@ -101,8 +101,8 @@ def test_inverse_derivatives(moving):
         case.close("inverse, dqacc = M", M, rb.mass_matrix(m, d), EXACT)
 
 
-def test_forward_derivatives(moving):
-    """With forces on bodies, which keep their direction while the bodies turn."""
+def test_forward_derivatives_equal_differences(moving):
+    """Forces act on bodies and keep their direction while the bodies turn."""
     m, d, where = moving
     d = d.copy()
     states.apply_reasonable_forces(m, d)
@@ -124,7 +124,7 @@ def test_forward_derivatives(moving):
 
 
 def test_forward_derivatives_come_from_inverse_derivatives(moving):
-    """d qacc = -M^-1 d tau at the same acceleration, where no force acts on a body."""
+    """d qacc = -M^-1 d tau at the same acceleration, without forces on bodies."""
     m, d, where = moving
     d = d.copy()
     d.xfrc_applied = 0.0
@@ -136,7 +136,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
         case.close("forward, dv", dv, -dtau @ by_v, tolerance)
 
 
-def test_dry_friction_at_rest():
+def test_derivatives_include_dry_friction_at_rest():
     """Below STICTION_SPEED it is steep: differences have to stay there, which costs digits."""
     m, d = forest_in_motion("lossy")
     d.qvel = 0.0
@@ -150,7 +150,7 @@ def test_dry_friction_at_rest():
 
 @pytest.mark.parametrize("load", [(1.0, 0.2), (30.0, 5.0)], ids=["friction", "limit"])
 def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
-    """Whatever friction and limits have carried in the last step."""
+    """This holds for any forces that friction and limits had in the last step."""
     rod = rb.shapes.box((0.1, 0.1, 0.4), mass=1.0)
     robot = rb.SystemBuilder("two", base="world").body("a", rod).body("b", rod)
     stops = {"friction": 1.5, "limit": (-1.0, 1.0), "axis": (0, 1, 0)}
@@ -170,7 +170,7 @@ def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
         assert np.array_equal(value, other)
 
 
-def test_without_passive_forces():
+def test_derivatives_may_leave_passive_forces_out():
     m, d = forest_in_motion("lossy")
     with_losses = rb.inverse_derivatives(m, d)
     m.opt.passive = False

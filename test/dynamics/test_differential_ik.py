@@ -83,7 +83,7 @@ def test_a_step_is_the_bounded_least_squares_of_scipy():
     assert limit > 50
 
 
-def test_a_frame_has_the_velocity_that_is_asked_for():
+def test_a_frame_has_the_requested_velocity():
     m = seven()
     d, rng = rb.make_data(m), np.random.default_rng(2)
     d.qpos = rb.random_qpos(m, rng)
@@ -161,7 +161,7 @@ def test_a_distance_changes_as_its_row_says():
         return rb.distance(m, d, "end1", "ball").distance
 
     before = distance()
-    # the only pair in sight: at the clearance a step against it is as long as the row allows
+    # the only near pair: at the clearance a step against it is as long as the row allows
     task = rb.PostureTask([0.36, 0.31], 1.0, 1.0)
     qvel = rb.differential_ik(m, d, [task], 1.0, clearance=before)
     rb.integrate_pos(m, d.qpos, 1e-3 * qvel, 1.0)
@@ -219,7 +219,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_refusals(case):
+def test_bad_tasks_are_refused(case):
     arguments, options, error, element = BAD[case]
     m = rb.load_urdf("config/robots/seven_dof_arm.urdf", contact=case == "no-geometries 2")
     d = rb.make_data(m)

@@ -124,7 +124,7 @@ def close(ours, theirs, tolerance=TOLERANCE):
     np.testing.assert_allclose(ours, theirs, atol=tolerance * (1.0 + np.abs(theirs).max()))
 
 
-def test_against_the_textbook(case):
+def test_the_constraint_agrees_with_the_textbook(case):
     constraint, d, y, yd, tau = case
     s = System.of(constraint.m)
     q, G, g = constraint.evaluate(y, yd)
@@ -139,7 +139,7 @@ def test_against_the_textbook(case):
     close(H_G @ ydd + C_G, G.T @ tau)
 
 
-def test_energy_and_power(case):
+def test_energy_changes_by_the_power(case):
     constraint, d, y, yd, tau = case
     constraint.set_state(d, y, yd)
     rb.forward_dynamics(constraint.m, d)
@@ -177,7 +177,7 @@ def test_steps_add_up(case):
     assert twin.time == d.time
 
 
-def test_no_step_sets_the_state(case):
+def test_a_step_does_not_set_the_state(case):
     constraint, d, y, yd, tau = case
     np.testing.assert_array_equal(constraint.step(d, y, yd, tau, 0), (y, yd))
     q, G, _ = constraint.evaluate(y, yd)
@@ -186,8 +186,8 @@ def test_no_step_sets_the_state(case):
     assert d.time == 0.0
 
 
-def test_the_four_bar_against_its_loop_joint():
-    """The same mechanism by K and k of the joint that closes its loop (KKT), all round a turn."""
+def test_the_four_bar_agrees_with_its_loop_joint():
+    """The same mechanism in terms of K and k of its closing joint (KKT), over a whole turn."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
     tau = np.array([0.3, -0.2, 0.5])
@@ -205,7 +205,7 @@ def test_the_four_bar_against_its_loop_joint():
         close(tau_c, loops.K.T @ kkt.lam, 1e-10)
 
 
-def test_gears_against_their_closed_form():
+def test_gears_agree_with_their_closed_form():
     """(I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd; a constant torque makes a parabola."""
     inertia = 0.5 * 4.0 * 0.3**2 + RATIO**2 * 0.5 * 1.0 * 0.1**2
     tau = np.array([0.4, 0.1])
@@ -226,7 +226,7 @@ def test_gears_against_their_closed_form():
 
 
 def test_joints_driven_over_time_go_on():
-    """A pendulum on a lift that starts upwards feels more gravity: H ydd = -(g + a) m l sin y."""
+    """A lift that starts upwards adds to gravity: H ydd = -(g + a) m l sin y."""
     lift = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (4.0,)))
     m = rb.build(
         rb.SystemBuilder("lift", base="ground")
@@ -333,7 +333,7 @@ def test_wrong_arguments_are_refused(arguments, code):
         ExplicitConstraint(gear_model(), *arguments)
 
 
-def test_wrong_vectors():
+def test_vectors_of_wrong_size_are_refused():
     m = gear_model()
     constraint, d = ExplicitConstraint(m, 1, gears), rb.make_data(m)
     none = [0.0, 0.0]
@@ -351,10 +351,10 @@ def test_wrong_vectors():
     with refused(rb.ModelError, "not-a-model"):
         ExplicitConstraint("m", 1, gears)
     assert d.time == 0.0
-    np.testing.assert_array_equal(d.qpos, m.qpos0)  # nothing was half done
+    np.testing.assert_array_equal(d.qpos, m.qpos0)  # the Data is unchanged
 
 
-def test_coordinates_without_inertia():
+def test_coordinates_without_inertia_are_refused():
     """A coordinate moves no body at one y that was not checked."""
 
     def dead_point(y, yd, q, G, g):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public function returns new arrays: a later call changes no earlier result."""
+"""Every public function returns new arrays: a later call does not change an earlier result."""
 
 import inspect
 
@@ -25,11 +25,11 @@ MORE = {
     "reflected_mass": ("f", (1.0, 0.0, 0.0)),
     "scan": (LidarSpec("eye", "a", rate=10.0, near=0.0, far=9.0, horizontal=Fan(-1.0, 1.0, 3)),),
 }
-#: What results with arrays are called.
+#: Names of results with arrays.
 WITH_ARRAYS = (
     "Array", "RayHits", "Scan", "IkResult", "Distance", "ContactPoint", "JointModel", "SavedState",
 )  # fmt: skip
-#: Functions of Models that nothing touches.
+#: Functions of Models without state.
 WITHOUT_CONTACT = {"inverse_derivatives", "forward_derivatives", "linearise"}
 
 

@@ -140,7 +140,7 @@ def mobile(kind, size=1.0):
 
 
 @pytest.mark.parametrize("kind", BASES)
-def test_a_mobile_base_reaches_what_is_far_away(kind):
+def test_a_mobile_base_reaches_far_targets(kind):
     """N4: steps of at most 1 m and starts within 1 m of zero missed 45 of 60 such targets."""
     m, rng = mobile(kind), np.random.default_rng(3)
     d = rb.make_data(m)
@@ -207,7 +207,7 @@ def test_a_batch_is_its_single_calls_to_the_bit(name):
         assert single[1:] == tuple(x[k] for x in batch[1:])
 
 
-def test_part_of_a_pose():
+def test_a_target_may_be_part_of_a_pose():
     m = arm("seven_dof_arm.urdf")
     d = rb.make_data(m)
     places, turns = drawn(m, "tool_flange", 50)
@@ -219,7 +219,7 @@ def test_part_of_a_pose():
     assert one_for_all.success.shape == (3,)
 
 
-def test_both_closed_form_solutions_of_a_planar_arm():
+def test_both_solutions_of_a_planar_arm_are_found():
     m = planar(0.5, 0.4)
     d = rb.make_data(m)
     target = np.array([0.3, 0.5, 0.0])
@@ -363,7 +363,7 @@ def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
 
 
-def test_the_posture_itself_where_it_reaches_the_target():
+def test_a_posture_that_reaches_the_target_is_returned_itself():
     m = arm("seven_dof_arm.urdf")
     d = rb.make_data(m)
     posture = np.array([0.3, 0.5, -0.4, -1.2, 0.6, 0.7, -0.2])
@@ -382,20 +382,20 @@ def test_calls_do_not_depend_on_calls_before():
     places, turns = drawn(m, "panda_hand", 5)
     first = rb.ik(m, d, "panda_hand", places, turns)
     rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
-    d.buffer[:] = np.nan  # whatever a Data holds beside qpos
+    d.buffer[:] = np.nan  # the other fields of a Data do not matter
     d.qpos = m.qpos0
     again = rb.ik(m, d, "panda_hand", places, turns)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def panda_at_a_wall(x=0.45):
-    """Return a Panda before a wall that bars what is farther than x, above 0.3 m."""
+    """Return a Panda before a wall that blocks all points farther than x, above 0.3 m."""
     wall = rb.Obstacle("wall", rb.Box((0.1, 2.0, 0.8)), rb.pose((x + 0.05, 0.0, 0.7)))
     return rb.load_urdf(robots.find("panda.urdf"), contact=rb.Contact(obstacles=(wall,)))
 
 
 @pytest.mark.filterwarnings("ignore:.*overlap at qpos0")
-def test_a_clearance_is_kept_by_what_is_found():
+def test_solutions_keep_the_clearance():
     m = panda_at_a_wall()
     d, judge, rng = rb.make_data(m), rb.make_data(m), np.random.default_rng(5)
     poses = []
@@ -427,7 +427,7 @@ def test_a_target_inside_an_obstacle_is_too_near():
     d = rb.make_data(m)
     found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
     assert (found.success, found.too_near, found.attempts) == (False, True, 5)
-    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # but reached
+    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # it is reached
     assert found.position_error <= 1e-8
     with refused(rb.ModelError, "too-near", "target"):
         found.check()
@@ -440,7 +440,7 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
     s.joint("j1", "prismatic", "a", "b", xyz=(0.5, 0, 0), axis=(1, 0, 0), limit=(-1.0, 1.0))
     s.body("c", BODY).joint("j2", "prismatic", "b", "c", xyz=(0.1, 0, 0), axis=(1, 0, 0))
-    for name in "ac":  # a finger that is as near to the hand as it likes, while j1 and j2 stay
+    for name in "ac":  # a finger may be as near to the hand as it likes, while j1 and j2 stay
         s.geometry(f"{name}_ball", name, rb.Sphere(0.4 if name == "a" else 0.1))
     m = rb.build(s, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)
@@ -450,7 +450,7 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     assert (found.success, found.too_near) == (False, True)
 
 
-def test_no_targets():
+def test_no_targets_have_no_solutions():
     m = planar(0.5, 0.4)
     found = rb.ik(m, rb.make_data(m), "tip", np.zeros((0, 3)))
     assert found.qpos.shape == (0, 2)
@@ -484,7 +484,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_refusals(case):
+def test_bad_targets_are_refused(case):
     arguments, options, error, element = BAD[case]
     m = planar(0.5, 0.4)
     d = rb.make_data(m)
@@ -493,7 +493,7 @@ def test_refusals(case):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-def test_refusals_of_model_frame_and_start():
+def test_bad_models_frames_and_starts_are_refused():
     m = planar(0.5, 0.4)
     d = rb.make_data(m)
     with refused(rb.ModelError, "unknown-frame", "tipp"):

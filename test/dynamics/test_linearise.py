@@ -66,7 +66,7 @@ def compare_with_flow(m, d, time, steps, where, tolerance):
 
 
 @pytest.mark.parametrize("kind", CURVED)
-def test_discrete_around_a_steady_turn(kind):
+def test_the_discrete_system_is_exact_in_a_steady_turn(kind):
     """A turn about a principal axis, no gravity: A is constant along the motion, in turning axes.
 
     So the discrete system is exact; the rest is Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
@@ -79,12 +79,12 @@ def test_discrete_around_a_steady_turn(kind):
     turn = {"floating": 5, "spherical": 2, "planar_fp": 0, "planar_fs": 0}.get(kind, 2)
     d.qvel[turn] = 2.0
     if kind == "floating":
-        d.qvel[:3] = 0.3, -0.5, 0.2  # in world axes: it goes straight on
+        d.qvel[:3] = 0.3, -0.5, 0.2  # velocities in world axes: the body goes straight on
     compare_with_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
 
 
 @pytest.mark.parametrize("kind", ["planar_fp", "planar_fs", "sixdof_fp", "sixdof_fs"])
-def test_discrete_around_a_straight_motion(kind):
+def test_the_discrete_system_is_exact_in_a_straight_motion(kind):
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = rb.make_data(m)
@@ -95,7 +95,7 @@ def test_discrete_around_a_straight_motion(kind):
 
 
 @pytest.mark.parametrize("case", [{"seed": 21}, {"seed": 22, "coupled": True, "count": 3}])
-def test_discrete_around_an_equilibrium(case):
+def test_the_discrete_system_is_exact_at_an_equilibrium(case):
     """A forest held at rest against gravity: the state stays, so A and B are constant in time."""
     m = rb.build(forests.forest(KINDS, offsets=0.5, **case))
     d = rb.make_data(m)
@@ -108,7 +108,7 @@ def test_discrete_around_an_equilibrium(case):
     compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 
-def test_continuous_in_motion():
+def test_the_continuous_system_is_the_growth_of_changes():
     """A is the initial growth of changes in any motion: their mixed derivative by start and time.
 
     qpos goes along qvel, to first order in time, from every start.
@@ -184,7 +184,7 @@ def test_discrete_and_continuous_agree():
         case.close("B", B_h, first, (np.linalg.norm(A, 2) * h) ** 2)
 
 
-def test_a_pendulum():
+def test_a_pendulum_has_the_eigenvalues_of_theory():
     """x'' = -(m g l sin x + b x') / I: eigenvalues in closed form, hanging and standing."""
     length, damping = 0.4, 0.3
     arm = Inertial(2.0, Pose((0.0, 0.0, -length)), (0.1, 0.2, 0.25, 0.0, 0.0, 0.0))
@@ -204,7 +204,7 @@ def test_a_pendulum():
 
 
 @pytest.mark.parametrize("kind", ["floating", "spherical", "sixdof_fp", "sixdof_fs"])
-def test_dzhanibekov(kind):
+def test_a_turn_about_the_middle_axis_is_unstable(kind):
     """About the middle axis a turn w grows by w sqrt((I2 - I1) (I3 - I2) / (I1 I3))."""
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
@@ -217,7 +217,7 @@ def test_dzhanibekov(kind):
 
 
 @pytest.mark.parametrize("value", [0, -0.1, float("nan"), float("inf"), "1", True, 1j, [0.1]])
-def test_timestep(value):
+def test_a_bad_timestep_is_refused(value):
     m = one_body("continuous")
     d = rb.make_data(m)
     with refused(rb.ParameterError, "bad-argument", ""):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many timesteps in one call: Ctrl-C ends them between two steps."""
+"""Ctrl-C ends many timesteps in one call between two steps."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def interrupted(advance, d):
 
 
 @pytest.mark.parametrize("how", ["engine", "specialised", "rk4", "closed"])
-def test_ctrl_c_during_many_steps(how):
+def test_ctrl_c_ends_many_steps_after_a_timestep(how):
     """The Data is at the end of a timestep, with the bits of that number of steps."""
     m, d = tree()
     if how == "closed":
@@ -98,7 +98,7 @@ def test_pieces_take_less_than_a_tenth_of_a_second(monkeypatch, pace):
     assert sum(clock.calls[-5:-1]) >= 0.8 * max(4, 4 * entry.PERIOD / pace // 1)
 
 
-def test_one_call_for_few_steps():
+def test_few_steps_are_one_call():
     """Up to FEW_STEPS nothing is measured and nothing is looked up."""
     m, d = tree()
     assert m.steps_at_once > 100
@@ -109,8 +109,8 @@ def test_one_call_for_few_steps():
     assert np.isfinite(d.qpos).all()
 
 
-def test_ctrl_c_in_explicit_steps():
-    """They are Python, so the signal may come at a trial state."""
+def test_ctrl_c_ends_explicit_steps_after_a_timestep():
+    """Integrators run as Python, so the signal may come at a trial state."""
     builder = rb.SystemBuilder("one").body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0)))
     d = rb.make_data(m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MomentumObserver: known pushes and weights, against the simulation that it does not see."""
+"""MomentumObserver against known pushes and weights, which it must estimate from the motion."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_a_wrench_explains_the_known_efforts_only(arm):
     assert observer.wrench(frame, "local") != pytest.approx(pushed, abs=0.5)
 
 
-def test_it_follows_with_its_time_constant(arm):
+def test_the_residual_follows_with_its_time_constant(arm):
     d, observer = rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
     held = rb.gravity_term(arm, d)
@@ -100,7 +100,7 @@ def test_a_gain_must_be_positive(arm, gain):
         rb.MomentumObserver(arm, gain)
 
 
-def test_another_payload_changes_nothing_at_once(arm):
+def test_another_payload_does_not_change_the_estimate_at_once(arm):
     heavy = rb.with_payload(arm, arm.frame_names[-1], 1.0, (0.0, 0.0, 0.1))
     d, qvel = rb.make_data(heavy), np.full(arm.nv, 0.5)
     observer = rb.MomentumObserver(arm, GAIN)

@@ -91,7 +91,7 @@ def test_a_margin_lists_near_pairs_with_their_distances(arm):
 
 
 def test_calls_do_not_depend_on_earlier_calls(arm):
-    """Kept directions and orders save time but no bit of the result changes."""
+    """Stored directions and orders save time but do not change a bit of the result."""
     rng, used = np.random.default_rng(1), rb.make_data(arm)
     for _ in range(30):
         used.qpos[:] = rng.uniform(-3.0, 3.0, 3)
@@ -104,7 +104,7 @@ def test_calls_do_not_depend_on_earlier_calls(arm):
             assert (a.distance, a.point1.tobytes()) == (b.distance, b.point1.tobytes())
 
 
-def test_the_sweep_finds_what_all_pairs_have():
+def test_the_sweep_finds_all_near_pairs():
     """80 balls over a floor, spread anew each time; their centres say which pairs are near."""
     built = rb.SystemBuilder("balls", base="world").floor()
     rng = np.random.default_rng(4)
@@ -128,7 +128,7 @@ def test_the_sweep_finds_what_all_pairs_have():
 
 
 def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
-    """Of one robot only: two free bodies that start in one place are listed."""
+    """Pairs of one robot are left out; two free bodies that start in one place are listed."""
     crowded = rb.load_urdf(arm_text().replace("0.2 0.2 0.7", "0.2 0.2 2.5"), contact=True)
     d = rb.make_data(crowded)
     with pytest.warns(RuntimeWarning, match="l1 and l3"):
@@ -146,7 +146,7 @@ def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
 
 
 @pytest.mark.parametrize("pair", [("l1", "l3"), ("l3", "l1")])
-def test_excluded_pairs(pair):
+def test_excluded_pairs_are_not_listed(pair):
     m = rb.load_urdf(arm_text(), contact=rb.Contact(exclude=(pair, ("floor", "l3"))))
     assert listed(m) == {("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor")}
 
@@ -160,7 +160,7 @@ def test_excluded_pairs(pair):
         (((1, "l2"),), "wrong-kind"),
     ],
 )
-def test_bad_exclusions(exclude, code):
+def test_bad_exclusions_are_refused(exclude, code):
     error = rb.DescriptionError if code == "unknown-geometry" else rb.ParameterError
     with refused(error, code):
         rb.load_urdf(arm_text(), contact=rb.Contact(exclude=exclude))
@@ -193,7 +193,7 @@ def test_obstacles_named_like_a_link_get_a_number():
     assert rb.distance(m, rb.make_data(m), "l1", "l1_1").distance > 4.0
 
 
-def test_refused_queries(arm):
+def test_bad_queries_are_refused(arm):
     d = rb.make_data(arm)
     with refused(rb.ModelError, "unknown-geometry", "l9"):
         rb.distance(arm, d, "l9", "l1")
@@ -235,7 +235,7 @@ def test_pairs_of_a_thousand_geometries_are_not_listed():
     assert rb.distance(m, d, 0, MOST_PAIRED).distance == pytest.approx(MOST_PAIRED - 0.2)
 
 
-def test_nothing_is_compiled_for_a_model_that_does_not_ask(arm):
+def test_collision_code_is_compiled_only_on_request(arm):
     """Nor does a new Data hold memory for it."""
     d = rb.make_data(arm)
     rb.step(arm, d, 3)
@@ -270,7 +270,7 @@ FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
 
 
 @robots.each_robot
-def test_robots_touch_themselves_where_coal_says(path, request):
+def test_self_contacts_of_robots_match_coal(path, request):
     """All robots with `--poses 100000`, a hundredth of it each; without the option a few of them.
 
     Coal may give up, which it shows: no distance, or a normal that is not a unit vector.
@@ -296,7 +296,7 @@ def test_robots_touch_themselves_where_coal_says(path, request):
 
 
 def test_distances_far_from_the_origin_are_as_exact():
-    """Poses are relative: a kilometre away nothing is lost but the digits of the position."""
+    """Poses are relative: a kilometre away only digits of the position are lost."""
     built = rb.SystemBuilder("far", base="world")
     for name in ("a", "b"):
         built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

@@ -48,7 +48,7 @@ def inertias(m):
         ("talos_reduced.urdf", "gripper_left_base_link", True),
     ],
 )
-def test_it_is_the_robot_loaded_with_the_load(file, link, floating):
+def test_a_payload_equals_the_robot_loaded_with_it(file, link, floating):
     path = find(file)
     plain = rb.load_urdf(path, floating_base=floating, strict=False)
     loaded = with_payload(plain, link, MASS, COM, INERTIA)
@@ -79,7 +79,7 @@ def _same_motion(a, b):
 
 
 @needs_robots
-def test_two_payloads_against_pinocchio():
+def test_two_payloads_agree_with_pinocchio():
     pin = pytest.importorskip("pinocchio")
     path = find("ur5_robot.urdf")
     m = with_payload(rb.load_urdf(path), "tool0", MASS, COM, INERTIA)

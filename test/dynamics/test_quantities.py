@@ -68,7 +68,7 @@ def frames(m):
     return [m.frame_names[k] for k in np.linspace(0, len(m.frame_names) - 1, 5).astype(int)]
 
 
-def test_terms_of_the_equation_of_motion(free):
+def test_the_terms_satisfy_the_equation_of_motion(free):
     m, d, where = free
     M = rb.mass_matrix(m, d)
     gravity, coriolis = rb.gravity_term(m, d), rb.coriolis_term(m, d)
@@ -89,7 +89,7 @@ def test_terms_of_the_equation_of_motion(free):
         d.qvel /= -2.0
 
 
-def test_the_coriolis_matrix(free):
+def test_the_coriolis_matrix_does_no_work(free):
     """dM/dt = C + C^T: the rest of C, dM/dt - 2 C, does no work."""
     m, d, where = free
     C = rb.coriolis_matrix(m, d)
@@ -117,7 +117,7 @@ def test_springs_are_in_the_potential():
     m, d = system("lossy", floating=False)
     stiff = m.replaced(dof_damping=0.0 * m.dof_damping, dof_frictionloss=0.0 * m.dof_frictionloss,
                        jnt_limited=0 * m.jnt_limited)  # fmt: skip
-    assert stiff.nlimit > 0  # of joints with several coordinates; d is within them
+    assert stiff.nlimit > 0  # joints with several coordinates have limits; d is within them
     d = rb.make_data(stiff)
     forests.randomise(stiff, d, 1)
     d.qpos *= 0.5
@@ -129,7 +129,7 @@ def test_springs_are_in_the_potential():
         case.close("dV/dq = gravity - springs", slope, expected, RATE)
 
 
-def test_energies(free):
+def test_energies_are_right_and_written(free):
     m, d, where = free
     before = d.energy.copy()
     kinetic, potential = rb.kinetic_energy(m, d), rb.potential_energy(m, d)
@@ -145,7 +145,7 @@ def test_energies(free):
     d.energy = before
 
 
-def test_velocities_and_accelerations_of_frames(free):
+def test_jacobians_give_velocities_and_accelerations_of_frames(free):
     m, d, where = free
     for name in frames(m):
         for ref in REFERENCES:
@@ -160,8 +160,8 @@ def test_velocities_and_accelerations_of_frames(free):
                 case.close("J qacc + dJ/dt qvel", J @ d.qacc + rate @ d.qvel, acceleration, EXACT)
 
 
-def test_rates_of_frames(any_system):
-    """Also of a robot with joints that are driven over time, which move frames without qvel."""
+def test_rates_of_frames_are_exact(any_system):
+    """This holds also with joints driven over time, which move frames without qvel."""
     m, d, where = any_system
     for name in frames(m):
         for ref in REFERENCES:
@@ -217,7 +217,7 @@ def test_driven_joints_move_frames_at_qvel_zero():
     assert seen > 0.1
 
 
-def test_centres_of_mass(any_system):
+def test_centres_of_mass_are_means(any_system):
     m, d, where = any_system
     for body in (0, m.nbody // 2):
         with Comparison("centre of mass", f"{where}, body {body}") as case:
@@ -244,7 +244,7 @@ def ancestors(m, i):
 
 
 def test_links_fixed_to_the_world_do_not_count():
-    """N5: a Model does not keep their masses, as the docstring of rb.com says."""
+    """N5: the masses are not in a Model, as the docstring of rb.com says."""
     heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
     system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
     system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))
@@ -258,7 +258,7 @@ def test_links_fixed_to_the_world_do_not_count():
         assert rb.com(m, d) == pytest.approx((place, 0.0, 0.0), abs=1e-15)
 
 
-def test_momentum(any_system):
+def test_the_momentum_matrix_gives_the_momentum(any_system):
     m, d, where = any_system
     A, h = rb.centroidal_momentum_matrix(m, d), rb.centroidal_momentum(m, d)
     with Comparison("momentum", where) as case:
@@ -292,7 +292,7 @@ def test_only_external_forces_change_the_momentum(name):
         case.close("dh/dt", rate, expected, tolerance)
 
 
-def test_inverse_mass_matrix(free):
+def test_the_inverse_mass_matrix_inverts_the_mass_matrix(free):
     m, d, where = free
     M = rb.mass_matrix(m, d).copy()
     X = rb.inverse_mass_matrix(m, d)
@@ -326,7 +326,7 @@ def test_apparent_mass_and_inertia_of_a_frame(free, ref):
             case.close("reflected_mass", rb.reflected_mass(m, d, name, u), mass, tolerance)
 
 
-def test_regressors(any_system):
+def test_regressors_give_torques_and_energies(any_system):
     m, d, where = any_system
     pi = rb.inertial_parameters(m)
     Y = rb.joint_torque_regressor(m, d)

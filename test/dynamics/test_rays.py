@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rays meet first, against MuJoCo, closed forms and all triangles one by one."""
+"""Rays against MuJoCo, closed forms and a test of all triangles."""
 
 import numpy as np
 import pytest
@@ -146,7 +146,7 @@ def test_a_ray_from_inside_meets_the_surface_where_it_leaves():
     assert hits.normal.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
 
-def test_a_floor_is_met_from_above_and_from_below():
+def test_a_floor_is_hit_from_above_and_from_below():
     floor = "floor", rb.Plane(), rb.Pose((0.0, 0.0, -1.0))
     m = free_solids({"ball": rb.Sphere(0.1)}, [floor])
     d = rb.make_data(m)

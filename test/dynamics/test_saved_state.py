@@ -31,7 +31,7 @@ def tumbling_box(friction=0.6):
 
 
 def future(m, d):
-    """Return where a Data is later, on the way with a push that ends."""
+    """Return the position of a Data later on, after a push that ends."""
     for k in range(40):
         d.qfrc_applied[0] = 1.0 if k < 20 else 0.0
         rb.step(m, d, 3)
@@ -51,7 +51,7 @@ def test_the_future_after_loading_is_the_same_to_the_last_bit():
 
 
 def test_positions_and_velocities_alone_do_not_decide_it():
-    """The memory of friction is part of the state, so the test above says something."""
+    """The memory of friction is part of the state, so the test above is meaningful."""
     m, d = tumbling_box()
     other = rb.make_data(m)
     other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
@@ -112,7 +112,7 @@ def test_only_saved_states_are_loaded(saved):
     ],
 )
 def test_a_saved_state_of_other_types_is_refused(field, value):
-    """It may come from another process."""
+    """The state may come from another process."""
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     d = rb.make_data(m)
     saved = replace(rb.save_state(m, d), **{field: value})

@@ -99,7 +99,7 @@ def test_every_function_is_here():
 
 
 @each_call
-def test_data_of_another_model(pair, name):
+def test_data_of_another_model_is_refused(pair, name):
     m, _ = pair
     other = rb.make_data(rb.build(TREE))
     for wrong in (other, None, 3):
@@ -108,14 +108,14 @@ def test_data_of_another_model(pair, name):
 
 
 @pytest.mark.parametrize("name", FRAME)
-def test_unknown_frame(pair, name):
+def test_an_unknown_frame_is_refused(pair, name):
     m, d = pair
     with refused(rb.ModelError, "unknown-frame", "lnik3"):
         call(name, m, d, frame="lnik3")
 
 
 @pytest.mark.parametrize("name", BODY)
-def test_unknown_body(pair, name):
+def test_an_unknown_body_is_refused(pair, name):
     m, d = pair
     with refused(rb.ModelError, "unknown-body", "lnik3"):
         call(name, m, d, body="lnik3")
@@ -132,7 +132,7 @@ def test_a_part_is_a_name_or_a_number(pair, name, wrong):
 
 @pytest.mark.parametrize("number", [6, np.int64(6), np.int32(6), np.uint8(6)], ids=repr)
 @pytest.mark.parametrize("name", [*FRAME, *BODY])
-def test_by_number(pair, name, number):
+def test_frames_and_bodies_may_be_numbers(pair, name, number):
     m, d = pair
     by_name = call(name, m, d, frame=m.frame_names[6], body=m.body_names[6])
     by_number = call(name, m, d, frame=number, body=number)
@@ -152,7 +152,7 @@ def test_by_number(pair, name, number):
         (["world"], ""),
     ],
 )
-def test_unknown_reference(pair, name, wrong, hint):
+def test_an_unknown_reference_is_refused(pair, name, wrong, hint):
     m, d = pair
     with refused(rb.ParameterError, "unknown-reference", "reference") as refusal:
         getattr(rb, name)(m, d, "link3", wrong)
@@ -165,7 +165,7 @@ def test_unknown_reference(pair, name, wrong, hint):
      ((1.0, 0.0, 0.0),)],
     ids=repr,
 )  # fmt: skip
-def test_direction(pair, wrong):
+def test_bad_directions_are_refused(pair, wrong):
     m, d = pair
     with refused(rb.ParameterError, "direction", "direction"):
         rb.reflected_mass(m, d, "link3", wrong)
@@ -237,7 +237,7 @@ DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "linearise")
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 @pytest.mark.parametrize("reason", [*ALWAYS, *PASSIVE])
-def test_refused_derivatives(name, reason):
+def test_bad_derivatives_are_refused(name, reason):
     m = rb.build((ALWAYS | PASSIVE)[reason]())
     d = rb.make_data(m)
     shown = "forward_derivatives" if name == "linearise" else name
@@ -253,20 +253,20 @@ def test_refused_derivatives(name, reason):
 
 
 @pytest.mark.parametrize("name", ["forward_derivatives", "linearise"])
-def test_refused_with_drives(name):
+def test_drives_are_refused(name):
     m = rb.build(TREE)
     d = rb.make_data(m)
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
     with refused(rb.ModelError, "no-derivative", "forward_derivatives"):
         getattr(rb, name)(m, d)
-    rb.inverse_derivatives(m, d)  # takes the motion as given
+    rb.inverse_derivatives(m, d)  # uses the motion as given
 
 
 @pytest.mark.parametrize("name", [
     "inverse_mass_matrix", "reflected_inertia", "frame_mobility", "operational_inertia",
     "reflected_mass", "forward_derivatives", "linearise",
 ])  # fmt: skip
-def test_too_large_for_a_mass_matrix(long_chain, name):
+def test_too_large_models_are_refused(long_chain, name):
     m, d = long_chain
     shown = {"operational_inertia": "frame_mobility", "reflected_mass": "frame_mobility",
              "linearise": "forward_derivatives"}.get(name, name)  # fmt: skip
@@ -350,7 +350,7 @@ def test_inputs_are_left_alone(name, seed):
 
 @each_call
 def test_stale_data_does_not_matter(pair, name):
-    """Every function computes all it needs: NaN in the derived fields changes nothing."""
+    """Every function computes its own inputs: NaN in the derived fields changes nothing."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))
     poisoned = rb.make_data(m)
@@ -367,7 +367,7 @@ def test_stale_data_does_not_matter(pair, name):
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "operational_inertia"])
-def test_without_any_freedom(name):
+def test_functions_work_without_dofs(name):
     m = rb.build(Description("still", links("a"), (Joint("weld", "fixed", "base", "a"),)))
     assert m.nv == 0
     d = rb.make_data(m)
@@ -390,8 +390,8 @@ def test_without_any_freedom(name):
 
 
 @each_call
-def test_state_that_is_not_a_number(pair, name):
-    """NaN in, NaN out."""
+def test_a_state_with_nan_is_refused(pair, name):
+    """NaN as input gives NaN as output."""
     m, d = pair
     d = d.copy()
     d.qpos[0] = d.qvel[0] = np.nan

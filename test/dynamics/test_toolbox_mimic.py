@@ -42,7 +42,7 @@ def moving(name):
 
 
 @pytest.mark.parametrize("name", COUPLED)
-def test_toolbox_of_projected_robot(name):
+def test_the_toolbox_agrees_with_the_projected_robot(name):
     m, d = moving(name)
     free = load(name, mimic=False)
     e, G = rb.make_data(free), np.zeros((free.nv, m.nv))
@@ -98,7 +98,7 @@ def test_toolbox_of_projected_robot(name):
 
 
 @pytest.mark.parametrize("name", PINOCCHIO)
-def test_toolbox_with_couplings_in_pinocchio(name):
+def test_the_toolbox_with_couplings_agrees_with_pinocchio(name):
     m, d = moving(name)
     model = pin.buildModelFromUrdf(str(robots.find(name)), mimic=True)
     data = model.createData()

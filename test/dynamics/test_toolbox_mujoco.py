@@ -22,14 +22,14 @@ XBODY = mujoco.mjtObj.mjOBJ_XBODY
 @pairs.each_base
 @robots.needs_robots
 @robots.each_robot
-def test_toolbox_of_robot(path, base):
+def test_the_toolbox_agrees_with_mujoco_on_a_robot(path, base):
     m, mm = pairs.robot_pair(path, base)
     compare(m, mm, f"{robots.robot_id(path)}, {base} base", path.name not in robots.SINGULAR)
 
 
 @pairs.each_base
 @pytest.mark.parametrize("name", pairs.TREES)
-def test_toolbox_of_tree(name, base):
+def test_the_toolbox_agrees_with_mujoco_on_a_tree(name, base):
     m, mm = pairs.tree_pair(name, base)
     compare(m, mm, f"{name}, {base} base", regular=True)
 

@@ -31,7 +31,7 @@ TREES = {
 @pairs.each_base
 @robots.needs_robots
 @robots.each_robot
-def test_toolbox_of_robot(path, base):
+def test_the_toolbox_agrees_with_pinocchio_on_a_robot(path, base):
     floating = pairs.BASES[base]
     m = robots.load(path, floating)
     # strict=False may add a small armature; Pinocchio knows nothing of it
@@ -50,7 +50,7 @@ def test_toolbox_of_robot(path, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_toolbox_of_tree(name, base):
+def test_the_toolbox_agrees_with_pinocchio_on_a_tree(name, base):
     case = tree_case(STEADY, name, pairs.BASES[base])
     with Comparison("toolbox, Pinocchio", f"{name}, {base} base") as comparison:
         compare(comparison, case, same_frames=False)
@@ -60,15 +60,15 @@ def test_toolbox_of_tree(name, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_toolbox_of_tree_with_turning_axes(name, base):
+def test_the_toolbox_agrees_with_pinocchio_on_turning_axes(name, base):
     case = tree_case(pinocchio_twin.KNOWN, name, pairs.BASES[base])
     with Comparison("toolbox, Pinocchio", f"{name}, turning axes, {base} base") as comparison:
         compare(comparison, case, same_frames=False)
 
 
 @pytest.mark.parametrize("kind", TURNING)
-def test_pinocchio_leaves_out_what_turning_axes_add(kind):
-    """Its own C v is not its own force; ours is that force."""
+def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
+    """Its C v differs from its own force; ours equals that force."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin
     gravity, bias = twin.ours(pin.computeGeneralizedGravity), twin.nle()
@@ -90,7 +90,7 @@ class Case:
         self.d.xfrc_applied = 0.0
         self.twin = Quantities(m, self.d, theirs)
         self.M = self.twin.mass_matrix()
-        self.scale = np.abs(self.M).max()  # of forces at speeds and accelerations of one
+        self.scale = np.abs(self.M).max()  # at speeds and accelerations of one
 
 
 def tree_case(kinds, name, floating):

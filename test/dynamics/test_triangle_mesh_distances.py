@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of geometries from triangle meshes, and rays that meet them: against coal, trimesh."""
+"""Distances of geometries from triangle meshes, and rays on them: against coal and trimesh."""
 
 import coal
 import numpy as np
@@ -30,7 +30,7 @@ SHAPES = {
 
 
 def world_of(mesh, shape):
-    """Return a Model of a free shape and a triangle mesh that is turned."""
+    """Return a Model of a free shape and a turned triangle mesh."""
     at = rb.Pose(tuple(AT), tuple(touching.wxyz(TURN)))
     ground = rb.TriangleMesh(mesh.vertices, mesh.faces)
     system = touching.free(shape, 1.0, floor=False)
@@ -51,7 +51,7 @@ def coal_mesh(mesh):
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("shape", ["ball", "box", "capsule", "cylinder"])
 def test_distances_equal_coals(shape, name):
-    """Outside; coal's penetration depths are of one triangle."""
+    """The shapes are apart; coal's penetration depths belong to one triangle."""
     own, of_coal = SHAPES[shape]
     m, mesh, other = world_of(MESHES[name], own), coal_mesh(MESHES[name]), of_coal()
     request, apart = coal_twin.request(), 0
@@ -143,7 +143,7 @@ def in_hollow(x):
     return np.abs(x).max() < 0.5 and not in_spike(x)
 
 
-#: Each with its sharp edge or corner, the size of a box around it, and what is inside.
+#: Each with its sharp edge or corner, the size of a box around it, and the test of its inside.
 SHARP = {
     "groove": (GROOVED, (0, 0, -0.5), (0.3, 0.3, 0.3), in_grooved),
     "wedge": (WEDGE, (0, 0, 0), (0.3, 0.3, 0.1), in_wedge),
@@ -154,7 +154,7 @@ SHARP = {
 
 @pytest.mark.parametrize("name", SHARP)
 def test_a_sharp_edge_or_corner_has_its_inside(name):
-    """Several triangles are as near as the nearest one; the side by the planes of the faces."""
+    """Several triangles are equally near; the planes of their faces give the side."""
     mesh, edge, size, is_inside = SHARP[name]
     m = world_of(mesh, rb.Sphere(0.0001))
     assert m.trimesh_closed.tolist() == [1]

@@ -37,7 +37,7 @@ def total_energy(m, d):
     return d.energy.sum()
 
 
-def test_published_motion():
+def test_the_babyboot_moves_as_published():
     m = rb.build(babyboot(), strict=False)
     m.opt.gravity = (0.0, 0.0, -9.81)
     m.opt.integrator = "rk4"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With NUMBA_BOUNDSCHECK=1 an index error fails a test, wherever it happens."""
+"""With NUMBA_BOUNDSCHECK=1 any index error fails a test."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def test_outside():
 
 
 @pytest.mark.parametrize(("index", "failed"), [(2, 0), (3, 1), (-1, 1)])
-def test_an_index_error_in_code_called_by_address(tmp_path, index, failed):
+def test_an_index_error_in_code_called_by_address_is_reported(tmp_path, index, failed):
     file = tmp_path / "test_outside.py"
     file.write_text(OUTSIDE.format(index=index))
     options = ("-q", "-p", "support.bounds", "-p", "no:cacheprovider", "--rootdir", str(tmp_path))

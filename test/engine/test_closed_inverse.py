@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 
 
 def moving(m, seed=0, **how):
-    """Return Data at a state and an acceleration that the loops allow."""
+    """Return a Data with a state and an acceleration that the loops allow."""
     d = started(m, seed=seed, **how)
     see_constraints(m, d)
     qacc = np.random.default_rng(seed).uniform(-3.0, 3.0, m.nv)
@@ -53,8 +53,8 @@ START = {
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_motors_of_a_five_bar(seed):
-    """As many actuators as freedoms: their torques are the only ones; elbows stay free."""
+def test_two_motors_move_a_five_bar(seed):
+    """There are as many actuators as freedoms: their torques are unique; elbows stay free."""
     m = rb.build(mechanisms.five_bar())
     d = moving(m, seed)
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
@@ -62,7 +62,7 @@ def test_two_motors_of_a_five_bar(seed):
     drives = actuated(m)
     assert drives.sum() == 2
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(d.qfrc_inverse).max()
-    # (S - K^T lambda): both unknowns at once, by numpy
+    # (S - K^T lambda): solves for both unknowns at once, by numpy
     K = d.efc_J
     unknown = np.linalg.lstsq(np.hstack([np.eye(m.nv)[:, drives], K.T]), tau, rcond=1e-9)[0]
     with Comparison("closed inverse", f"five-bar {seed}") as compare:
@@ -72,7 +72,7 @@ def test_two_motors_of_a_five_bar(seed):
         compare.close("qfrc_constraint", d.qfrc_constraint, K.T @ d.efc_force, 1e-12)
 
 
-def test_the_motors_of_a_delta_robot():
+def test_three_motors_move_a_delta_robot():
     m = rb.build(mechanisms.delta())
     d = moving(m, qpos=mechanisms.delta_at(m, np.array([0.05, -0.02, -0.5])))
     wanted = d.qacc.copy()
@@ -88,7 +88,7 @@ def test_the_motors_of_a_delta_robot():
 
 
 def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
-    """J^T of the platform's weight, differences of the closed form of its inverse kinematics."""
+    """The torques are J^T of the platform's weight, by differences of its inverse kinematics."""
     m = rb.build(_light_delta())
     centre, h = np.array([0.06, -0.03, -0.45]), 1e-6
     d = rb.make_data(m)
@@ -189,7 +189,7 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
 
 
 def test_a_joint_driven_over_time_inside_a_loop():
-    """Its force is the one that the same joint, free, takes for the same motion."""
+    """Its force equals that of the same free joint for the same motion."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)
     m, free = rb.build(s), rb.build(mechanisms.five_bar())

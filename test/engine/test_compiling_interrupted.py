@@ -12,7 +12,7 @@ import pytest
 
 from rbdyn_ros.engine.compiler import interrupts, jit
 
-#: Bounds a hang, and nothing else [s].
+#: Limits a hang only [s].
 PATIENCE = 60.0
 
 
@@ -64,8 +64,8 @@ print(made())
         "lambda: jit.callback(inner, types.int64(types.int64), {folder!r}).ctypes(1)",
     ],
 )
-def test_ctrl_c_while_llvm_calls_python(tmp_path, made):
-    """The exception would be lost there, with "no compiled object yet" at the next call."""
+def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
+    """There the exception would be lost, with "no compiled object yet" at the next call."""
     tests = str(Path(__file__).parent)
     code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_ctrl_c_while_llvm_calls_python(tmp_path, made):
 
 
 def test_ctrl_c_ends_between_two_kernels(tmp_path):
-    """The kernel in work is finished and kept; the next call goes on behind it."""
+    """The kernel being compiled is finished and kept; the next call continues after it."""
     global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
     kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))

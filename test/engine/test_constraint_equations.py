@@ -35,7 +35,7 @@ CASES = (
 STEP = 2e-4
 TOLERANCE = 2e-8
 
-#: a motion that has a velocity and an acceleration at time 0
+#: a motion with a velocity and an acceleration at time 0
 SWING = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((0.1,), (0.5,), (-0.3,), (0.1,)), True)
 
 
@@ -122,7 +122,7 @@ def _constrain(s, kind, other, rng):
 
 
 def closed(kind, ends, variant, seed=0):
-    """Return Model and Data: closed, at a velocity that the constraint allows, with forces."""
+    """Return a Model and a Data with closed loops, an allowed velocity, and forces."""
     m, d = _closed(kind, ends, variant, seed)
     return m, d.copy()
 
@@ -135,7 +135,7 @@ def _closed(kind, ends, variant, seed):
     see_constraints(m, d)
     while (
         np.abs(d.efc_pos).max() > 1e-9
-    ):  # see test_assembly.py: of joints that screw, other turns
+    ):  # see test_assembly.py: screw joints may be at other turns
         rb.reset_data(m, d)
         d.qpos = rb.assemble(m, rb.random_qpos(m, rng))
         see_constraints(m, d)
@@ -195,7 +195,7 @@ def holonomic(m):
 
 @each_case
 @each_kind
-def test_equations_against_differences(kind, ends, variant):
+def test_equations_agree_with_differences(kind, ends, variant):
     m, d = closed(kind, ends, variant)
     see_constraints(m, d)
     K, k, rows = d.efc_J.copy(), d.efc_aref.copy(), holonomic(m)
@@ -213,7 +213,8 @@ def test_equations_against_differences(kind, ends, variant):
         see_constraints(m, d)
         rate, found = derivative(lambda t: errors(m, d, d.qvel, t)), d.efc_vel.copy()
         compare.close("efc_vel, any", found[rows], rate[rows], TOLERANCE)
-        if m.nloop == 0:  # so is k, but of loop joints, which turn their axes where they are open
+        # so is k, except for loop joints, which turn their axes when they are open
+        if m.nloop == 0:
             K, k, qvel = d.efc_J.copy(), d.efc_aref.copy(), d.qvel.copy()
             slope = derivative(lambda t: errors(m, d, qvel, t, qacc, rate=True))
             scale = np.abs(K @ qacc).max() + np.abs(k).max()
@@ -236,7 +237,7 @@ def test_driven_joints_contribute_to_the_rate():
 @each_case
 @pytest.mark.parametrize("kind", ["sphere", "disk"])
 def test_rolling_bodies_do_not_slip(kind, ends, variant):
-    """Of the points that touch, as parts of their bodies, by differences of poses."""
+    """Velocities of touching points, as parts of bodies, equal differences of poses."""
     m, d = closed(kind, ends, variant)
     d.qvel = np.random.default_rng(3).uniform(-1.0, 1.0, m.nv)
     see_constraints(m, d)
@@ -260,7 +261,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
         return one - twin.xpos[plane] - twin.xmat[plane].reshape(3, 3) @ on_plane
 
     slip = derivative(apart)
-    # the two directions in the plane are the engine's choice: lengths tell
+    # the engine chooses the two directions in the plane: only lengths can be compared
     assert d.efc_vel[0] == pytest.approx(normal @ slip, abs=1e-9)
     across = np.linalg.norm(slip - normal * (normal @ slip))
     assert np.hypot(*d.efc_vel[1:]) == pytest.approx(across, rel=1e-8)
@@ -269,7 +270,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
 
 @each_case
 @each_kind
-def test_accelerations_and_forces(kind, ends, variant):
+def test_accelerations_and_forces_solve_the_equations(kind, ends, variant):
     """K qacc = k, M qacc + C = tau + K^T lambda, no power, and the KKT system of differences."""
     m, d = closed(kind, ends, variant)
     rb.forward(m, d)
@@ -293,11 +294,11 @@ def test_accelerations_and_forces(kind, ends, variant):
 
 
 @each_kind
-def test_nothing_drifts(kind, record_property):
-    """A mechanism that swings freely, at up to 70 rad/s: in steps fine enough for that."""
+def test_constraints_do_not_drift(kind, record_property):
+    """The mechanism swings freely at up to 70 rad/s, so the steps are fine."""
     m, d = closed(kind, "trees", "plain", 1)
     d.qfrc_applied = 0.0
-    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # of seed 1, which is this test's own
+    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # seed 1 belongs to this test only
     drift = mechanisms.Drift(m, d, 1.0, every=40)
     record_property(f"{kind}, rk4, 1 s", str(drift))
     print(f"{kind}, rk4, 1 s: {drift}")
@@ -309,7 +310,7 @@ def test_nothing_drifts(kind, record_property):
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("kind", ["revolute", "fixed", "helical", "universal"])
 def test_the_same_loop_twice_shares_its_force(kind, copies):
-    """The motion is the one of a single loop joint; of all lambda it is the shortest."""
+    """The motion is that of a single loop joint; its lambda is the shortest of all."""
     twin = system(kind, "trees", "plain", 5)
     m = rb.build(twin)
     description = twin.description()
@@ -334,7 +335,7 @@ def test_the_same_loop_twice_shares_its_force(kind, copies):
 def test_lambda_is_the_shortest_in_mechanisms_with_more_equations_than_needed(kind):
     m = rb.build(getattr(mechanisms, kind)())
     d = mechanisms.started(m, seed=2)
-    # sideways forces make the rows matter that no motion asks for
+    # sideways forces use the rows that the motion does not need
     d.xfrc_applied[1:] = np.random.default_rng(1).uniform(-5.0, 5.0, (m.nbody - 1, 6))
     rb.forward(m, d)
     K, force = d.efc_J, d.efc_force

@@ -71,7 +71,7 @@ def _stiff(spec, kind, timestep):
 
 
 def difference(system, timestep, **start):
-    """Return how far MuJoCo is from us after a while, as part of the largest coordinate."""
+    """Return the distance of MuJoCo from our motion, as part of the largest coordinate."""
     m = rb.build(system)
     m.opt.integrator = "rk4"
     d = started(m, speed=1.0, **start)
@@ -89,7 +89,7 @@ def _set_state(m, d, theirs, e):
         k = mujoco.mj_name2id(theirs, mujoco.mjtObj.mjOBJ_JOINT, name)
         e.qpos[theirs.jnt_qposadr[k]] = d.qpos[m.jnt_qposadr[j]]
         e.qvel[theirs.jnt_dofadr[k]] = d.qvel[m.jnt_dofadr[j]]
-    # anchors on the second body of a connect are where the first's are at qpos0: set them here
+    # anchors on the second body of a connect are those of the first at qpos0: set them here
     mujoco.mj_kinematics(theirs, e)
     for i in np.flatnonzero(theirs.eq_type == mujoco.mjtEq.mjEQ_CONNECT):
         one, other = theirs.eq_obj1id[i], theirs.eq_obj2id[i]
@@ -103,7 +103,7 @@ def _by_name(theirs, e, m):
 
 
 def welded():
-    """A chain of three hinges and one along it, its end welded to the end of another one."""
+    """A chain of three hinges and one along it; its end is welded to the end of another one."""
     s = rb.SystemBuilder("welded", base="ground")
     for name in ("a", "b", "c", "e"):
         s.body(name, mechanisms.bar(0.2))
@@ -136,7 +136,7 @@ def test_stiff_equalities_converge_to_constraints(kind):
     steps = (1e-3, 2.5e-4, 6.25e-5)
     errors = [difference(SYSTEMS[kind](), h, **STARTS[kind]) for h in steps]
     print(kind, [f"{error:.1e}" for error in errors])
-    # of first order: a quarter each time
+    # first order: a quarter each time
     assert errors[0] < 2e-2
     for coarse, fine in pairwise(errors):
         assert 2.5 < coarse / fine < 6.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal states have equal bits afterwards: whatever ran before, in which thread or process."""
+"""Equal states lead to equal bits, after any calls and in any thread or process."""
 
 import os
 import pickle
@@ -26,7 +26,7 @@ for m, state, steps in pickle.load(sys.stdin.buffer):
 
 
 def with_state(m, other):
-    """Return a new Data that knows no more than the state of another one."""
+    """Return a new Data that has only the state of another one."""
     d = rb.make_data(m)
     for name in STATE:
         setattr(d, name, getattr(other, name))
@@ -34,8 +34,8 @@ def with_state(m, other):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_what_ran_before_does_not_matter(name):
-    """One step at a time, a copy, a reset, a new Data, and wrong axes for the search to begin."""
+def test_bits_do_not_depend_on_earlier_calls(name):
+    """Single steps, a copy, a reset, a new Data and another start of the search agree."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()
     rb.step(m, many, steps)
@@ -86,7 +86,7 @@ def test_threads_leave_the_bits_of_step(name):
 
 
 def test_two_processes_leave_equal_bits():
-    """The second one begins with the last scene."""
+    """The second robot begins with the last scene."""
     expected, runs = [], []
     for name in reversed(SCENES):
         m, d, steps = started(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes on boxes: faces that overlap anyhow, edges that cross."""
+"""Boxes on boxes: faces with any overlap, and crossing edges."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a free box and one of the world whose upper face, unturned, is at z = 0."""
+    """Return a free box and a box of the world whose unturned upper face is at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
@@ -35,13 +35,13 @@ def placed(m, position, rotation):
         ((0.2, 0.2, 0.1), (0.6, 0.6, 0.1), 0.25, 0.1, 0.3, 4),  # a foot on the edge of a stair
     ],
 )
-def test_it_rests(size, block, x, y, yaw, points):
+def test_a_box_rests(size, block, x, y, yaw, points):
     m = pair(size, block)
     height = size[2] / 2
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
     rb.step(m, d, 3000)
     assert np.abs(d.qvel).max() < 1e-6
-    # it lands flat, and rolls or slides far less than a millimetre
+    # the box lands flat, and rolls or slides far less than a millimetre
     assert d.qpos[:3] == pytest.approx([x, y, height], abs=5e-4)
     assert d.ncon == points
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
@@ -54,7 +54,7 @@ def test_beyond_the_edge_it_falls():
     assert d.qpos[2] < -1.0
 
 
-def test_edges_that_cross():
+def test_edges_that_cross_have_one_contact():
     """Two boxes on their edges, at right angles: one point, half way between the edges."""
     on_edge = Rotation.from_euler("y", 45, degrees=True)
     m = pair((0.3, 0.1, 0.1), (0.1, 0.5, 0.1), turn=tuple(np.roll(on_edge.as_quat(), 1)))
@@ -82,7 +82,7 @@ def overlap(m, p, R):
     return -found.fun
 
 
-def test_no_overlap_is_missed_and_none_is_invented():
+def test_overlaps_are_found_exactly_where_they_exist():
     m = pair((0.3, 0.2, 0.15), (0.25, 0.3, 0.2))
     rng = np.random.default_rng(0)
     seen = {True: 0, False: 0}
@@ -102,9 +102,9 @@ def test_no_overlap_is_missed_and_none_is_invented():
 
 
 def leads_out(m, d, p, turn):
-    """A shift along the normal by the depth, and no less, takes the boxes apart."""
+    """A shift along the normal by the depth separates the boxes, and a shorter one does not."""
     n = d.contact_normal[0]
-    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all of one face
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all are points of one face
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0

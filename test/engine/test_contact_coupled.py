@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact together with couplings, drives, loops, inverse dynamics, joint forces."""
+"""Contact together with couplings, drives, loops, inverse dynamics and joint forces."""
 
 import os
 import pickle
@@ -56,7 +56,7 @@ def on_go2():
 
 
 def on_panda():
-    """Its fingers, of which one follows the other, in a floor through the gripper."""
+    """The two fingers, one of which mimics the other, press into a floor through the gripper."""
     wall = rb.Obstacle("wall", rb.Plane(), rb.pose((0.0, 0.0, 0.83)))
     contact = rb.Contact(obstacles=(wall,), surface=rb.Surface(stiffness=1e4))
     m = rb.load_urdf(robots.find("panda.urdf"), strict=False, contact=contact)
@@ -94,7 +94,7 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
-def test_inverse_of_forward(kind):
+def test_inverse_reverses_forward(kind):
     """Motors do not carry contact forces: qfrc_inverse is the applied force."""
     m, d = touching_one(kind)
     applied = d.qfrc_applied.copy()
@@ -109,14 +109,14 @@ def test_inverse_of_forward(kind):
 
 
 @each_kind
-def test_the_two_ways_to_accelerations(kind):
+def test_both_ways_to_accelerations_agree(kind):
     """M qacc = applied + passive + contact - bias, by dense algebra."""
     m, d = touching_one(kind)
     d.xfrc_applied = 0.0
     rb.forward(m, d)
     M = rb.mass_matrix(m, d.copy())
     force = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
-    # a joint that stands still was left 1e-10 of what its friction may do
+    # a resting joint was left 1e-10 of its largest friction
     scale = abs(d.qfrc_contact).max() + abs(d.qfrc_bias).max()
     assert M @ d.qacc == pytest.approx(force, abs=1e-10 * scale)
 
@@ -132,7 +132,7 @@ def test_passive_forces_off_leave_contact(kind):
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
 def test_a_bearing_carries_the_rest_of_the_weight(way):
-    """A bar at rest on hinge and ball: each has half of the weight, but for the ball's depth."""
+    """A bar rests on hinge and ball: each carries half, but for the ball's depth."""
     m = rb.build(lever())
     d = rb.make_data(m)
     if way == "M":
@@ -178,8 +178,8 @@ def test_a_press_that_is_driven_over_time():
     assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # after the freedom
     floor = d.cfrc_contact[1, 5]
     assert floor > 10.0
-    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the bob feels nothing of it
-    # the same motion a centimetre higher, where nothing touches
+    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the bob has no effect on it
+    # the same motion a centimetre higher, without contact
     above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
     free = rb.make_data(above)
     free.time, free.qpos, free.qvel, free.qacc = d.time, d.qpos, d.qvel, d.qacc
@@ -189,7 +189,7 @@ def test_a_press_that_is_driven_over_time():
 
 
 def test_a_press_with_a_prescribed_motion():
-    """The same for qfrc_drive; a step reaches the given position on a floor of any stiffness."""
+    """The same holds for qfrc_drive; a step reaches the given position on any floor."""
     m = press()
     d = rb.make_data(m)
     d.qpos[0] = -1e-4
@@ -240,7 +240,7 @@ def test_fingers_that_are_coupled_close_on_a_ball():
     assert d.qpos[0] == pytest.approx(-0.04, abs=1e-3)
 
 
-def test_no_contact_force_without_gravity():
+def test_there_is_no_contact_force_without_gravity():
     m = rb.build(touching.free(touching.CUBE))
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = touching.placed(m, (0, 0, 0.0999))
@@ -258,8 +258,8 @@ SOLVED = (
 )  # fmt: skip
 
 
-def test_without_jit(tmp_path):
-    """Plain Python does the same, to rounding: NUMBA_DISABLE_JIT=1.
+def test_plain_python_gives_the_same_contact(tmp_path):
+    """Plain Python gives the same up to rounding, with NUMBA_DISABLE_JIT=1.
 
     A near-rigid contact would multiply the rounding of velocities by 3e4.
     """

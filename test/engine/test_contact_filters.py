@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which geometries touch: contype and conaffinity, excluded pairs, overlaps at the start."""
+"""Pairs of geometries that touch: contype and conaffinity, exclusions, first overlaps."""
 
 import itertools
 
@@ -17,8 +17,8 @@ BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
-def test_welds_make_no_robot_of_two():
-    """What hangs in the world, or is carried, is still in the way of all but its other half."""
+def test_a_weld_does_not_merge_two_robots():
+    """An attached object still blocks all bodies but its other half."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)
 
@@ -136,7 +136,7 @@ def test_bodies_that_overlap_at_the_start_are_named():
 
 
 POST, BEAM = rb.Box((0.1, 0.1, 0.2)), rb.Box((0.4, 0.05, 0.05))
-#: Its beam turns about the middle of its post, through it.
+#: The beam turns about the middle of its post, through it.
 CRANE = (
     rb.SystemBuilder("crane", base="post")
     .body("post", rb.shapes.box(POST.size, mass=1.0))
@@ -149,7 +149,7 @@ CRANE = (
 
 @pytest.mark.parametrize("self_collision", [True, False])
 def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_collision, tmp_path):
-    """Parent and child do not touch, and the world is the parent of its own robot only."""
+    """Parent and child do not touch; the world counts as parent of its own robot only."""
     contact = rb.Contact(obstacles=(), self_collision=self_collision)
     places = {"left": (0.0, 0.0, 0.0), "right": (0.3, 0.3, 0.0)}
     cranes = {name: rb.Placed(CRANE, rb.pose(at), contact=contact) for name, at in places.items()}
@@ -171,7 +171,7 @@ def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_colli
 
 
 def test_robots_that_come_and_go_keep_their_own_fixed_links(tmp_path):
-    """Also beside a robot that was loaded without a scene, and had no number."""
+    """This holds beside a robot that was loaded without a scene, and had no number."""
     file = tmp_path / "crane.urdf"
     file.write_text(
         """<robot name="crane"><link name="world"/><link name="post"><collision><geometry>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force at a point that touches: its law by numbers, and the sums it enters."""
+"""The force at a touching point: its law by numbers, and the sums with it."""
 
 import warnings
 
@@ -36,7 +36,7 @@ def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
 
 
 def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
-    """Return the force on a point so deep below the floor at 0, moving, without acceleration."""
+    """Return the force on a moving point at a depth below the floor at 0, without acceleration."""
     d = touching.placed(m, (*pos, -depth), linear=velocity)
     rb.inverse(m, d)
     assert d.ncon == 1
@@ -51,8 +51,8 @@ def test_the_point_moves_its_mass():
 
 @pytest.mark.parametrize("depth", [1e-6, 1e-4, 0.02])
 @pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
-def test_spring_and_damper(depth, leaving):
-    """The force is k p - b v, and zero where it would pull."""
+def test_the_force_is_a_spring_and_a_damper(depth, leaving):
+    """The force is k p - b v, and zero instead of a pull."""
     f = force(point(), depth, (0.0, 0.0, leaving))
     expected = [0.0, 0.0, max(0.0, K * depth - B * leaving)]
     assert f == pytest.approx(expected, rel=FIRST_ORDER, abs=FIRST_ORDER)
@@ -70,7 +70,7 @@ def test_a_point_above_does_not_touch():
     m = point(h=0.001)
     for height in (1e-12, 1.9e-5, 2.1e-5, 0.1):
         d = touching.placed(m, (0.0, 0.0, height))
-        m.opt.gravity = (0.0, 0.0, 0.0)  # which would close the gap
+        m.opt.gravity = (0.0, 0.0, 0.0)  # a speed that would close the gap
         rb.forward(m, d)
         assert d.ncon == (height < 2e-5)
         assert not d.cfrc_contact.any()
@@ -81,7 +81,7 @@ def test_a_point_above_does_not_touch():
 @pytest.mark.parametrize("h", [0.05, 0.1])
 def test_no_spring_is_faster_than_a_third_of_a_step(h):
     m = point(h=h)
-    m.opt.gravity = (0.0, 0.0, 0.0)  # no weight makes it stiffer
+    m.opt.gravity = (0.0, 0.0, 0.0)  # a weight does not make it stiffer
     assert force(m, 0.01)[2] == pytest.approx(MASS / (h / np.pi * Z) ** 2 * 0.01, rel=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_by_default_a_contact_is_near_rigid():
 
 
 def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
-    """However slow it is; its damper is as critical as before."""
+    """This holds for any time constant; the damping ratio is unchanged."""
     m = point(time_constant=1.0)
     k = WEIGHT / DEEPEST
     assert force(m, DEEPEST)[2] == pytest.approx(WEIGHT, rel=1e-12)
@@ -117,7 +117,7 @@ def test_the_contact_carries_the_weight_of_the_whole_tree():
     assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
 
 
-def test_given_stiffness_and_damping():
+def test_given_stiffness_and_damping_are_used():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
     soft = point(stiffness=1.0)  # the weight does not raise a given stiffness
@@ -157,8 +157,8 @@ def test_the_smaller_friction_holds(own, other, holds):
     assert f[0] == pytest.approx(-holds * K * 0.001, rel=1e-12)
 
 
-def test_viscous_friction_instead():
-    """It does not ask for the normal force (Kajita, section 6.3.4)."""
+def test_viscous_friction_replaces_coulombs():
+    """The law does not need the normal force (Kajita, section 6.3.4)."""
     m = point(viscosity=30.0, friction=0.0)
     for v in ((0.5, -0.2, -0.1), (0.5, -0.2, 0.0), (1e-6, 2e-6, 5.0)):
         f = force(m, 0.001, v)
@@ -182,7 +182,7 @@ def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_scene_that_is_turned_turns_its_forces(seed):
-    """A plane anywhere, tilted: the same scene as the floor's, seen from elsewhere."""
+    """A tilted plane at any place is the scene of the floor in other coordinates."""
     R = Rotation.random(random_state=seed)
     shift = np.random.default_rng(seed).uniform(-2, 2, 3)
     skin = rb.Surface(friction=0.4)
@@ -212,7 +212,7 @@ def test_a_scene_that_is_turned_turns_its_forces(seed):
 
 
 @pytest.mark.parametrize("height", [-3.0, 0.25, 100.0])
-def test_a_floor_at_any_height(height):
+def test_a_floor_may_have_any_height(height):
     m = point(height=height)
     d = touching.placed(m, (0.0, 0.0, height - 2.0**-10))
     rb.inverse(m, d)
@@ -223,7 +223,7 @@ def test_a_floor_at_any_height(height):
 
 
 def sums(m, d):
-    """Return cfrc_contact and qfrc_contact as the listed forces make them."""
+    """Return cfrc_contact and qfrc_contact as sums of the listed forces."""
     cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
     for n, (_, _, x, _, _, f) in enumerate(touching.contacts(d)):
         t = d.contact_torque[n]
@@ -238,7 +238,7 @@ def sums(m, d):
 
 
 def fallen(name, seconds=0.32, **more):
-    """A robot that has fallen on the floor from 5 cm, with all that moves moving."""
+    """A robot that has fallen on the floor from 5 cm; all its joints move."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)
     d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)
@@ -250,10 +250,10 @@ def fallen(name, seconds=0.32, **more):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
-def test_sums_over_a_robot(name):
-    """Of all contacts, on bodies and on joints; Panda's second finger follows the first."""
+def test_sums_include_all_contacts(name):
+    """The sums of all contacts on bodies and on joints; Panda's second finger mimics the first."""
     m, d = fallen(name, 0.7)
-    for _ in range(500):  # it may just be bouncing
+    for _ in range(500):  # a body may be in a bounce
         if abs(d.qfrc_contact).max() > 1.0:
             break
         rb.step(m, d, 1)
@@ -267,7 +267,7 @@ def test_sums_over_a_robot(name):
 
 
 def test_more_contacts_than_fit_are_dropped_and_counted():
-    """The last ones, in the order of geometries, obstacles and corners."""
+    """The dropped contacts are the last ones in the order of geometries, obstacles and corners."""
     side = np.linspace(-1.0, 1.0, 40)
     corners = tuple((x, y, 0.0) for x in side for y in side)
     surface = rb.Surface(stiffness=100.0)
@@ -285,7 +285,7 @@ def test_more_contacts_than_fit_are_dropped_and_counted():
 
 
 def test_a_robot_without_geometries_is_not_warned_of_contacts():
-    """Its counter holds what was there before."""
+    """The counter keeps its earlier value."""
     m = rb.load_urdf(bundled_robot("pendulum"))
     d = rb.make_data(m)
     d.buffer.view(np.int64)[m.data_offsets["ndropped"]] = 7
@@ -294,8 +294,8 @@ def test_a_robot_without_geometries_is_not_warned_of_contacts():
         rb.step(m, d)
 
 
-def test_two_obstacles_and_two_geometries():
-    """Each pair by itself, in the order of geometries, then of obstacles."""
+def test_two_obstacles_touch_two_geometries():
+    """Each pair is listed by itself, in the order of geometries, then of obstacles."""
     skin = rb.Surface(stiffness=1000.0)
     system = touching.free(touching.POINT, MASS, skin)
     system.geometry("ball", "body", rb.Sphere(0.1), origin=rb.pose((0, 0, 0.05)), surface=skin)

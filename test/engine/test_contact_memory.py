@@ -39,7 +39,7 @@ def test_without_its_memory_a_box_would_slip():
     assert abs(forgetful.qvel).max() > 1e-5
 
 
-def test_what_has_left_is_forgotten():
+def test_lost_contacts_are_removed_from_memory():
     m, d = resting()
     d.qpos[2] += 1.0
     rb.step(m, d, 1)
@@ -74,7 +74,7 @@ OBSTACLES = {
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
 def test_keys_ascend_and_stay(shape, obstacle):
-    """No two contacts have the same; a contact keeps its key while the body turns a little."""
+    """Keys of contacts differ; a contact keeps its key while the body turns a little."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)
     m = rb.build(system.obstacle("it", OBSTACLES[obstacle]).obstacle("ground", rb.Plane()))
@@ -93,12 +93,12 @@ def test_keys_ascend_and_stay(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # where two faces or edges are equally deep, another one may be chosen
+            # if two faces or edges are equally deep, another one may be chosen
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 
 
-def test_new_points_of_a_pair_take_over_what_the_old_ones_held():
+def test_new_points_of_a_pair_inherit_the_friction_of_the_old_ones():
     """A box on a box, one of whose corners passes an edge: friction of the pair stays whole."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)

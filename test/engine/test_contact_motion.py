@@ -38,8 +38,8 @@ def test_a_box_dropped_flat_comes_to_rest(drop, h):
     # four near-rigid contacts of m/4 carry the weight
     assert d.ncon == 4
     assert 0.1 - d.qpos[2] == pytest.approx(touching.sunk(h), rel=0.01)
-    # on its way the box is seen below the floor for the first time up to one step of its speed
-    # deep, and then stopped within another part of it
+    # on its way the box is first found up to one step of its speed below the floor, and stops
+    # within a part of the next one
     assert deepest < 1.5 * h * np.sqrt(2.0 * G * drop)
 
 
@@ -78,7 +78,7 @@ def test_a_torso_that_rests_on_light_fingers(h):
     touching.lift(m, d, 0.01)
     rb.step(m, d, round(4.0 / h))
     assert d.nbad == 0
-    assert d.qpos[2] > 0.15  # it has not fallen through its fingers
+    assert d.qpos[2] > 0.15  # the load has not fallen through its fingers
     assert abs(d.qvel).max() < 1e-2
     assert d.contact_dist[: d.ncon].min() > -1e-3
     rb.forward(m, d)
@@ -86,7 +86,7 @@ def test_a_torso_that_rests_on_light_fingers(h):
 
 
 def test_a_ball_rolls_down_a_slope():
-    """5/7 g sin(angle), inside the cone; outside of it spins up slower than it slides."""
+    """Inside the cone it rolls with 5/7 g sin(angle); outside the spin is too slow."""
     angle = 0.4
     m, turn = slope(touching.BALL, angle, 0.5)
     assert np.tan(angle) * 2 / 7 < 0.5
@@ -108,7 +108,7 @@ def test_a_ball_rolls_down_a_slope():
 
 
 def test_a_ball_that_slides_begins_to_roll():
-    """At 5/7 of its speed, after 2/7 v / (mu g)."""
+    """It rolls with 5/7 of its speed, after 2/7 v / (mu g)."""
     m, _ = slope(touching.BALL, 0.0, 0.2)
     d = touching.placed(m, (0, 0, 0.1 - 4e-5), linear=(1.0, 0.0, 0.0))
     stop = 2 / 7 / (0.2 * G)
@@ -137,7 +137,7 @@ def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
 
 
 def schwager(z):
-    """Return the share of the speed that a spring and a damper that never pull give back.
+    """Return the share of the speed that a spring and a damper without a pull give back.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -149,7 +149,7 @@ def schwager(z):
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("stiff", [0.01, 0.1, 0.99])
 def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
-    """Whatever the timestep, as long as h^2 k / m is less than 1, m being a corner's share."""
+    """This holds for any timestep while h^2 k / m is less than 1, m being a corner's share."""
     h, mass = 1e-3, 2.0
     k = stiff * mass / h**2 / (4 if shape == "box" else 1)
     for started in (0.01, 0.5, 0.9):
@@ -159,7 +159,7 @@ def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3, 0.6])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 1e-3), (3e-3, 1e-2)])
-def test_bouncing(ratio, h, accuracy):
+def test_a_bouncing_ball_returns_with_the_speed_of_theory(ratio, h, accuracy):
     """The error is of second order: 1 % where h^2 k / m is 0.1."""
     for started in (0.01, 0.3, 0.6, 0.9):
         e = rebound(1e4, ratio, h, 1.0, started)
@@ -184,7 +184,7 @@ def test_a_hull_on_undamped_springs_keeps_its_energy_however_it_falls():
 
 
 @pytest.mark.parametrize("stiff", [0.01, 1.0, 100.0])
-def test_a_body_rests_on_its_spring_where_its_weight_is(stiff):
+def test_a_body_on_its_spring_rests_at_the_depth_of_its_weight(stiff):
     mass, h = 2.0, 1e-3
     k = stiff * mass / h**2
     m = rb.build(touching.free(touching.BALL, mass, rb.Surface(stiffness=k)))
@@ -195,7 +195,7 @@ def test_a_body_rests_on_its_spring_where_its_weight_is(stiff):
 
 
 def test_a_cylinder_rolls_without_bumps():
-    """Its lowest point is exact: the height does not change with the angle."""
+    """The lowest point is exact: the height does not change with the angle."""
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     lying = Rotation.from_euler("x", np.pi / 2)
     d = touching.placed(m, (0, 0, 0.1), lying, (0.5, 0, 0), (0, 0, -5.0))
@@ -260,7 +260,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Its corners stay where they touch; points that ran on as on a face would throw it off."""
+    """The corners stay in place; points that moved as on a face would throw the box off."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -304,7 +304,7 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
 
 @pytest.mark.parametrize("shape", touching.SHAPES)
 def test_all_shapes_come_to_rest_on_a_block(shape):
-    """Dropped on a wide box instead of the floor; a ball and a cylinder have rolled, slowly."""
+    """The body falls on a wide box instead of the floor; round shapes have rolled, slowly."""
     top = rb.pose((0.0, 0.0, -0.5))
     system = touching.free(touching.SHAPES[shape], floor=False)
     m = rb.build(system.obstacle("table", rb.Box((20.0, 20.0, 1.0)), origin=top))
@@ -319,7 +319,7 @@ def test_all_shapes_come_to_rest_on_a_block(shape):
 
 
 def test_friction_comes_to_rest_where_coulombs_would():
-    """A box that was pushed: v^2 / (2 mu g)."""
+    """A pushed box slides v^2 / (2 mu g)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.1)), 0.0, 0.4)
     d = touching.placed(m, (0, 0, 0.05 - 3.9e-5), linear=(1.0, 0.5, 0.0))
     rb.step(m, d, 2000)
@@ -330,15 +330,15 @@ def test_friction_comes_to_rest_where_coulombs_would():
 
 
 def test_viscous_friction_dies_out_exponentially():
-    """Four corners of 2 N s/m: v exp(-8 t / m)."""
+    """Four corners of 2 N s/m give v exp(-8 t / m)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     d = touching.placed(m, (0, 0, 0.005 - 3.9e-5), linear=(1.0, 0.0, 0.0))
     rb.step(m, d, 200)
     assert d.qvel[0] == pytest.approx(np.exp(-8.0 * 0.2), rel=1e-2)
 
 
-def test_viscous_friction_does_not_brake_what_hovers():
-    """Above the floor by half of the gap in which points are listed."""
+def test_viscous_friction_does_not_brake_a_hovering_box():
+    """The box is above the floor by half of the gap in which points are listed."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)
     d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))

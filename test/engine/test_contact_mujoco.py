@@ -14,7 +14,7 @@ from support import touching
 import rbdyn_ros as rb
 
 G = touching.G
-STEP = 2e-4  # MuJoCo's; a box that slides hops there, the less the shorter the step
+STEP = 2e-4  # MuJoCo's step; a sliding box hops in it, less with shorter steps
 SHAPES = {
     "sphere": (rb.Sphere(0.1), 'type="sphere" size="0.1"', 0.1),
     "box": (rb.Box((0.4, 0.4, 0.1)), 'type="box" size="0.2 0.2 0.05"', 0.05),
@@ -22,7 +22,7 @@ SHAPES = {
 
 
 def pair(shape, angle, friction):
-    """The same body on the same slope, for both."""
+    """The same body on the same slope, for both engines."""
     ours, theirs, height = SHAPES[shape]
     system = touching.free(ours, 1.0, rb.Surface(friction=friction), floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
@@ -47,7 +47,7 @@ def pair(shape, angle, friction):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_force_of_rest(shape):
+def test_the_force_of_rest_agrees_with_mujoco(shape):
     m, d, twin, other, _ = pair(shape, 0.0, 0.5)
     rb.step(m, d, 1000)
     mujoco.mj_step(twin, other, round(1.0 / STEP))
@@ -76,7 +76,7 @@ def test_the_force_of_rest(shape):
         ("sphere", 1.2, 0.2, np.sin(1.2) - 0.2 * np.cos(1.2)),
     ],
 )
-def test_accelerations_on_a_slope(shape, angle, friction, accelerates):
+def test_accelerations_on_a_slope_agree_with_mujoco(shape, angle, friction, accelerates):
     """Sliding and rolling. 1 % is the friction of our steps; 3 % MuJoCo's boxes, which hop."""
     m, d, twin, other, turn = pair(shape, angle, friction)
     down = turn.apply([1.0, 0.0, 0.0])

@@ -47,7 +47,7 @@ def places(number, shift=0.0):
 
 
 def test_tumbling_cubes_take_few_passes():
-    """10 passes a step with lagged forces alone."""
+    """Lagged forces alone needed 10 passes a step."""
     m, d = thrown(heap(places(10), rb.Box((0.2, 0.2, 0.2))))
     passes = []
     for _ in range(800):
@@ -58,7 +58,7 @@ def test_tumbling_cubes_take_few_passes():
 
 
 def test_light_balls_under_a_heavy_lid_take_few_passes():
-    """10 passes a step with the same r = 10 m / h for all contacts."""
+    """The same r = 10 m / h for all contacts needed 10 passes a step."""
     at = 0.205 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(3).uniform(0.0, 0.004, at.shape)
     balls = [
@@ -76,7 +76,7 @@ def test_light_balls_under_a_heavy_lid_take_few_passes():
 
 
 def test_forces_of_a_falling_heap_satisfy_the_law():
-    """Balls have no patches: each force is that of Coulomb at the velocity of its own point."""
+    """Balls have no patches: each force is Coulomb's at the velocity of its own point."""
     m, d = thrown(heap(places(12), rb.Sphere(0.1)))
     slipping = sticking = mutual = 0
     for _ in range(700):
@@ -93,10 +93,10 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
             continue  # a touch within the step
         u, away = velocities(m, d, normal)
         loaded = pressing > 1e-3 * most
-        assert (away[loaded] < 0.31).all()  # what is pushed apart comes out at 0.3 m/s at most
+        assert (away[loaded] < 0.31).all()  # overlapping bodies separate at 0.3 m/s at most
         speed = np.linalg.norm(u, axis=1)
         remembered = np.linalg.norm(d.contact_memory[:n], axis=1)
-        yields = H / 10.0 * (MU * pressing + remembered)  # without slipping, by f / D
+        yields = H / 10.0 * (MU * pressing + remembered)  # points that stick move by f / D
         slips = loaded & (speed > 0.02 + 2.0 * yields)
         slipping, sticking = slipping + slips.sum(), sticking + (loaded & ~slips).sum()
         mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
@@ -125,7 +125,7 @@ def velocities(m, d, normal):
 
 
 def test_islands_are_solved_each_for_itself():
-    """Two heaps far apart take as many passes as the slower one alone, and end like alone."""
+    """Two heaps far apart need as many passes as the slower one alone, with the same end."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):
@@ -153,10 +153,10 @@ def run(m, d):
 
 
 def test_an_island_whose_step_is_not_finite_stays_where_it_is():
-    """A pivot of zero: the other island moves on, and the step is solved in another way."""
+    """A pivot is zero: the other island moves on, and the step is solved in another way."""
     objects = [*heap(places(2), rb.Sphere(0.1), "a"), *heap(places(2, 9.0), rb.Sphere(0.1), "b")]
     m, d = thrown(objects)
-    d.qpos[2::7] = 0.0999  # all in the floor
+    d.qpos[2::7] = 0.0999  # all cubes are in the floor
     rb.forward(m, d)
     assert d.newton_passes[0] > 0
     bad = m.body_rootid == 1
@@ -194,7 +194,7 @@ def test_a_step_may_raise_the_error_of_the_forces_up_to_the_worst_recent_one():
 
 
 def star():
-    """Four balls of a cross around one, which is the last: its neighbours touch nothing else."""
+    """Four balls of a cross around one, which is the last: its neighbours touch no other ball."""
     sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
     m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
     d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # 0.1 mm into the last one

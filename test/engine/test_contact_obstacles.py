@@ -50,7 +50,7 @@ def test_a_body_is_carried(body, obstacle):
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
-def test_nothing_falls_through(obstacle):
+def test_a_fast_ball_does_not_fall_through_an_obstacle(obstacle):
     m = rb.build(falling("sphere", obstacle, height=0.5))
     d = rb.make_data(m)
     d.qvel[2] = -30.0
@@ -58,7 +58,7 @@ def test_nothing_falls_through(obstacle):
     for _ in range(60):
         rb.step(m, d)
         low = min(low, d.qpos[2])
-    assert low > -0.501  # where they touch
+    assert low > -0.501  # the height of the touch
 
 
 def test_a_belt_of_any_shape_carries_away():

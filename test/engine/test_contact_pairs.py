@@ -2,6 +2,9 @@
 """Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
 
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -24,7 +27,7 @@ FLAT = {
 LIE = Rotation.from_euler("x", 90, degrees=True)
 TURN = {"lying cylinder": LIE, "capsule": LIE}
 
-#: How many points one lying flat on the other has; a line or a round face has its own number.
+#: Number of points of one shape that lies flat on the other; lines and round faces have their own.
 NUMBER = {
     "box": 4, "hull": 4, "cylinder": 8, "lying cylinder": 2, "capsule": 2, "sphere": 1,
 }  # fmt: skip
@@ -63,7 +66,7 @@ def points(d):
 
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
-def test_one_lies_on_the_other(zoo, low, high):
+def test_a_shape_lies_on_another_one(zoo, low, high):
     """All points are 1 mm deep, half way between the surfaces, along the vertical."""
     d = apart(zoo)
     put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
@@ -77,7 +80,7 @@ def test_one_lies_on_the_other(zoo, low, high):
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert dist == pytest.approx(-0.001, abs=1e-12)
     assert at[:, 2] == pytest.approx(-0.0005, abs=1e-12)
-    # what lies flat is held at its ends
+    # a shape that lies flat is held at its ends
     reach = {1: 0.0, 2: 0.1}.get(d.ncon, 0.1 if {low, high} <= {"box", "hull"} else 0.0999)
     assert np.abs(at[:, :2]).max() == pytest.approx(reach, abs=1.1e-4)
 
@@ -85,7 +88,7 @@ def test_one_lies_on_the_other(zoo, low, high):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high):
-    """The depth is that of the distance query, and grows by no more than the tilt allows."""
+    """The depth is that of the distance query, and grows at most as the tilt allows."""
     for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
         d = apart(zoo)
         turn = Rotation.from_rotvec([0.6 * tilt, 0.8 * tilt, 0.0])
@@ -101,7 +104,7 @@ def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high)
 
 
 def test_the_exchange_of_two_bodies_changes_nothing(zoo):
-    """Whichever has the lower number: the same points and depths, the opposite normal."""
+    """The order of the two does not matter: points and depths are equal, normals opposite."""
     rng = np.random.default_rng(5)
     seen = 0
     for one, other in itertools.product(FLAT, repeat=2):
@@ -126,7 +129,7 @@ def compared(first, second):
     assert len(x) == len(y)
     if len(x) == 0:
         return False
-    assert np.abs(n[0] + k[0]).max() < 1e-5  # cylinders: sqrt of the error of the distance
+    assert np.abs(n[0] + k[0]).max() < 1e-5  # cylinders: square root of the error of the distance
     order = np.lexsort(x.round(6).T), np.lexsort(y.round(6).T)
     assert x[order[0]] == pytest.approx(y[order[1]], abs=1e-6)
     assert dist[order[0]] == pytest.approx(other[order[1]], abs=1e-8)
@@ -157,7 +160,7 @@ def hull(rng, count):
     return rb.Points(tuple(map(tuple, corners)))
 
 
-def test_piles_of_random_poses(solids):
+def test_random_piles_touch_where_the_query_says_so(solids):
     """The deepest points are as deep as rb.collisions says, which is compared with coal.
 
     Pairs touch where the query says so, and the numbers of the points are all different.
@@ -221,7 +224,7 @@ def test_kept_axes_and_order_change_no_bit(solids):
 
 
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
-def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
+def test_contacts_of_real_robots_match_the_distances(name, poses):
     """The pairs with contacts are those that rb.collisions lists, at random poses."""
     contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)
@@ -244,7 +247,7 @@ def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
 
 
 def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
-    """Parent and child never do; the third link overlaps the first one at zero position."""
+    """Parent and child have no contacts; the third link overlaps the first one at zero."""
     arm = rb.SystemBuilder("arm", base="world")
     for k, parent in enumerate(("world", "l0", "l1")):
         arm.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
@@ -265,7 +268,7 @@ def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
 
 
 def test_a_full_list_is_warned_of_once():
-    """50 balls in one place have 1225 contacts; what does not fit is dropped in their order."""
+    """50 balls in one place have 1225 contacts; those that do not fit are dropped in order."""
     m = free({f"ball {k}": rb.Sphere(0.1) for k in range(50)})
     d = rb.make_data(m)
     with pytest.warns(RuntimeWarning, match=r"d\.ndropped") as caught:
@@ -290,3 +293,31 @@ def test_more_near_pairs_than_are_listed_are_found_in_order():
     rb.forward(m, d)
     assert d.ncon + d.ndropped == m.npush
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
+
+
+#: Counts how often a step measures the gap of a tilted box that turns 1 um above another one.
+TURNING = """
+import numpy as np
+import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.points import pairs
+
+box, at = rb.Box((0.2, 0.2, 0.2)), rb.pose((0.02, 0.01, 0.5), rpy=(0.6, 0.5, 0.0))
+low = rb.Object("low", box, mass=1.0, pose=rb.pose((0.0, 0.0, 0.1)))
+m = rb.scene(objects=[low, rb.Object("high", box, mass=1.0, pose=at)])
+d = rb.make_data(m)
+rb.kinematics(m, d)
+d.qpos[9] = 0.2 + 1e-6 + 0.1 * abs(d.xmat[2, 6:]).sum()
+d.qvel[6:12] = 0.0, 0.0, 0.01, 0.5, -0.4, 0.3
+gap, calls = pairs._gap, []
+pairs._gap = lambda *args: calls.append(1) or gap(*args)
+rb.step(m, d)
+print(len(calls))
+"""
+
+
+def test_a_search_for_a_touch_that_makes_no_headway_is_given_up():
+    """The bound of a corner's speed would lead it on by less than 1 % of a step a look."""
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", TURNING]
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) <= 8

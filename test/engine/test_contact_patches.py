@@ -34,7 +34,7 @@ OCTAGON = rb.Points(
     )
 )
 
-#: A shape, the height of its centre, its turn, the mean distance of even pressure, how near.
+#: A shape, the height of its centre, its turn, the mean distance of even pressure, the tolerance.
 PATCHES = {
     "disc": (rb.Cylinder(0.1, 0.04), 0.02, None, 0.2 / 3.0, 1e-6),
     "side of a cylinder": (rb.Cylinder(0.02, 0.3), 0.02, ON_ITS_SIDE, 0.3 / 4.0, 1e-6),
@@ -68,7 +68,7 @@ def test_a_spin_is_braked_as_by_even_pressure(patch, h, mu):
     assert d.cfrc_contact[1, 2] == pytest.approx(torque[2], rel=1e-9)
 
 
-def test_a_disc_between_two_bodies_is_braked_so_too():
+def test_a_disc_between_two_bodies_is_braked_the_same_way():
     """Ends of cylinders touch at 8 points, which are a little inside their rims."""
     disc = rb.Cylinder(0.1, 0.04)
     parts = [
@@ -110,7 +110,7 @@ def differential_drive(width, track, radius=0.05):
 
 @pytest.mark.parametrize("h", [2.5e-4, 1e-3])
 def test_wide_wheels_turn_in_place_about_their_middles(h):
-    """Even pressure p of a line: its thrust F moves the point that does not slip by F / (2 p).
+    """With even pressure p of a line its thrust F moves the point without slip by F / (2 p).
 
     The torque of each wheel's slip, mu N L / 4, takes a thrust of its double by the track T, so
     that point is L^2 / (4 T) outside of the middle, to 1e-2 of that. Points at the ends of the
@@ -188,7 +188,7 @@ def test_a_torque_within_the_cone_is_held_without_creep(share):
 @pytest.mark.parametrize("spin", [0.0, 0.5])
 @pytest.mark.parametrize(("share", "tips"), [(0.995, False), (1.005, True)])
 def test_a_box_tips_at_its_edge_as_before(share, tips, spin):
-    """A push at the top of a box, whose friction would hold it, with and without a torque."""
+    """A push acts at the top of a box that friction would hold, with and without a torque."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.4)), MASS, rb.Surface(friction=1.0)))
     d = touching.placed(m, (0.0, 0.0, 0.2))
     rb.step(m, d, 100)
@@ -201,7 +201,7 @@ def test_a_box_tips_at_its_edge_as_before(share, tips, spin):
 
 
 def test_friction_of_an_uneven_load_acts_at_its_centre():
-    """A box whose weight is off its middle slides straight, and is braked by mu g."""
+    """A box with its weight off the middle slides straight, and is braked by mu g."""
     heavy = rb.shapes.box((0.2, 0.2, 0.1), mass=MASS, at=rb.pose((0.03, 0.04, 0.0)))
     system = rb.SystemBuilder("box", base="world").body("box", heavy)
     system.joint("free", "floating", "world", "box")

@@ -12,14 +12,15 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE
 from rbdyn_ros.model.declared.model_fields import PRIMARY
 
-AWAY = (0.4, -0.3, 0.2)  # obstacles stand here, turned: no frame is the world's by chance
+# obstacles are placed here and turned: their frames differ from the world's
+AWAY = (0.4, -0.3, 0.2)
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])
 OBSTACLES = {
     "plane": rb.Plane(),
     "ball": rb.Sphere(0.15),
     "block": rb.Box((0.3, 0.4, 0.2)),
 }
-EPS = 1e-14  # of sums of coordinates below 1
+EPS = 1e-14  # for sums of coordinates below 1
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)
 each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES)
@@ -57,7 +58,7 @@ def in_order(found):
     return rows[np.lexsort(rows[:, :3].round(9).T)]
 
 
-def test_a_ball_on_a_plane():
+def test_a_ball_on_a_plane_has_one_contact():
     compare_contacts(
         meet(scene(BALL, rb.Plane()), (0.2, 0.3, 0.09)), ((0.2, 0.3, -0.01), (0, 0, 1), -0.01)
     )
@@ -78,7 +79,7 @@ def test_a_capsule_on_a_plane_with_its_ends():
     compare_contacts(meet(m, (0, 0, 0.14)), ((0, 0, -0.01), (0, 0, 1), -0.01))
 
 
-def test_a_box_on_a_plane_with_its_corners():
+def test_a_box_touches_a_plane_with_its_corners():
     m = scene(CUBE, rb.Plane())
     corners = [(x, y) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
     compare_contacts(
@@ -105,8 +106,8 @@ def test_points_on_a_plane_are_the_points_below_it():
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
-def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
-    """Exactly, not with the corner of some polygon; whatever its roll."""
+def test_a_cylinder_touches_a_plane_with_the_lowest_point_of_a_rim(tilt):
+    """The point is exact for any roll, not the corner of a polygon."""
     m = scene(CYLINDER, rb.Plane())
     for roll in (0.0, 0.1, 2.0):
         turn = Rotation.from_euler("zyz", [roll, tilt, -0.4])
@@ -119,10 +120,10 @@ def test_a_cylinder_on_a_plane_with_the_lowest_point_of_a_rim(tilt):
 
 @pytest.mark.parametrize("side", range(6))
 @pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "capsule"])
-def test_all_sides_of_a_block(shape, side):
-    """An axis of the shape against the middle of a face: pushed out of that face."""
+def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
+    """An axis of the shape meets the middle of a face: it is pushed out of that face."""
     block = OBSTACLES["block"]
-    # its rim well inside the face: close to an edge the other face would be nearer
+    # the rim is well inside the face, because close to an edge the other face would be nearer
     m = scene(rb.Cylinder(0.08, 0.2) if shape == "cylinder" else SHAPES[shape], block)
     axis, sign = side // 2, 1.0 - 2.0 * (side % 2)
     normal = np.zeros(3)
@@ -135,12 +136,12 @@ def test_all_sides_of_a_block(shape, side):
     for _, n, dist in found:
         assert n == pytest.approx(normal, abs=1e-12)
         assert dist == pytest.approx(-0.002, abs=1e-14)
-    if len(found) < 8:  # not all are listed of a cylinder
+    if len(found) < 8:  # for a cylinder some are not listed
         centre = np.mean([x for x, _, _ in found], axis=0)
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_a_ball_at_edge_and_corner_of_a_block():
+def test_a_ball_touches_edge_and_corner_of_a_block():
     """The normal leads from the nearest point of the block to the centre of the ball."""
     block = np.array([0.15, 0.2, 0.1])
     m = scene(BALL, OBSTACLES["block"])
@@ -150,12 +151,12 @@ def test_a_ball_at_edge_and_corner_of_a_block():
         compare_contacts(found, (edge - 0.01 * away, away, -0.01))
 
 
-def test_a_capsule_across_an_edge_of_a_block():
+def test_a_capsule_lies_across_an_edge_of_a_block():
     """The middle of its axis is nearest; both ends are in the air."""
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
     edge = np.array([0.15, 0.05, 0.1])
-    slide = np.array([0.02, 0.0, -0.02])  # nearest is not its very middle
+    slide = np.array([0.02, 0.0, -0.02])  # nearest, though not exactly in the middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
     # sought with the axis tilted by this slope: so much of the distance aside, and its square of
@@ -195,7 +196,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
 
 
 def test_corners_of_a_block_press_on_a_face():
-    """A box far larger than the obstacle: no corner of the box is near."""
+    """The box is far larger than the obstacle: its corners are far away."""
     m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
     compare_contacts(
         meet(m, (0.1, 0.0, 0.198)),
@@ -203,7 +204,7 @@ def test_corners_of_a_block_press_on_a_face():
     )
 
 
-def test_a_ball_under_a_box():
+def test_a_ball_under_a_box_has_one_contact():
     """A spherical obstacle touches faces, edges and corners of the geometry above it."""
     m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
     compare_contacts(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
@@ -215,7 +216,7 @@ def test_a_ball_under_a_box():
     compare_contacts(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
 
 
-def test_a_ball_against_cylinder_and_capsule():
+def test_a_ball_touches_cylinder_and_capsule():
     m = scene(CYLINDER, OBSTACLES["ball"])
     compare_contacts(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
     compare_contacts(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
@@ -225,7 +226,7 @@ def test_a_ball_against_cylinder_and_capsule():
     compare_contacts(meet(m, 0.199 * away + [0, 0, 0.1]), (0.149 * away, away, -0.001))
 
 
-def test_two_balls():
+def test_two_balls_have_one_contact():
     m = scene(BALL, OBSTACLES["ball"])
     away = np.array([0.36, 0.48, -0.8])
     compare_contacts(meet(m, 0.249 * away), (0.149 * away, away, -0.001))
@@ -259,9 +260,9 @@ def test_the_bounding_sphere_hides_nothing(shape, obstacle):
 @each_obstacle
 @each_shape
 def test_a_depth_is_the_distance_to_move(shape, obstacle):
-    """Moved away along the normal, a contact is as much less deep."""
+    """A contact moved away along the normal has as much less depth."""
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
-    deepest = 0.02 if obstacle == "block" else 0.05  # where no other face can be nearer
+    deepest = 0.02 if obstacle == "block" else 0.05  # if another face cannot be nearer
     seen = 0
     for pos, turn in poses(300, 0.3, 11):
         for _, normal, dist in meet(m, pos, turn):
@@ -291,7 +292,7 @@ def test_a_free_body_touches_links_that_are_fixed_to_the_world():
     d.qpos[2] = 0.199
     rb.forward(m, d)
     pairs = d.contact_geom[: d.ncon].tolist()
-    assert sorted(pairs) == 4 * [[1, 0]] + 4 * [[2, 0]]  # geom1 is that of the world
+    assert sorted(pairs) == 4 * [[1, 0]] + 4 * [[2, 0]]  # geom1 belongs to the world
     assert (d.contact_body[: d.ncon] == (0, 1)).all()
     assert d.contact_normal[: d.ncon] == pytest.approx(np.array(8 * [[0.0, 0.0, 1.0]]))
 
@@ -320,7 +321,7 @@ BEAM = rb.Points(
 @pytest.mark.parametrize("obstacle", [WALL, STONE], ids=["wall", "stone"])
 @pytest.mark.parametrize("shape", [rb.Cylinder(0.05, 1.0), BEAM], ids=["rod", "beam"])
 def test_a_rod_across_an_obstacle_rests_on_it(shape, obstacle):
-    """None of its corners is near, nor is a corner of the wall."""
+    """All corners of the box and of the wall are far away."""
     turn = (0.0, np.pi / 2.0, 0.0) if isinstance(shape, rb.Cylinder) else (0.0, 0.0, 0.0)
     rod = rb.Object("rod", shape, mass=1.0, pose=rb.pose((0.0, 0.0, 0.6), turn))
     m = rb.scene(objects=[rod], obstacles=[obstacle])

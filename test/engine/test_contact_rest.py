@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rests stands still, what slides slides as Coulomb says: to rounding, not to a viscosity."""
+"""Resting bodies stand still and sliding ones slide as Coulomb says, up to rounding."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_box_inside_the_cone_does_not_creep(share, seconds):
     assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
     assert d.nunsolved == 0
     assert d.solver_niter == 1
-    # and friction carries all of its load
+    # friction carries all of its load
     down = turn.apply([1.0, 0.0, 0.0])
     assert d.cfrc_contact[1, 3:] @ down == pytest.approx(-2.0 * G * np.sin(angle), rel=1e-12)
 
@@ -53,7 +53,7 @@ def test_a_box_beyond_the_cone_slides_and_does_not_fly(share):
 
 
 def test_a_cube_that_slides_flat_does_not_lift():
-    """It stops after v^2 / (2 mu g) - v h / 2: the step takes friction at its end."""
+    """The box stops after v^2 / (2 mu g) - v h / 2: the step takes friction at its end."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.1)), 1.0, rb.Surface(friction=MU)))
     d = touching.placed(m, (0.0, 0.0, 0.05))
     rb.step(m, d, 300)
@@ -81,14 +81,14 @@ def test_a_load_within_the_cone_moves_it_by_less_than_a_micrometre_and_back():
     assert d.qpos == pytest.approx(there, abs=1e-15)
     d.qfrc_applied[0] = 0.0
     rb.step(m, d, 500)
-    # as a spring, D / h, but for the corners that carried less and slipped a little
+    # it acts as a spring, D / h, but for corners that carried less and slipped a little
     assert d.qpos[0] - start[0] == pytest.approx(0.0, abs=0.2 * moved)
 
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "anymal.urdf"])
 def test_a_robot_on_the_floor_stands_still(name):
-    """After a fall without torque; its joints have no friction that could creep."""
+    """The robot has fallen without torque; its joints have no friction that could creep."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     touching.lift(m, d, 0.2)
@@ -101,7 +101,7 @@ def test_a_robot_on_the_floor_stands_still(name):
 
 
 def test_a_heavy_body_on_a_light_foot():
-    """A mass ratio of 1e4, dropped on a wheel."""
+    """The mass ratio is 1e4; the body is dropped on a wheel."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("load", rb.shapes.box((0.4, 0.4, 0.2), mass=100.0))
     system.joint("slide", "prismatic", "world", "load", axis=(0, 0, 1))
@@ -130,7 +130,7 @@ def test_any_mass_at_any_step_comes_to_rest(mass, h):
 
 
 def test_a_rod_that_jams_loses_energy():
-    """Painleve's: friction pushes its tip into the floor. The tip stops within a step.
+    """The rod is Painleve's: friction pushes its tip into the floor. The tip stops within a step.
 
     The forces grow until it does, so there is a solution.
     """

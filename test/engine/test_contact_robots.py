@@ -44,7 +44,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
-    assert d.nunsolved < 5  # of 40 000 steps
+    assert d.nunsolved < 5  # among 40 000 steps
     assert d.qpos[2] < 0.4, "it has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)
@@ -54,12 +54,12 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
 
 @pytest.mark.parametrize("self_collision", [True, False])
 def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
-    """Feet that jam, limbs that hit each other: friction then moves the normal forces most.
+    """Feet jam and limbs hit each other, so friction moves the normal forces most.
 
     A fall is chaotic: the last bits decide which hard steps it has. Of 13 falls whose starts
-    differed by 1e-7 rad, 10 had no step that missed the law, and 11 no unsolved one; the worst
-    one had 1 of 150 checked steps that missed it, by 1.4e-5, and 4 of 1500 unsolved. What a step
-    misses of the law, 5e-7, moves the forces 37 times as far in one checked step of a hundred.
+    differed by 1e-7 rad, 10 had no step that missed the law, and 11 no unsolved one; the worst one
+    had 1 of 150 checked steps that missed it, by 1.4e-5, and 4 of 1500 unsolved. The error of a
+    step, 5e-7 of the law, moves the forces 37 times as far in one checked step of a hundred.
     """
     m, d = contact_scenes.humanoid(self_collision)
     largest, mutual, missed = 0, 0, []
@@ -87,7 +87,7 @@ TURNS = {"face": (0.0, np.pi / 2, 0.0), "side": (0.6, 0.8, 0.0)}
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("turn", TURNS)
 def test_a_humanoid_that_lies_on_the_floor_rests(turn, seed):
-    """Dry friction and limits hold its joints, and friction of the floor its links.
+    """Dry friction and limits hold the joints, and friction of the floor holds the links.
 
     After 4 s no joint of 24 such starts was faster than 2e-13 rad/s; with the smooth law of
     friction they creep at 1e-4.
@@ -122,14 +122,14 @@ def test_robots_fall_and_stay_in_one_piece(name):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_other_integrators(integrator):
+def test_a_robot_rests_with_other_integrators(integrator):
     _, d = fallen("go2.urdf", 5.0, integrator=integrator)
     assert d.nbad == 0
     assert abs(d.qvel).max() < 0.05
 
 
 @pytest.mark.nightly  # it falls for ten seconds
-def test_a_double_timestep():
+def test_a_robot_rests_with_a_double_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
     )
@@ -138,6 +138,6 @@ def test_a_double_timestep():
     touching.lift(m, d, 0.02)
     rb.step(m, d, 5000)
     assert d.nbad == 0
-    # it lies; how far an arm still swings depends on the fall, which rounding decides
+    # it lies; the remaining swing of an arm depends on the fall, which rounding decides
     assert abs(d.qvel[:6]).max() < 0.05
     assert abs(d.qvel).max() < 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes that show what contact does: those of examples/contact_scenes.py, and some others."""
+"""Scenes of contact: those of examples/contact_scenes.py, and some others."""
 
 import runpy
 from pathlib import Path
@@ -21,8 +21,8 @@ def heights(d):
 
 
 @pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
-def test_it_stands_for_ten_seconds(scene, joints):
-    """It settles, then nothing moves. Which of the points of a joint bear is up to rounding."""
+def test_a_scene_stands_for_ten_seconds(scene, joints):
+    """It settles, then all bodies rest. Rounding decides which points of a joint carry force."""
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
     rb.step(m, d, 1000)
@@ -32,11 +32,11 @@ def test_it_stands_for_ten_seconds(scene, joints):
     assert len({(point.geom1, point.geom2) for point in rb.contacts(m, d)}) == joints
     assert abs(d.qvel).max() < 1e-11
     assert abs(d.qpos - settled).max() < 1e-10
-    assert d.nunsolved <= 1  # the first step, which knows no forces to start from
+    assert d.nunsolved <= 1  # the first step, which has no forces to start from
 
 
 @pytest.mark.parametrize("scene", ["card_house", "arch"])
-def test_without_friction_it_falls(scene):
+def test_a_scene_without_friction_falls(scene):
     m, d = SCENES[scene][0]()
     m = m.replaced(geom_friction=np.zeros(m.ngeom))
     d = rb.make_data(m)
@@ -46,7 +46,7 @@ def test_without_friction_it_falls(scene):
 
 
 def test_a_quadruped_trots_over_hills_and_stands():
-    """Whatever the last bits of its start are: each way over the hills is another one."""
+    """The last bits of the start do not matter: each way over the hills is another one."""
     make, trot, seconds, _ = SCENES["quadruped"]
     for shift in (0.0, 1e-9, 1e-3):
         m, d = make()
@@ -63,7 +63,7 @@ def test_a_quadruped_trots_over_hills_and_stands():
 
 @pytest.mark.parametrize("seed", [None, 22, 31])
 def test_dominoes_fall_one_after_the_other(seed):
-    """They lie down on each other in an instant: face on face, each pushed by the one before."""
+    """The dominoes lie down on each other in an instant, each pushed by the one before."""
     m, d = SCENES["dominoes"][0]()
     number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
     if seed is not None:
@@ -80,7 +80,8 @@ def test_dominoes_fall_one_after_the_other(seed):
         softer += (slope < 1e-2 * (spring @ [m.opt.timestep, 1.0])).any()
         stubborn += d.solver_niter > STUBBORN
         fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
-        assert energy < lowest + 5e-6 * start  # a step is straight, the way of a corner is not
+        # a step is straight, but the path of a corner is not
+        assert energy < lowest + 5e-6 * start
         lowest = min(lowest, energy)
     assert np.diff(fallen).min() > 0.0
     assert fallen[-1] < 1.0
@@ -112,7 +113,7 @@ SLOPE, BLOCK = np.radians(30.0), 0.1
 
 @pytest.mark.parametrize("mu", [0.0, 0.3])
 def test_a_block_slides_down_a_wedge_that_slides_away(mu):
-    """On a smooth floor: the normal force and both accelerations are known.
+    """The floor is smooth: the normal force and both accelerations are known.
 
     The contacts give way by a micrometre, which tilts the wedge by 1e-6 rad.
     """
@@ -154,7 +155,7 @@ def test_a_blow_runs_through_a_chain_of_twenty_balls():
     d.qvel[0] = 1.0
     rb.step(m, d, 300)
     arriving = ((1.0 + e) / (1.0 + ratio)) ** np.arange(number)
-    left = (1.0 - e * ratio) / (1.0 + ratio)  # part of its speed that a ball keeps
+    left = (1.0 - e * ratio) / (1.0 + ratio)  # the part of its speed that a ball keeps
     speeds = d.qvel.reshape(-1, 6)[:, 0]
     assert speeds == pytest.approx([*(left * arriving[:-1]), arriving[-1]], rel=1e-9)
     assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
@@ -214,7 +215,7 @@ def test_forces_satisfy_the_law(scene):
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 6])
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
-    """Bodies of 10 g to 100 kg, which steps of 10 ms put up to 1 cm into each other.
+    """Bodies of 10 g to 100 kg, which overlap by up to 1 cm after steps of 10 ms.
 
     They gain no energy, but for that a step is straight: light hulls turn by 0.1 rad in one.
     """

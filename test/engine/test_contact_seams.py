@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact sees where bodies go: flush surfaces are one, near misses change nothing, walls hold."""
+"""Contact follows the path of bodies: flush surfaces are one, near misses and walls are exact."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from support import touching
 
 import rbdyn_ros as rb
 
-LONG = 0.3  # of a tile along x
+LONG = 0.3  # length of a tile along x
 MM = 1e-3
 
 SIDEWAYS = Rotation.from_euler("x", 90, degrees=True)
@@ -79,7 +79,7 @@ def with_triangles(system, ground):
 
 
 def with_field(system, ground):
-    """Add a flat height field from 0 to 0.3 m, and what is beside it."""
+    """Add a flat height field from 0 to 0.3 m, and its neighbours."""
     flat = rb.HeightField(np.zeros((3, 4)), (LONG, 1.0))
     system.obstacle("field", flat, origin=rb.pose((LONG / 2, 0.0, 0.0)))
     if ground == "field and plane":
@@ -146,7 +146,7 @@ def test_a_row_of_belts_carries_a_box_evenly():
 
 @pytest.mark.parametrize("surface", [{"time_constant": 0.01}, {"stiffness": 1e4, "damping": 1e2}])
 def test_soft_bodies_slide_over_seams(surface):
-    """They are up to a millimetre deep: so deep they do not touch the side of the next tile."""
+    """The shapes are up to a millimetre deep, so they do not touch the side of the next tile."""
     soft = rb.Surface(friction=0.0, **surface)
     m = road(touching.CUBE, "obstacles", soft)
     for speed in (0.1, 1.0):
@@ -243,7 +243,7 @@ def test_balls_that_pass_each_other_go_on():
 
 
 def test_a_ball_flies_over_a_crest_of_a_field():
-    """The slope before the crest, continued, would be in its way."""
+    """A continued slope before the crest would block it."""
     heights = np.array([[0.0, 0.0, 0.3, 0.0, 0.0]] * 2)
     m = rb.build(
         touching.free(rb.Sphere(0.1), floor=False).obstacle(
@@ -258,7 +258,7 @@ def test_a_ball_flies_over_a_crest_of_a_field():
 
 
 def test_a_cube_that_flies_onto_a_table_lands_on_it():
-    """It comes over the edge at 10 m/s with steps of 10 ms; first it is beside the table."""
+    """The box passes the edge at 10 m/s with steps of 10 ms; at first it is beside the table."""
     for kind in ("obstacle", "link", "hull", "free"):
         m = target(rb.Box((0.1, 0.1, 0.1)), kind, (2.0, 2.0, 0.4))
         m.opt.timestep = 0.01
@@ -269,8 +269,8 @@ def test_a_cube_that_flies_onto_a_table_lands_on_it():
         assert d.qpos[2] == pytest.approx(0.25, abs=1e-3)
 
 
-def test_nothing_tunnels():
-    """320 shots at 10 to 1000 m/s through a millimetre: obstacle, link, hull and free body."""
+def test_fast_bodies_do_not_pass_through_thin_walls():
+    """320 shots at 10 to 1000 m/s hit a thin wall: obstacle, link, hull and free body."""
     rng, turns = np.random.default_rng(0), Rotation.random(320, random_state=0)
     shots = itertools.product(("obstacle", "link", "hull", "free"), SMALL.values(), range(16))
     models = {}
@@ -289,7 +289,7 @@ def test_nothing_tunnels():
             there = d.qpos[:3] - (d.qpos[7:10] if kind == "free" else 0.0)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(there[1:]).max() > 1.9 or turned > 1.0:
-                break  # beyond the wall, or its own spin is too fast to follow
+                break  # it is beyond the wall, or its own spin is too fast to follow
             assert there[0] < 0.0, (n, kind, speed)
 
 

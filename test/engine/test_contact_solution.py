@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces of a step satisfy the law, and are those of a solver that knows nothing of ours."""
+"""The forces of a step satisfy the law, and equal those of an independent solver."""
 
 import pytest
 from scipy.spatial.transform import Rotation
@@ -21,7 +21,7 @@ def box():
 
 
 def rough_box():
-    """Friction so large that it turns the box over."""
+    """The friction is so large that it turns the box over."""
     return tumbling(touching.CUBE, 3.0, pos=(0, 0, 0.105), linear=(2, 0, -0.5))
 
 

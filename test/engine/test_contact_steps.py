@@ -10,7 +10,7 @@ from support import mechanisms, robots, states, touching
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.options import INTEGRATORS
 
-#: Of the velocity-dependent forces of the end of a step.
+#: Tolerance of the velocity-dependent forces at the end of a step.
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
 
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -104,7 +104,7 @@ def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
 
 
 def copy_state(d, other):
-    """Friction has a memory: position and velocity are not all."""
+    """Friction has a memory: position and velocity are not the whole state."""
     memory = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
     for name in ("qpos", "qvel", *memory):
         setattr(other, name, getattr(d, name))
@@ -112,7 +112,7 @@ def copy_state(d, other):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_with_and_without_m(seed):
-    """A Data that has had a drive mode takes the way of coupled systems until it is reset."""
+    """A Data that has had a drive mode is solved as a coupled system until it is reset."""
     plain, driven = leg(), leg()
     d, other = landed(plain, seed), rb.make_data(driven)
     rb.set_drive(driven, other, "knee", "velocity", 0.0)
@@ -146,7 +146,7 @@ def test_with_and_without_m_on_a_robot():
 
 
 def explicit(m, d, seconds):
-    """Return qpos and qvel after some time, of the equations as they are, to 1e-8.
+    """Return qpos and qvel after some time, from the exact equations, to 1e-8.
 
     The law of a step of 1e-9 s is that of continuous time.
     """
@@ -200,8 +200,8 @@ def test_momentum_changes_by_the_forces_of_the_step():
 
 
 @each_integrator
-def test_no_contact_no_difference(integrator):
-    """A floor that is far away changes not a bit of the motion."""
+def test_contact_changes_nothing_if_no_bodies_touch(integrator):
+    """A floor that is far away does not change a bit of the motion."""
     fall = [rb.build(touching.free(touching.CUBE, floor=floor)) for floor in (True, False)]
     ends = []
     for m in fall:
@@ -251,7 +251,7 @@ SURFACES = {
 @each_integrator
 @pytest.mark.parametrize("surface", SURFACES)
 def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
-    """An explicit step bears h^2 k / m < 4 and h mu / m < 2; here 4000 and more.
+    """An explicit step is stable for h^2 k / m < 4 and h mu / m < 2; here they are 4000 and more.
 
     Friction and dampers only take energy away, and no spring gives back more than it was given.
     """
@@ -272,7 +272,7 @@ def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
 
 @pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
 def test_a_body_at_rest_stays_where_it_is(h):
-    """On any surface: a body at rest has no energy left."""
+    """A body at rest on any surface has no energy left."""
     m = rb.build(touching.free(touching.CUBE))
     m.opt.timestep = h
     d = touching.placed(m, (0.0, 0.0, 0.1))
@@ -284,7 +284,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
 
 
 def test_rk4_steps_explicitly_where_nothing_touches():
-    """A ball that is thrown: exact in the air, an Euler step while it touches."""
+    """A thrown ball is exact in the air, and follows an Euler step while it touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"
     d = touching.placed(m, (0, 0, 1.0), linear=(1, 0, 0))
@@ -300,7 +300,7 @@ def test_rk4_steps_explicitly_where_nothing_touches():
 
 
 def test_a_closed_loop_that_touches():
-    """Its constraints hold as well as without the floor."""
+    """The constraints of the mechanism hold as well as without the floor."""
     system = mechanisms.grashof()
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         shape, at = rb.Capsule(0.01, length), rb.pose((length / 2, 0, 0), rpy=(0, np.pi / 2, 0))

@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError
 
 G = touching.G
-INERTIA = 0.4 * 0.01  # of a ball of 1 kg and 0.1 m
+INERTIA = 0.4 * 0.01  # inertia of a ball of 1 kg and 0.1 m
 
 
 def ball(**surface):
@@ -22,7 +22,7 @@ def ball(**surface):
 
 
 def impact(m, d):
-    """Step until it touches; return the velocities before and after that step."""
+    """Step until the ball touches; return the velocities before and after that step."""
     while True:
         before = d.qvel.copy()
         rb.step(m, d, 1)
@@ -93,7 +93,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
     """Each damper acts on its spring's share of the deflection."""
     for pair in ((first, second), (second, first)):
         m, d = thrown_at_each_other(*pair)
-        m.opt.timestep = 1e-9  # in which nothing moves
+        m.opt.timestep = 1e-9  # while the ball rests
         d.qvel[0] = d.qvel[6] = 0.0
         d.qpos[7] = 0.199
         rb.inverse(m, d)  # without acceleration
@@ -104,7 +104,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
 
 
 def test_an_impact_with_friction_adds_no_energy():
-    """Newton's restitution alone would: in 6 of these 40 throws by 0.3 to 20 %."""
+    """Newton's restitution alone would gain energy: in 6 of these 40 throws by 0.3 to 20 %."""
     rod = rb.Box((0.02, 0.02, 0.5))
     m = rb.build(touching.free(rod, 1.0, rb.Surface(restitution=1.0, friction=0.8)))
     m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 1e-6
@@ -124,7 +124,7 @@ def test_an_impact_with_friction_adds_no_energy():
 
 
 def test_it_ends_at_rest():
-    """Below four steps of free fall nothing bounces, so bounces come to an end."""
+    """Bodies do not bounce below four steps of free fall, so bounces come to an end."""
     m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(restitution=0.6)))
     d = touching.placed(m, (0, 0, 0.3), Rotation.from_euler("xyz", [0.3, 0.5, 0.1]))
     rb.step(m, d, 5000)
@@ -161,7 +161,7 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
 
 
 def test_friction_and_torsional_friction_share_a_limit_surface_if_asked():
-    """Both are on an ellipsoid, against the velocities of a ball that slides and spins."""
+    """Both points are on an ellipsoid, against the velocities of a ball that slides and spins."""
     mu, torsional = 0.5, 0.01
     m, d = ball(friction=mu, torsional=torsional, limit_surface=True)
     d.qvel[[0, 5]] = (1.0, 20.0)
@@ -240,7 +240,7 @@ def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
         ("geom_rolling", np.nan),
     ],
 )
-def test_values_that_are_refused(field, value):
+def test_bad_values_are_refused(field, value):
     m, _ = ball()
     with refused(ModelError, "model-array", field):
         m.replaced(**{field: 2 * [value]})

@@ -63,7 +63,7 @@ PLACES = {
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_flat_field_is_a_plane(shape, slope, place):
-    """Also if its triangles are inclined to its frame."""
+    """This holds also if its triangles are inclined to its frame."""
     at, angle = PLACES[place], np.arctan(slope)
     plane = rb.Pose(at.pos, tuple(wxyz(rotation(at.quat) * Rotation.from_rotvec([angle, 0, 0]))))
     flat = body_at(SHAPES[shape], grid(lambda _x, y: slope * y), at)
@@ -103,7 +103,7 @@ def roof(x, _y):
 
 @pytest.mark.parametrize("across", [0.0, 0.3, 1.2])
 def test_a_box_lies_across_a_ridge(across):
-    """A level box on a ridge touches it where its sides cross the ridge, and only there."""
+    """A level box on a ridge touches it only where its sides cross the ridge."""
     m = body(SHAPES["box"], (grid(roof),))
     d = placed(m, (0.02, 0.03, 0.0499), Rotation.from_euler("z", across))
     pos, normal, dist = listed(m, d)
@@ -144,8 +144,8 @@ def test_a_ridge_through_the_middle_of_a_coin_pushes_it_up():
 
 
 @pytest.mark.parametrize("x", [0.0, 0.03, -0.2])
-def test_a_ball_on_a_roof(x):
-    """It touches the ridge, or the side of the roof that is nearest."""
+def test_a_ball_on_a_roof_touches_the_nearest_side(x):
+    """The shape touches the ridge, or the nearest side of the roof."""
     m = body(SHAPES["sphere"], (grid(roof),))
     up = np.sqrt(1.25)
     z = 0.1 * up - 0.5 * abs(x) if abs(x) > 0.1 * 0.5 / up else np.sqrt(0.01 - x * x)
@@ -167,7 +167,7 @@ def test_a_ball_in_a_valley_touches_both_sides():
 @pytest.mark.parametrize("cells", [4, 80])
 @pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
 def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
-    """Along the valley it comes to rest on both, as in a groove, and across it at its rims."""
+    """Along the valley the body rests on both sides, as in a groove, and across it at its rims."""
     valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
     m = body(rb.Cylinder(0.2, 0.6), (valley,))
     x = 0.02 if yaw == 90 else 0.0
@@ -187,7 +187,7 @@ def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
         assert np.abs(d.qvel).max() < 1e-9
 
 
-def test_beside_the_field_there_is_nothing():
+def test_beside_the_field_there_are_no_contacts():
     m = body(SHAPES["sphere"], (grid(lambda x, _y: 0.0 * x),))
     _pos, _normal, dist = listed(m, placed(m, (1.2, 0.0, 0.0), Rotation.identity()))
     assert len(dist) == 0
@@ -207,7 +207,7 @@ def hills(seed, height):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_body_falls_through_bumps(shape):
-    """It comes to rest, or rolls on, above the lowest point of the field."""
+    """The body rests or rolls on above the lowest point of the field."""
     m = body(SHAPES[shape], (hills(5, 0.05),))
     d = placed(m, (0.1, 0.05, 0.5), Rotation.from_euler("xyz", [0.5, 0.3, 0.2]))
     rb.step(m, d, 4000)
@@ -215,7 +215,7 @@ def test_no_body_falls_through_bumps(shape):
     assert -0.001 < d.qpos[2] < 0.3
     assert d.contact_dist[: d.ncon].min(initial=0.0) > -1e-3
     touched = d.ncon > 0
-    for _ in range(300):  # what rolls may hop
+    for _ in range(300):  # a rolling body may hop
         rb.step(m, d)
         touched |= d.ncon > 0
     assert touched
@@ -223,7 +223,7 @@ def test_no_body_falls_through_bumps(shape):
         assert np.abs(d.qvel).max() < 1e-6
 
 
-def test_a_slope_holds_and_lets_go():
+def test_a_slope_holds_a_box_up_to_the_friction_angle():
     """At 99 % of the cone a box stands, beyond it slides with g (sin - mu cos)."""
     for part, sign in ((0.99, 0), (1.5, 1)):
         m = body(SHAPES["box"], (grid(lambda x, _y, s=0.5 * part: -s * x, (20.0, 4.0)),), 0.5)
@@ -235,7 +235,7 @@ def test_a_slope_holds_and_lets_go():
         assert v == pytest.approx(sign * a * 0.5, abs=1e-9 if sign == 0 else 1e-5)
 
 
-def test_heights_that_are_refused():
+def test_bad_heights_are_refused():
     for heights, code in (
         ([[0.0, 1.0]], "bad-heights"),
         ([[0.0, 1.0], [0.0]], "bad-heights"),
@@ -263,7 +263,7 @@ def test_an_object_starts_above_the_ground():
 
 @robots.needs_robots
 def test_a_quadruped_stands_on_bumps():
-    """It holds its joints on a field with slopes up to 30 degrees, and stands still."""
+    """The robot holds its joints on a field with slopes up to 30 degrees, and stands still."""
     ground = rb.Obstacle("hills", hills(7, 0.06))
     m = rb.load_urdf(
         robots.find("go2.urdf"),
@@ -287,8 +287,8 @@ def test_a_quadruped_stands_on_bumps():
     assert d.nunsolved < 40
 
 
-def test_what_rests_on_terrain_keeps_its_friction_in_another_model():
-    """A box on a slope, between two objects or none: keys of pairs have other numbers."""
+def test_a_box_on_terrain_keeps_its_friction_in_another_model():
+    """A box lies on a slope, between two objects or none: keys of pairs have other numbers."""
 
     def scene(*names):
         objects = [

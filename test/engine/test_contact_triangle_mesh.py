@@ -128,7 +128,7 @@ def test_no_shot_passes_a_wall_of_triangles(shape, wall):
 
 @pytest.mark.parametrize("speed", [0.05, 1.0, 10.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_sheet_lets_through_what_comes_from_behind(shape, speed):
+def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
     m = free_body(SHAPES[shape], SHEET, gravity=False)
     turn = Rotation.random(random_state=3)
     d = touching.placed(m, (0.3, 0.1, 0.2), turn, (-speed, 0.0, 0.0))
@@ -138,7 +138,7 @@ def test_a_sheet_lets_through_what_comes_from_behind(shape, speed):
 
 
 def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
-    """The same mesh as a hull would have no hole."""
+    """The hull of the same mesh would have no hole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [
         np.column_stack([r * np.cos(angle), r * np.sin(angle), np.full(24, z)])
@@ -160,7 +160,7 @@ def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
     assert d.qpos[2] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_meshes_that_are_refused():
+def test_bad_meshes_are_refused():
     corners = np.eye(3)
     for vertices, faces, code in (
         (corners, [[0, 1, 3]], "bad-triangles"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surfaces that move: a body on a belt is carried by Coulomb friction, against closed forms."""
+"""Belts: Coulomb friction carries a body on a moving surface, against closed forms."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_body_gains_mu_g_until_it_has_the_speed_of_the_belt_and_then_does_not_
     start = d.qpos[0]
     rb.step(m, d, 1000)
     assert abs(d.qvel[0] - SPEED) < 1e-12
-    # to the solver's precision
+    # up to the solver's precision
     assert d.qpos[0] - start == pytest.approx(1000 * H * SPEED, rel=1e-10)
     assert np.abs(d.qvel[1:]).max() < 1e-12
     assert abs(d.contact_force[0, 0]) < 1e-9
@@ -53,7 +53,7 @@ def test_a_body_gains_mu_g_until_it_has_the_speed_of_the_belt_and_then_does_not_
 
 
 def test_the_belt_gives_the_momentum_and_twice_the_energy_of_the_body():
-    """Half of the belt's work is kinetic energy, the other half heat of the slip."""
+    """Half of the belt's work is kinetic energy, the other half is heat of the slip."""
     m = belt()
     d, impulse = settled(m), 0.0
     for _ in range(300):
@@ -98,7 +98,7 @@ def test_the_velocity_is_in_the_axes_of_the_shape():
 
 
 def test_a_body_with_tracks_drives_against_its_own_surface():
-    """The same law with the belt on the moving body: it drives at the speed of its tracks."""
+    """The belt is on the moving body: by the same law it drives at the speed of its tracks."""
     m = belt((0.0, 0.0, 0.0))
     m = m.replaced(geom_velocity=[[-SPEED, 0.0, 0.0], [0.0, 0.0, 0.0]])
     d = settled(m)
@@ -154,25 +154,25 @@ def test_a_scene_file_has_belts(tmp_path):
         ("[1e9, 0, 0]", "out-of-range"),
     ],
 )
-def test_a_velocity_that_is_none_is_refused_with_its_line(tmp_path, velocity, code):
+def test_an_invalid_velocity_is_refused_with_its_line(tmp_path, velocity, code):
     with refused(rb.DescriptionError, code, "obstacle 'belt'", line=6):
         rb.load(scene_file(tmp_path, velocity))
 
 
 @pytest.mark.parametrize("velocity", [(1.0, 0.0), "fast", (np.inf, 0.0, 0.0)])
-def test_a_velocity_in_python_that_is_none_is_refused(velocity):
+def test_an_invalid_velocity_in_python_is_refused(velocity):
     with refused(rb.ParameterError, "bad-argument"):
         rb.SystemBuilder("room").obstacle("belt", rb.Plane(), velocity=velocity)
 
 
 @pytest.mark.parametrize("velocity", ["fast", None])
-def test_an_obstacle_whose_velocity_is_none_is_refused(velocity):
+def test_an_obstacle_with_an_invalid_velocity_is_refused(velocity):
     ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0)
     with refused(rb.DescriptionError, "not-finite", "obstacle 'belt'"):
         rb.scene(objects=[ball], obstacles=[rb.Obstacle("belt", rb.Plane(), velocity=velocity)])
 
 
 @pytest.mark.parametrize("velocity", [[1.0, 0.0], [np.nan, 0.0, 0.0], [1e300, 0.0, 0.0]])
-def test_a_replaced_velocity_that_is_none_is_refused(velocity):
+def test_an_invalid_replaced_velocity_is_refused(velocity):
     with refused(rb.ModelError, "model-array", "geom_velocity"):
         belt().replaced(geom_velocity=2 * [velocity])

@@ -79,7 +79,7 @@ def test_other_calls_in_between_change_nothing(model, integrator):
 
 @each_integrator
 def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrator):
-    """Exact friction and limits are those of the step, as those of contact."""
+    """Exact friction and limits equal those of the step, as do those of contact."""
     smoothly(model).opt.integrator = integrator
     d, before = started(model), started(model)
     rb.step(model, before, 9)
@@ -88,7 +88,8 @@ def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrato
     rb.forward(model, before)
     names = POSITION + VELOCITY
     if integrator == "implicit_midpoint" and model.nflighttree > 0:
-        names = [name for name in names if name != "qacc"]  # it has the change of momentum.py
+        # the step has the change of momentum.py
+        names = [name for name in names if name != "qacc"]
     for name in names:
         assert np.array_equal(getattr(d, name), getattr(before, name)), name
     assert not np.array_equal(after, before.qpos)
@@ -123,7 +124,7 @@ def test_a_copy_goes_on_like_its_original(model):
     assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_reset_forgets_everything(model):
+def test_reset_clears_the_whole_memory(model):
     d = started(model)
     rb.step(model, d, 10)
     rb.reset_data(model, d)
@@ -132,7 +133,7 @@ def test_reset_forgets_everything(model):
 
 @pytest.fixture
 def allocations():
-    """Count of arrays that compiled code has allocated; sure to count, as the control shows."""
+    """Count of arrays allocated by compiled code; the control case proves that it counts."""
     runtime.memsys_enable_stats()
     count = runtime.memsys_get_stats_alloc
     before = count()

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 
 EACH = 3  # shapes of a kind
-POSES = 40  # of each pair of kinds
+POSES = 40  # for each pair of kinds
 
 #: Coal iterates on cylinders, too, and stops some 1e-9 m away. Of the same boxes and capsules it
 #: returns depths that differ by 1e-11 m from process to process; the slab is the tight test.
@@ -80,7 +80,7 @@ def measured(m, d, first, second):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind.replace(" ", "-"))
-def test_random_poses_against_coal(zoo, twin, first, second):
+def test_distances_at_random_poses_agree_with_coal(zoo, twin, first, second):
     rng, d = np.random.default_rng(2), rb.make_data(zoo)
     smooth = "cylinder" in (first, second)
     for k in range(POSES):
@@ -91,7 +91,7 @@ def test_random_poses_against_coal(zoo, twin, first, second):
                 put(zoo, d, name, rng.normal(size=3) * 0.08, Rotation.random(random_state=rng))
         found = measured(zoo, d, *names)
         dist, normal = twin.distance(d, *map(zoo.geom_numbers.get, names))
-        # where the two differ, coal has not converged on a cylinder: the slab is the proof
+        # if the two differ, coal has not converged on a cylinder: the slab is the proof
         assert found.distance == pytest.approx(dist, abs=CLOSE[smooth]) or smooth
         if not smooth and abs(dist) > 1e-4:
             assert found.normal == pytest.approx(normal, abs=1e-6)
@@ -205,7 +205,7 @@ def test_degenerate_geometries_have_sound_distances(odd, place):
         ("needle", "box", "same", -0.1 - 1e-7),
     ],
 )
-def test_known_distances(odd, first, second, place, expected):
+def test_distances_equal_known_ones(odd, first, second, place, expected):
     d = rb.make_data(odd)
     put(odd, d, f"b {second}", *PLACES[place])
     found = measured(odd, d, f"a {first}", f"b {second}")
@@ -220,7 +220,7 @@ def test_known_distances(odd, first, second, place, expected):
     ],
 )
 def test_points_lie_on_the_face_that_has_the_depth(pos, turn):
-    """Newton's method solves one side of A - B, and EPA ends at another with less depth."""
+    """Newton's method finds one side of A - B, and EPA ends at another with less depth."""
     radius, half, edges = 2.5147, 4.43585, np.array([0.0867, 0.43485, 0.4376])
     m = system({"tube": rb.Cylinder(radius, 2.0 * half), "box": rb.Box(tuple(2.0 * edges))})
     d, R = rb.make_data(m), Rotation.from_rotvec(turn)

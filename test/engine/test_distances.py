@@ -98,7 +98,7 @@ def points(name, number=3000):
 
 
 @each_closed_solid
-def test_against_samples_of_the_surface(name):
+def test_distances_agree_with_samples_of_the_surface(name):
     """No sample is nearer than the distance, and one is no farther than STEP beyond it."""
     x = points(name)
     nearest, _ = cKDTree(surface(name)).query(x)
@@ -129,7 +129,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
 
 @each_solid
 def test_the_direction_leads_to_the_surface(name):
-    """From outside; there it points the same way, and as far again it is twice as far."""
+    """From outside the direction stays the same at twice the distance."""
     for x in points(name, 1000):
         dist, away = at(name, x)
         if dist > 0.0:
@@ -151,7 +151,7 @@ def test_mirrored_points_are_as_far_and_their_directions_mirrored(name):
 
 @each_solid
 def test_ridges_corners_and_the_centre_have_a_direction(name):
-    """Where it is not unique: one of those that are right, and never NaN."""
+    """If the direction is not unique, one of the right ones is returned, and never NaN."""
     kind, (a, b, c) = SIZES[name]
     halves = (a, b, c) if kind == GeomType.BOX else (a, a, a if kind == GeomType.SPHERE else b)
     for x in np.array(np.meshgrid(*([-1.0, -0.0, 0.0, 1.0],) * 3)).reshape(3, -1).T:
@@ -159,7 +159,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
             dist, away = at(name, place)
             assert np.isfinite(dist)
             assert np.linalg.norm(away) == pytest.approx(1.0, abs=1e-14)
-            # the directional derivative along it is 1: it does lead away, from a ridge as well
+            # the directional derivative along it is 1: it leads away, from a ridge as well
             h = 1e-6
             assert at(name, place + h * away)[0] - dist == pytest.approx(h, abs=1e-13)
 
@@ -184,7 +184,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
         ("box", (-0.5, -0.6, -0.9), 0.3, (-2 / 3, -1 / 3, -2 / 3)),
     ],
 )
-def test_by_hand(name, x, dist, away):
+def test_distances_equal_those_by_hand(name, x, dist, away):
     ours = at(name, x)
     assert ours[0] == pytest.approx(dist, abs=1e-15)
     assert ours[1] == pytest.approx(away, abs=1e-14)

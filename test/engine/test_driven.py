@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are given functions of time: v_J = S qd + sigma(t)."""
+"""Joints with given functions of time: v_J = S qd + sigma(t)."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def system(kind, motion=None, reverse=False):
 
 
 def at(m, time, push=0.0):
-    """Data at a time and at the same state of the free joints; `push` acts on the driven body."""
+    """Return Data at a time and at a state of the free joints; `push` acts on the driven body."""
     d = rb.make_data(m)
     d.xfrc_applied[2] = push
     d.time = time
@@ -57,8 +57,8 @@ def at(m, time, push=0.0):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
-def test_it_moves_like_the_free_joint_with_the_same_acceleration(kind, reverse):
-    """The free twin with the given q, qd, qdd: M is partitioned for the accelerations left."""
+def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
+    """The free twin has the given q, qd, qdd: M is partitioned for the other accelerations."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)
@@ -146,7 +146,7 @@ def end_position(m, integrator, h):
 
 @pytest.mark.parametrize(("integrator", "order"), [("euler", 1), ("rk4", 4)])
 def test_integrators_keep_their_order(integrator, order):
-    """Runge-Kutta asks for the motion at the times of its trial states."""
+    """Runge-Kutta reads the motion at the times of its trial states."""
     m = system("revolute", "test_swing")
     exact = end_position(m, "rk4", 1e-4)
     errors = [np.abs(end_position(m, integrator, h) - exact).max() for h in (0.02, 0.01)]

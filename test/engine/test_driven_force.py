@@ -56,7 +56,7 @@ class Twins:
         return [self.m.jnt_names[j] for j in self.m.dof_jntid]
 
     def close(self, forces, drive):
-        """Compare the accelerations of both under the forces of the others and of the drive."""
+        """Compare the accelerations under the forces of the other joints and of the drive."""
         for name in self.others():
             j, i = self.m.jnt_id(name), self.free.jnt_id(name)
             self.e.qfrc_applied[self.free.jnt_dofadr[i]] = forces[self.m.jnt_dofadr[j]]
@@ -81,7 +81,7 @@ def test_the_force_after_forward_moves_a_free_joint_the_same(loop):
 
 
 def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_the_same(loop):
-    """Another force, as inverse dynamics chooses the forces of the other joints."""
+    """The force differs, as inverse dynamics chooses the forces of the other joints."""
     rb.forward(loop.m, loop.d)
     rb.inverse_with_xfrc(loop.m, loop.d)
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])

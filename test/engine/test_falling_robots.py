@@ -8,19 +8,19 @@ import rbdyn_ros as rb
 
 pytestmark = robots.needs_robots
 
-#: neck_roll turns a point mass about itself: 2e-13 kg m^2, D is lost in rounding
+#: neck_roll turns a point mass about itself: 2e-13 kg m^2, so D is lost in rounding
 ILL = ("icub.urdf",)
 
 
 def beyond(m, qpos):
-    """How far each limited joint is beyond its limit, 0 inside."""
+    """Return the distance of each limited joint beyond its limit, 0 inside."""
     q = qpos[m.jnt_qposadr]
     r = np.maximum(np.maximum(m.jnt_range[:, 0] - q, q - m.jnt_range[:, 1]), 0.0)
     return np.where(m.jnt_limited, r, 0.0)
 
 
 def total_energy(m, d):
-    """Kinetic and potential energy, with the limit springs, k = I / (t z)^2."""
+    """Return kinetic and potential energy, with the limit springs, k = I / (t z)^2."""
     rb.forward(m, d)
     rb.energy(m, d)
     t = np.maximum(m.jnt_solref[:, 0], 2.0 * m.opt.timestep)
@@ -30,7 +30,7 @@ def total_energy(m, d):
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_a_falling_robot_gains_no_energy(path, base):
     m = robots.load(path, pairs.BASES[base])
     d = rb.make_data(m)
     for j in np.flatnonzero(m.jnt_limited):
@@ -44,7 +44,7 @@ def test_robot(path, base):
     assert np.isfinite(d.qvel).all()
     if path.name not in ILL:
         assert d.nbad == 0
-    # only gravity acts: energy is lost to damping and limits, or kept but for the error of a
+    # with gravity alone energy is lost to damping and limits, or kept up to the error of a
     # first-order step, a small part of the exchanged energy
     exchanged = 9.81**2 * m.body_mass.sum()  # m g h of one second's fall is half of this
     gained = max(np.diff(energies))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in flight keep their energy and momentum, and in contact they gain none."""
+"""Bodies in flight keep their energy and momentum, and contact does not add any."""
 
 import warnings
 
@@ -82,7 +82,7 @@ def test_a_step_in_flight_is_of_second_order():
 
 
 def test_the_centre_of_mass_falls_straight_down():
-    """Euler's step of a uniform acceleration, whatever the frame of the body."""
+    """Euler's step of a uniform acceleration does not depend on the frame of the body."""
     m = body()
     d = rb.make_data(m)
     d.qvel[3:] = 5.0, 20.0, 3.0
@@ -97,14 +97,15 @@ def test_the_centre_of_mass_falls_straight_down():
 
 @pytest.mark.parametrize(("restitution", "seed"), [(0.5, 4), (0.5, 8), (0.9, 0), (0.9, 5)])
 def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
-    """3 x 6 x 20 mm with defaults; it leaves the floor with more than 100 rad/s."""
+    """A box of 3 x 6 x 20 mm with defaults leaves the floor with more than 100 rad/s."""
     size = np.array([0.003, 0.006, 0.020])
     surface = rb.Surface(restitution=restitution)
     m = rb.build(touching.free(rb.Box(tuple(size)), 7850 * np.prod(size), surface))
     d = touching.placed(m, [0.0, 0.0, 0.5], Rotation.random(random_state=seed))
     start, fastest = states.energy(m, d.copy()), 0.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # it turns by more than 0.5 rad in a step
+        # the box turns by more than 0.5 rad in a step
+        warnings.simplefilter("ignore", RuntimeWarning)
         for _ in range(100):
             rb.step(m, d, 5)
             assert states.energy(m, d.copy()) < start
@@ -175,7 +176,7 @@ def thrown(m, held, speed, seed):
     ("held", "integrator"), [(True, "implicit_damping"), *((False, name) for name in INTEGRATORS)]
 )
 def test_an_elastic_impact_of_a_spinning_robot_adds_no_energy(held, integrator):
-    """Of the first order in the 0.03 rad of a step: Coriolis forces added up to 2 %."""
+    """The error is of first order in the 0.03 rad of a step: Coriolis forces added up to 2 %."""
     m, impacts, speed = linked(held), 0, 30.0
     m.opt.integrator = integrator
     for seed in range(12):

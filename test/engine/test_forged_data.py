@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a user writes into a Data, kernels stay within their arrays and end.
+"""With any values in a Data, kernels stay within their arrays and end.
 
 Compiled kernels do not check indices, so a failure here is a crash or a hang.
 """
@@ -88,7 +88,7 @@ def system(request):
 
 
 def results(m, d, forge):
-    """Return all numbers that each call leaves, from the same state, by name of a field."""
+    """Return all numbers that each call writes, from the same state, by name of a field."""
     left = []
     for call in CALLS:
         each = d.copy()
@@ -117,7 +117,7 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bits(system, seed):
-    """Also a buffer of another Data, or of nothing at all, is only a wrong state."""
+    """A buffer of another Data, or an empty one, is only a wrong state."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
 
@@ -127,7 +127,7 @@ def test_random_bits(system, seed):
     results(m, d, forge)
 
 
-def test_the_rank_without_constraints(system):
+def test_the_rank_without_constraints_is_bounded(system):
     m, d = system
     each = d.copy()
     each.row_rank = 7

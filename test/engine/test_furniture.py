@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of a robot's own URDF, which its first moving link touches if somebody says so."""
+"""A table in a robot's own URDF, which its first moving link touches only on request."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ WITH_TABLE = rb.Contact(obstacles=(), furniture=("table",))
 
 
 def end_of_fall(m):
-    """Return how far the boom has turned down after 3 s."""
+    """Return the angle by which the boom has turned down after 3 s."""
     d = rb.make_data(m)
     rb.step(m, d, 3000)
     return float(d.qpos[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hybrid dynamics: some joints are moved by forces, others have their motion given.
+"""Hybrid dynamics: forces move some joints, others have a given motion.
 
 Given accelerations are met exactly. With qfrc_drive added to qfrc_applied, forces alone cause the
 same motion; inverse dynamics and dense solves check it.
@@ -35,7 +35,7 @@ def coupled(seed):
 
 
 def geared(seed):
-    """A gear between three joints: an implicit constraint, of full rank wherever it is."""
+    """A gear between three joints: an implicit constraint of full rank."""
     terms = (GearTerm("joint2"), GearTerm("joint5", -0.7), GearTerm("joint8", 0.4))
     return replace(tree(seed), constraints=(Gear("train", terms),))
 
@@ -68,7 +68,7 @@ def moving(system, seed):
 
 
 def own(m):
-    """Return the joints that have a freedom."""
+    """Return the joints with a freedom."""
     return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
@@ -77,8 +77,8 @@ def own(m):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_given_accelerations(system, seed):
-    """Against a dense solve: unknown are the other accelerations, drive forces and lambda."""
+def test_given_accelerations_agree_with_a_dense_solve(system, seed):
+    """Against a dense solve for the other accelerations, the drive forces and lambda."""
     m, d = moving(system, seed)
     rng = np.random.default_rng(seed + 50)
     chosen = rng.choice(own(m), 2, replace=False)
@@ -108,7 +108,7 @@ def test_given_accelerations(system, seed):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_drive_forces_as_applied_forces_give_the_same_motion(system):
-    """With qfrc_drive applied by hand, and all joints back to force, everything is as before."""
+    """With qfrc_drive applied by hand, and all joints back to force, the motion is the same."""
     m, d = moving(system, 9)
     for j in own(m)[:2]:
         rb.set_drive(m, d, int(j), "acceleration", 1.5)
@@ -123,7 +123,7 @@ def test_drive_forces_as_applied_forces_give_the_same_motion(system):
 
 
 @pytest.mark.parametrize("kind", ["spherical", "floating", "planar_fs", "universal"])
-def test_joints_of_several_coordinates(kind):
+def test_joints_of_several_coordinates_can_be_driven(kind):
     m = rb.build(trees.auto_tree(4, kinds=("revolute", kind), seed=2, shuffle=False))
     d = rb.make_data(m)
     states.randomise(m, d, 2)
@@ -186,7 +186,7 @@ def test_without_a_target_a_joint_keeps_its_motion():
 
 @each_integrator
 def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
-    """joint2 in position mode, and the same joint driven over time: eq 3.30.
+    """joint2 in position mode equals the same joint driven over time: eq 3.30.
 
     Both see the same motion but for the error of the step, which is of the first order: half the
     timestep, half the difference.
@@ -218,7 +218,7 @@ def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
     assert differences[1] < 0.6 * differences[0]
 
 
-def test_back_to_force():
+def test_a_joint_returns_to_force():
     m, d = moving("tree", 6)
     twin = rb.make_data(m)
     rb.set_drive(m, d, 0, "velocity", 2.0)
@@ -294,15 +294,15 @@ def test_momentum_of_a_humanoid_whose_joints_follow_a_pattern():
     t = m.opt.timestep * steps
     fallen = places[-1] - places[0]
     expected = 0.5 * (m.opt.gravity + push / mass) * t**2
-    # of the first order: within a step the joints accelerate evenly, where the pattern does not
+    # first order: within a step the joints accelerate evenly, but the pattern does not
     assert fallen == pytest.approx(expected, abs=2e-4)
     assert np.abs(d.qfrc_drive[6:]).max() > 1.0
     assert not d.qfrc_drive[:6].any()
 
 
 @robots.needs_robots
-def test_momentum_rate_of_a_humanoid():
-    """At one instant, exactly: cacc gives gravity and the push for any joint motion."""
+def test_the_momentum_rate_of_a_humanoid_is_exact():
+    """At one instant it is exact: cacc gives gravity and the push for any joint motion."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     states.randomise(m, d, 3)
@@ -369,7 +369,7 @@ def test_drive_modes_touch_one_data_of_a_model():
     rb.step(m, d, 5)
     rb.step(m, other, 5)
     assert other.buffer.tobytes() == reference.buffer.tobytes()
-    assert not other.stages.any()  # the kernels take the way of a plain tree
+    assert not other.stages.any()  # the kernels treat it as a plain tree
     assert not rb.make_data(m).stages.any()
     assert m.table.tobytes() == before.tobytes()
     assert not m.table.flags.writeable
@@ -389,7 +389,7 @@ def test_copies_of_a_driven_data_are_driven(system):
         assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_unknown_joints_and_data_of_other_models():
+def test_unknown_joints_and_data_of_other_models_are_refused():
     m, d = moving("tree", 1)
     with refused(rb.ModelError, "unknown-joint", "joint11"):
         rb.set_drive(m, d, "joint11", "force")

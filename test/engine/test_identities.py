@@ -90,7 +90,7 @@ def tree(request):  # fmt: skip
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"
 
 
-def test_against_textbook(tree):
+def test_the_engine_agrees_with_the_textbook(tree):
     m, d, where = tree
     s = System.of(m)
     zero = np.zeros(m.nv)
@@ -124,7 +124,7 @@ def compare_kinematics(case, m, d, s):
     case.close("cvel", d.cvel[1:], cvel[1:], TOLERANCE)
 
 
-def test_forward_of_inverse(tree):
+def test_forward_reverses_inverse(tree):
     m, d, where = tree
     d = d.copy()
     qacc = d.qacc.copy()
@@ -137,7 +137,7 @@ def test_forward_of_inverse(tree):
         case.close("ABA(RNE(qacc)) = qacc", d.qacc, qacc, tolerance)
 
 
-def test_inverse_of_forward_with_external_force(tree):
+def test_inverse_reverses_forward_with_external_forces(tree):
     m, d, where = tree
     d = d.copy()
     rb.forward_dynamics(m, d)
@@ -164,7 +164,7 @@ def generalised(m, d, i):
     return force
 
 
-def test_mass_matrix(tree):
+def test_the_mass_matrix_is_the_slope_of_the_inverse(tree):
     m, d, where = tree
     d = d.copy()
     d.xfrc_applied = 0.0
@@ -243,14 +243,14 @@ def energy_rate(m, d, h):
     return (energies[0] - energies[1]) / (2.0 * h)
 
 
-def test_same_data_three_times(tree):
+def test_one_data_gives_the_same_three_times(tree):
     m, d, where = tree
     d = d.copy()
     results = []
     for _ in range(3):
         rb.forward(m, d)
         results.append(d.buffer.copy())
-        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc, scratch
+        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc and scratch
         rb.energy(m, d)
         rb.mass_matrix(m, d)
     rb.forward(m, d)
@@ -290,8 +290,8 @@ def test_velocity_is_the_derivative_of_position(tree):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_momentum_of_a_free_tree(seed):
-    """No gravity, nothing applied: linear and angular momentum of a floating tree are constant."""
+def test_the_momentum_of_a_free_tree_is_constant(seed):
+    """Without gravity and applied forces the momenta of a floating tree are constant."""
     m = trees.build(trees.auto_tree(8, 1.6, kinds=trees.ALL[:4], seed=seed), floating_base=True)
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = "rk4"
@@ -307,7 +307,7 @@ def test_momentum_of_a_free_tree(seed):
 
 
 def momentum(m, d):
-    """Spatial momentum about the world's origin [angular; linear]."""
+    """Return the spatial momentum about the world's origin [angular; linear]."""
     d = d.copy()
     rb.forward(m, d)
     total = np.zeros(6)

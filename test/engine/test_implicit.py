@@ -162,7 +162,7 @@ def test_the_energy_of_boxes_on_ball_joints_is_kept(seed, integrator):
 
 
 def test_implicit_loses_energy_where_bodies_tumble():
-    """As MuJoCo's: of first order, and dissipative where bodies turn fast."""
+    """As in MuJoCo, the integrator is of first order, and dissipative where bodies turn fast."""
     found, peer = energies("implicit", 0, 20), energies_of_mujoco("implicit", 0, 20)
     for loss in (found, peer):
         assert loss.max() < 1.05 * loss[0]
@@ -229,7 +229,7 @@ def test_options_that_do_not_suit_a_model_are_refused_with_it():
 
 @each_integrator
 def test_specialised_steps_are_refused_by_name(integrator):
-    """The traced step, and with it C code and vectorised rollouts; the engine's own code goes."""
+    """The step is traced, as for C code and vectorised rollouts; the engine's own code works."""
     m = boxes()
     m.opt.integrator = integrator
     with refused(ModelError, "not-traceable") as caught:
@@ -256,7 +256,7 @@ def test_a_copied_model_keeps_its_integrator():
 
 
 def test_an_integrator_whose_compilation_is_interrupted_is_not_chosen(monkeypatch):
-    """A step would call a stage that is not there."""
+    """A step would call a missing stage."""
 
     def interrupted():
         raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table in docs/explanation/integrators.md: which integrator goes with what, cell by cell."""
+"""The table in docs/explanation/integrators.md is tested cell by cell."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SWAY = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (0.4,), (-0.2,)))
 
 
 def arm(driven=False):
-    """Two bars: a tree that all integrators and all code generators take."""
+    """Two bars: a tree for all integrators and all code generators."""
     s = rb.SystemBuilder("arm", base="ground")
     s.body("upper", mechanisms.bar(0.3)).body("lower", mechanisms.bar(0.2))
     s.joint("A", "revolute", "ground", "upper", **mechanisms.HINGE)
@@ -75,7 +75,7 @@ def rack():
 REFUSED_OPTION = (ParameterError, "option-integrator")
 REFUSED_CODE = (ModelError, "not-traceable")
 
-#: What a row does with an integrator, and the refusal for the implicit ones, None if they go.
+#: The action of a row with an integrator, and the refusal of the implicit ones, or None.
 ROWS = {
     "loops": (lambda name: step(rb.build(mechanisms.grashof()), name), REFUSED_OPTION),
     "driven over time": (lambda name: step(arm(driven=True), name), None),
@@ -91,7 +91,7 @@ ROWS = {
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("row", ROWS)
-def test_cell(row, integrator):
+def test_each_cell_of_the_table_is_true(row, integrator):
     run, refusal = ROWS[row]
     if refusal is None or integrator not in IMPLICIT:
         run(integrator)

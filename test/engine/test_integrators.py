@@ -45,7 +45,7 @@ def slopes(m, d, integrator, truth):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("integrator", ORDERS)
-def test_order(integrator, kind):
+def test_an_integrator_has_its_order(integrator, kind):
     for seed in (1, 4):
         m, d = start(KINDS[kind], seed)
         truth = state_after(m, d, "rk4", 4096)
@@ -84,8 +84,8 @@ def test_a_written_quaternion_is_normalised_when_read():
 
 
 @pytest.mark.parametrize("integrator", ORDERS)
-def test_small_turn_of_a_ball(integrator):
-    """A rate of 1e-7 rad/s and below: the series of sin(x)/x must not lose or jump."""
+def test_small_turns_of_a_ball_are_exact(integrator):
+    """At a rate of 1e-7 rad/s and below the series of sin(x)/x must stay exact and continuous."""
     m = trees.build(trees.auto_tree(1, kinds=("spherical",), seed=1))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = integrator

@@ -41,7 +41,7 @@ def forces(m, d):
 
 
 def system(seed, constrained):
-    """A tree of every kind of joint; with all that may act between its bodies, if wanted."""
+    """A tree of every kind of joint, on request with all forces between its bodies."""
     description = trees.auto_tree(
         9, 1.5, kinds=trees.LIBRARY, seed=seed, damping=0.3, reversals=0.5, offsets=0.5
     )
@@ -170,7 +170,7 @@ def pulls(m, d):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_forces_on_every_body_move_it(seed, constrained):
-    """Sum of all that joints, springs and rods exert = d(momentum)/dt - m g - xfrc."""
+    """The forces of all joints, springs and rods sum to d(momentum)/dt - m g - xfrc."""
     description = system(seed, constrained)
     m = rb.build(description)
     d = rb.make_data(m)
@@ -190,8 +190,8 @@ def test_forces_on_every_body_move_it(seed, constrained):
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_force_along_a_joint(seed, constrained):
-    """S^T f is all that acts along it: applied, passive of the joint, less the rotor's.
+def test_the_force_along_a_joint_is_that_applied(seed, constrained):
+    """S^T f equals all forces along it: applied, passive of the joint, less the rotor's.
 
     Left out are joints that follow and those they follow: they share one force.
     """
@@ -253,7 +253,7 @@ def held(m):
     return forces(m, d)
 
 
-def test_weight_of_an_arm_at_its_base():
+def test_the_base_carries_the_weight_of_an_arm():
     d = held(rb.build(pendulum()))
     assert np.abs(d.qacc).max() < 1e-14
     # up, and against the moment of the weight, -0.5 m 2 kg g about -y
@@ -261,14 +261,14 @@ def test_weight_of_an_arm_at_its_base():
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
 
 
-def test_weight_of_a_reversed_arm():
-    """The base is now the successor: the same wrench on it, opposite, in its axes."""
+def test_the_base_carries_the_weight_of_a_reversed_arm():
+    """The base is now the successor: it has the opposite wrench, in its axes."""
     d = held(rb.build(pendulum(parent="bar", child="base")))
     assert d.jnt_force[0] == pytest.approx([0.0, G, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
 
 
-def test_weight_of_a_whole_tree():
+def test_the_root_carries_the_weight_of_a_tree():
     m = rb.build(trees.auto_tree(8, 1.5, kinds=trees.SIMPLE, seed=3))
     d = rb.make_data(m)
     d.qpos = states.random_qpos(m, np.random.default_rng(3))
@@ -302,7 +302,7 @@ def test_a_gear_loads_its_bearing():
     assert d.jnt_bearing[0] == pytest.approx([0, 0, 0, 0, -tau / r, 0], abs=1e-12)
 
 
-def test_bearing_loads_of_an_unbalanced_rotor():
+def test_an_unbalanced_rotor_loads_its_bearings():
     """Static unbalance turns a force m e w^2 towards the axis, dynamic unbalance a moment.
 
     The rotor turns about z at w. Its centre of mass is at (e, 0, h); products of inertia Ixz, Iyz
@@ -336,8 +336,8 @@ def test_bearing_loads_of_an_unbalanced_rotor():
 # loops
 
 
-def test_a_beam_on_two_supports():
-    """2 kg held by a hinge at one end and a ball joint at the other: half each.
+def test_two_supports_share_a_beam():
+    """2 kg held by a hinge at one end and a ball joint at the other: each carries half.
 
     Forces along the beam are redundant; the solution of minimum norm has none.
     """
@@ -352,7 +352,7 @@ def test_a_beam_on_two_supports():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_loop_forces_against_maximal_coordinates(seed):
+def test_loop_forces_agree_with_maximal_coordinates(seed):
     """Without redundant equations all joint forces are unique and equal RBDA section 3.7."""
     description = trees.auto_tree(7, 1.4, kinds=trees.LIBRARY, seed=seed + 40, reversals=0.4)
     loop = trees.library_joint(

@@ -63,7 +63,7 @@ def one_joint(name, polarity, seed=0, **more):
 
 
 def configurations(kind):
-    """Yield positions: neutral, at random, and where formulas with sines divide by zero."""
+    """Yield positions: neutral, random, and those at which formulas with sines divide by zero."""
     rng = np.random.default_rng(kind)
     yield np.array(JOINT_KINDS[kind].qpos0)
     for _ in range(3):
@@ -157,7 +157,7 @@ def test_subspace_is_the_derivative_of_the_pose(name, polarity, library):
 @each_library
 @each_polarity
 @each_type
-def test_apparent_derivative_of_the_subspace(name, polarity, library):
+def test_the_derivative_of_the_subspace_is_exact(name, polarity, library):
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         joint = calculate(library, m, q, qd)
@@ -181,7 +181,7 @@ def test_constraint_forces_do_no_work(name, polarity, library):
 
 @each_polarity
 @each_type
-def test_engine_against_textbook(name, polarity):
+def test_the_engine_agrees_with_the_textbook(name, polarity):
     for m, q, qd, where in cases(name, polarity):
         ours, theirs = (calculate(library, m, q, qd) for library in ("engine", "textbook"))
         for key in ("E", "r", "S", "S_dot", "v_J", "c_J"):
@@ -212,7 +212,7 @@ def test_neutral_position_is_not_a_displacement(name):
 
 @each_polarity
 @each_type
-def test_derivative_of_the_position(name, polarity):
+def test_the_derivative_of_the_position_is_exact(name, polarity):
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         rate = rb.qpos_dot(m, q, qd)
@@ -228,7 +228,7 @@ def integrated(m, q, qd, dt):
 
 @each_polarity
 @each_type
-def test_integration_of_the_position(name, polarity):
+def test_positions_are_integrated_exactly(name, polarity):
     """Against plain NumPy, for tiny steps (series of sin(x) / x) and long ones."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
@@ -269,8 +269,8 @@ def test_difference_undoes_integration(name, polarity):
 
 
 @each_type
-def test_difference_of_any_two_positions(name):
-    """Also half a turn and more apart, and of opposite quaternions: the way leads there."""
+def test_differences_of_any_two_positions_are_exact(name):
+    """The poses may be half a turn or more apart, or opposite quaternions."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     rng = np.random.default_rng(5)
@@ -295,8 +295,8 @@ def test_quaternions_stay_of_unit_length(name):
 
 
 @each_type
-def test_random_positions(name):
-    """Each is a position, they differ, and the turns among them go all round."""
+def test_random_positions_are_positions(name):
+    """Each is a position, they differ, and the turns among them cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     first = states.quaternion(kind)

@@ -40,7 +40,7 @@ TREES = ONE_TYPE | ALL_TYPES
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_tree(name, base):
+def test_a_tree_agrees_with_pinocchio(name, base):
     description = trees.auto_tree(**TREES[name])
     floating = pairs.BASES[base]
     m = rb.build(description, floating)
@@ -73,6 +73,6 @@ def compare(case, m, d, twin):
         case.close("frame rotation", R, rotation, TOLERANCE)
 
 
-def test_every_type_but_one():
-    """The types that Pinocchio lacks are listed: a tree would leave them out silently."""
+def test_every_type_but_one_is_tested():
+    """The missing types of Pinocchio are listed: a tree would leave them out silently."""
     assert set(trees.LIBRARY) - set(pinocchio_twin.KNOWN) == {"rack_pinion"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: damaged files are compiled again, and no file is ever needed."""
+"""Machine code on disk: damaged files are compiled again, and all files are optional."""
 
 import logging
 import os
@@ -93,7 +93,7 @@ print(groups.__file__, groups.rotated.stats.cache_path)
 
 
 def test_copies_of_the_package_share_their_code(tmp_path):
-    """A script beside a checkout, a workspace beside a clone: what one compiled, all may use."""
+    """A script beside a checkout or a workspace beside a clone shares the compiled code."""
     shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
     found = []
     for place in (ROOT, tmp_path):
@@ -203,7 +203,7 @@ def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
 
 
 def test_kept_machine_code_is_not_linked_by_mistake(tmp_path):
-    """It has the names of its functions only, so a caller would otherwise call into nowhere."""
+    """The cached code has only the names of its functions; a caller would jump anywhere."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
         compiled(21)
@@ -262,7 +262,7 @@ def test_a_folder_that_cannot_be_written(made, tmp_path, warnings):
     assert "XDG_CACHE_HOME" in warnings.messages[0]
 
 
-def test_without_any_folder(monkeypatch, warnings):
+def test_kernels_work_without_a_folder(monkeypatch, warnings):
     monkeypatch.setattr(jit, "_private_directory", lambda _: False)
     assert jit._cache_directory() == ""
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")
@@ -282,7 +282,7 @@ print("scipy.linalg" in sys.modules)
 """
 
 
-def test_code_on_disk_is_loaded_without_what_only_the_compiler_needs():
+def test_cached_code_is_loaded_without_the_imports_of_the_compiler():
     """Numba imports SciPy's linear algebra before it compiles; a warm start leaves it out."""
     command = [sys.executable, "-c", WARM]
     for _ in range(2):  # the first may compile
@@ -301,8 +301,8 @@ print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglo
 """
 
 
-def test_a_full_disk(tmp_path):
-    """The code is used without its file, no part of a file remains, and one line says so."""
+def test_a_full_disk_is_reported(tmp_path):
+    """The code is used without its file, which is removed, and one line reports it."""
     tests = str(Path(__file__).parent)
     code = FULL.format(root=str(ROOT), tests=tests, folder=str(tmp_path / "cache"))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

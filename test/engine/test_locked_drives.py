@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives that lead closed loops to where they cannot close: they stop, and nothing diverges."""
+"""Drives beyond the reach of closed loops stop, and the motion does not diverge."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 BARS = {"crank": 0.2, "coupler": 0.25, "rocker": 0.12, "ground": 0.3}
 #: Coupler and rocker in line: the law of cosines.
 LAST = np.arccos((0.2**2 + 0.3**2 - (0.25 + 0.12) ** 2) / (2.0 * 0.2 * 0.3))
-SPEED = 2.0  # of the crank [rad/s]
+SPEED = 2.0  # speed of the crank [rad/s]
 KINDS = ("declared", "velocity", "position", "acceleration")
 
 
@@ -104,7 +104,7 @@ def test_set_drive_frees_a_locked_drive():
     assert d.nlocked == 1
     rb.set_drive(m, d, "A", "velocity", -SPEED)
     rb.step(m, d, 200)
-    assert d.nlocked == 1  # none more
+    assert d.nlocked == 1  # no further drive
     assert d.qvel[0] == pytest.approx(-SPEED, rel=1e-9)
     assert angle(m, d) == pytest.approx(LAST - 200 * 0.001 * SPEED, abs=10 * 0.001 * SPEED)
 
@@ -130,7 +130,7 @@ def test_other_joints_move_on():
 
 
 def test_a_long_timestep_is_not_a_lock():
-    """A Grashof crank turns round and round, however far a loop opens in one step."""
+    """A Grashof crank turns round and round, even if a loop opens in one step."""
     m = rb.build(mechanisms.grashof())
     m.opt.timestep = 0.02
     d = rb.make_data(m)
@@ -140,6 +140,6 @@ def test_a_long_timestep_is_not_a_lock():
     for _ in range(300):
         rb.step(m, d)
         gaps.append(np.abs(d.efc_pos).max())
-    assert max(gaps) > 1e-3  # open enough to be looked at
+    assert max(gaps) > 1e-3  # open enough to be checked
     assert d.nlocked == 0
     assert angle(m, d) == pytest.approx(1.0 + 10.0 * 300 * 0.02, rel=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""10,000 links in a row: linear algorithms work, the matrix is refused with its size."""
+"""A chain of 10,000 links: linear algorithms work, and the matrix is refused with its size."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def model():
     return rb.build(chain(LENGTH))
 
 
-def test_forward_dynamics_and_back(model):
+def test_forward_and_inverse_dynamics_agree(model):
     d = rb.make_data(model)
     rng = np.random.default_rng(0)
     d.qpos = 0.01 * rng.normal(size=model.nv)
@@ -64,7 +64,7 @@ def test_the_matrix_is_refused_by_name_and_size(model):
     assert "no-mass-matrix" in {finding.code for finding in model.findings}
 
 
-def test_from_text(model):
+def test_a_chain_from_text_is_the_same(model):
     other = rb.load_urdf(trees.to_urdf(chain(LENGTH)))
     assert other.jnt_names == model.jnt_names
     assert np.allclose(other.body_pos, model.body_pos, rtol=0.0, atol=1e-15)

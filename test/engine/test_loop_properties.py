@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crank slider whose four joints all have properties: one motion, wherever its loop is cut.
+"""A crank slider whose four joints all have properties moves the same with any cut of its loop.
 
 The reference is the closed form of one coordinate, the crank angle: with the squares of the rates
 q_k' of all joints, M = sum of m v^2 + I w^2 + armature q'^2, and M a + M' w^2 / 2 = the effort
@@ -29,11 +29,11 @@ ARMATURE = np.array([1e-3, 2e-3, 3e-3, 0.2])
 DAMPING = np.array([0.02, 0.03, 0.01, 0.5])
 STIFFNESS = np.array([0.3, 0.2, 0.1, 20.0])
 START, SPEED, EFFORT = 1.0, 2.0, 0.2
-STEP = 1e-30  # of derivatives by a complex step
+STEP = 1e-30  # for derivatives by a complex step
 
 
 def crank_slider(order=JOINTS, rod_apart=False, **properties):
-    """It turns about y, so that a crank at the angle q points to (cos q, 0, -sin q)."""
+    """The mechanism turns about y, so a crank at the angle q points to (cos q, 0, -sin q)."""
     bar = {
         name: rb.shapes.box(
             (length, 0.02, 0.02), mass=MASSES[name], at=rb.pose((length / 2, 0, 0))
@@ -56,7 +56,7 @@ def crank_slider(order=JOINTS, rod_apart=False, **properties):
 
 
 def properties(**more):
-    """Limits far away, armature, damping and a spring of each joint."""
+    """Add limits far away, armature, damping and a spring to each joint."""
     found = {}
     for k, name in enumerate(JOINTS):
         numbers = {"armature": ARMATURE[k], "damping": DAMPING[k], "stiffness": STIFFNESS[k]}

@@ -28,7 +28,7 @@ AWAY = {
     "rack": ({}, 1e-12, 1e-12),
 }
 
-#: rank of K, its equations, freedoms left: what `rank` says of the loops away from singular poses
+#: rank of K, its equations, remaining freedoms: `rank` of the loops away from singular poses
 RANKS = {
     "grashof": (2, 5, 1),
     "parallelogram": (2, 5, 1),
@@ -60,7 +60,7 @@ def q(m, d, name):
 
 
 def at(m, d, link, *point):
-    """Return where a point of a link is in the world."""
+    """Return the position of a point of a link in the world."""
     place, R = rb.frame_pose(m, d, link)
     return place + R @ np.array(point)
 
@@ -74,9 +74,9 @@ def moving(m, d, times=40, steps=25):
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_rank_and_mobility(name):
+def test_rank_and_mobility_are_as_listed(name):
     m = model(name)
-    # where zero closes the loops it may be a singular pose: begin somewhere else
+    # if the loops close at zero it may be a singular pose: begin elsewhere
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0
     if name == "delta":
         start = mechanisms.delta_at(m, np.array([0.03, -0.05, -0.5]))
@@ -88,7 +88,7 @@ def test_rank_and_mobility(name):
 
 
 def test_the_four_bar_follows_its_closed_form():
-    """The rocker's end is where circles about B and D meet, on the side where it began."""
+    """The rocker's end is at a crossing of circles about B and D, on the side of the start."""
     m = model("grashof")
     crank, coupler, rocker, ground = 0.1, 0.25, 0.2, 0.3
     d = started(m, A=1.0)
@@ -130,7 +130,7 @@ def test_the_middle_of_watts_coupler_runs_on_watts_curve():
         assert min(np.abs(errors)) < 1e-9
 
 
-def test_watts_point_goes_nearly_straight_where_it_should():
+def test_watts_point_moves_nearly_straight():
     """About its inflection the curve leaves its tangent with the fifth power of the way.
 
     With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
@@ -162,7 +162,7 @@ def test_the_spatial_slider_crank_follows_its_closed_form():
         assert q(m, d, "guide") == pytest.approx(x, abs=1e-9)
 
 
-def test_a_rod_that_spins_idly_changes_nothing_else():
+def test_a_rod_that_spins_idly_does_not_change_the_other_motion():
     """With a ball at both ends the thin rod may turn about itself: a second freedom."""
     ways = []
     for idle in (False, True):
@@ -241,7 +241,7 @@ def test_the_grippers_fingers_follow_its_slider():
             assert min(abs(_wrapped(angle - direction - s * half)) for s in (1, -1)) < 1e-8
 
 
-def test_the_pantograph_doubles_what_its_middle_draws():
+def test_the_pantograph_doubles_the_path_of_its_middle():
     m = model("pantograph")
     d = started(m, qpos=mechanisms.pantograph_at(1.2, -0.9), speed=0.0)
     for _ in moving(m, d):
@@ -264,7 +264,7 @@ def test_a_screw_jack_goes_down_many_turns():
     assert turned > 20 * 2 * np.pi
 
 
-def test_a_rack_moves_by_what_the_pinion_unrolls():
+def test_a_rack_moves_by_the_unrolled_length_of_the_pinion():
     m = model("rack")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([10.0, 0.0]))
@@ -274,7 +274,7 @@ def test_a_rack_moves_by_what_the_pinion_unrolls():
 
 
 @pytest.mark.parametrize("name", AWAY)
-def test_runs_of_a_minute(name, record_property):
+def test_loops_keep_their_energy_for_a_minute(name, record_property):
     start, position, energy = AWAY[name]
     m = model(name)
     drift = Drift(m, started(m, speed=3.0, **start), 60.0)
@@ -284,7 +284,7 @@ def test_runs_of_a_minute(name, record_property):
     assert drift.ranks == {RANKS[name][0]} or name == "gripper"
 
 
-def test_a_delta_robot_on_springs_for_a_minute(record_property):
+def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])), speed=1.0)
     drift = Drift(m, d, 60.0)
@@ -296,12 +296,12 @@ def test_a_delta_robot_on_springs_for_a_minute(record_property):
 
 @pytest.mark.parametrize("name", ["five_bar", "pantograph"])
 def test_mechanisms_of_two_freedoms_swing_quietly(name, record_property):
-    """From rest they keep away from the poses in which their bars fold flat."""
+    """From rest the loops stay away from the poses in which their bars fold flat."""
     if name == "five_bar":
         m = model(name)
         d = started(m, speed=0.0, shoulder_1=-1.8, shoulder_2=-1.2)
     else:
-        m = model(name, stiffness=20.0)  # or it would hang down flat
+        m = model(name, stiffness=20.0)  # otherwise it would hang down flat
         d = started(m, speed=0.0, qpos=mechanisms.pantograph_at(-0.2, -1.0))
     drift = Drift(m, d, 10.0)
     _tell(record_property, f"{name}, rk4, 10 s", drift)
@@ -313,7 +313,7 @@ SINGULAR = {"parallelogram": {"A": 1.0, "B": -1.0}, "change_point": {"A": 1.0}}
 
 
 @pytest.mark.parametrize("name", SINGULAR)
-def test_through_singular_poses(name, record_property):
+def test_loops_stay_closed_through_singular_poses(name, record_property):
     m = model(name)
     d = started(m, speed=3.0, **SINGULAR[name])
     drift = Drift(m, d, 60.0, every=1)
@@ -321,13 +321,13 @@ def test_through_singular_poses(name, record_property):
     assert np.isfinite(d.buffer[: m.nq]).all()
     assert drift.largest < 1e-6
     assert drift.share < 1e-2
-    # it comes back within a tenth of a second, however often it goes through
+    # it comes back within a tenth of a second, even if it passes often
     assert max(min(drift.pos[n : n + 100]) for n in range(0, len(drift.pos) - 100, 50)) < 1e-8
     assert drift.pos[-1] < 1e-8
 
 
 def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
-    """Both bars lie on the ground line: K has rank 1, and the rest of K qacc = k is fulfilled."""
+    """Both bars lie on the ground line: K has rank 1, and all rows of K qacc = k hold."""
     m = model("parallelogram")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([5.0, -5.0, 5.0]))
@@ -426,7 +426,7 @@ def test_reset_gives_the_same_run(name):
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "gripper", "disk", "bricard"])
 def test_nan_stays_visible_until_reset(name):
-    """It is not healed by chance, and leaves nothing behind: loop joints remember positions."""
+    """The Data recovers completely and by design: loop joints remember positions."""
     m = model(name)
     d, clean = rb.make_data(m), rb.make_data(m)
     rb.step(m, d, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that is described in another way moves in the same way."""
+"""A robot with another description moves in the same way."""
 
 import dataclasses
 
@@ -38,7 +38,7 @@ def random_state(m, seed=1):
     return {n: getattr(d, n).copy() for n in ("qpos", "qvel", "qacc", "qfrc_applied")}
 
 
-def test_rename(tree):
+def test_names_do_not_change_the_motion(tree):
     def new(name):
         return f"other/{name} \u00e9"
 
@@ -64,7 +64,7 @@ def test_reorder_links_keeps_every_bit(tree):
 
 
 @pytest.mark.parametrize("base", [False, True])
-def test_reorder_joints(tree, base):
+def test_the_order_of_joints_does_not_change_the_motion(tree, base):
     order = np.random.default_rng(3).permutation(len(tree.joints))
     shuffled = dataclasses.replace(tree, joints=tuple(tree.joints[k] for k in order))
     m, other = trees.build(tree, base), trees.build(shuffled, base)
@@ -77,7 +77,7 @@ def test_reorder_joints(tree, base):
 
 
 def joint_map(m, other):
-    """Return where the entries of other's qpos and qvel are found in m's."""
+    """Return the indices of other's qpos and qvel in those of m."""
     by_q, by_v = [], []
     for name in other.jnt_names:
         q, v = states.joint_slices(m, m.jnt_id(name))
@@ -117,7 +117,7 @@ def rehung(joint, welds):
 
 
 def split(inertial, rng):
-    """Return two inertials that make up one, and where the second one's frame is."""
+    """Return two inertials that make up one, and the frame of the second one."""
     R = trees.rotation(inertial.origin.quat).as_matrix()
     xx, yy, zz, xy, xz, yz = inertial.inertia
     whole = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
@@ -143,7 +143,7 @@ def six(I):
     return (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
 
 
-def test_turn_base_and_gravity_together(tree):
+def test_base_and_gravity_can_turn_together(tree):
     R = Rotation.from_rotvec([0.3, -1.1, 0.7])
     mount = Joint("mount", "fixed", "ground", "base", Pose((1.0, 2.0, 3.0), trees.wxyz(R)))
     tilted = Description("tilted", (*tree.links, Link("ground")), (mount, *tree.joints))
@@ -158,7 +158,7 @@ def test_turn_base_and_gravity_together(tree):
     assert not close(forward(other, **state).qacc, d.qacc), "gravity must matter here"
 
 
-def test_reverse_a_floating_chain():
+def test_a_reversed_chain_moves_the_same():
     """A chain seen from its other end: same bodies, same accelerations of every body."""
     rng = np.random.default_rng(8)
     n = 6
@@ -198,7 +198,7 @@ def reversed_chain(chain, places, n):
     """Joint j<i> keeps its place and axis; link l<i> gets its frame at the joint below, j<i+1>."""
     links = [chain.links[n - 1]]
     joints = []
-    here = Pose()  # where, in the old frame of link i, is its new frame: at joint i + 1
+    here = Pose()  # the place of its new frame in the old frame of link i: at joint i + 1
     for i in range(n - 1, 0, -1):
         # the joint's frame in link i is link i's old frame; seen from its new frame:
         turn = trees.rotation(here.quat)
@@ -211,7 +211,7 @@ def reversed_chain(chain, places, n):
 
 
 def moved(inertial, frame):
-    """The same mass given in another frame of the link."""
+    """The same mass is given in another frame of the link."""
     turn = trees.rotation(frame.quat).inv()
     pos = turn.apply(np.subtract(inertial.origin.pos, frame.pos))
     quat = trees.wxyz(turn * trees.rotation(inertial.origin.quat))
@@ -251,8 +251,8 @@ def inertial_acceleration(m, d, i):
     return np.concatenate([alpha, linear])
 
 
-def test_one_long_step_or_many_short_ones():
-    """Halving the step changes the result by the order of the method, and not the time."""
+def test_many_short_steps_approach_one_long_one():
+    """Halving the step changes the result by the order of the method, but not the time."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"
     ends = []
@@ -265,7 +265,7 @@ def test_one_long_step_or_many_short_ones():
 
 
 def test_si_units_scale(tree):
-    """Ten times the mass and ten times the forces: the same motion."""
+    """Ten times the mass and ten times the forces give the same motion."""
     heavy = []
     for link in tree.links:
         moments = tuple(10.0 * value for value in link.inertial.inertia)

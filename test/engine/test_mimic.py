@@ -20,7 +20,7 @@ SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)
 MIXED = (*SINGLE, *SINGLE, "spherical", "universal", "planar", "floating")
 
-#: with joints that move and follow; name -> how many follow
+#: with joints that move and follow; name -> number of followers
 ROBOTS = {
     "baxter.urdf": 2,
     "panda.urdf": 1,
@@ -127,7 +127,7 @@ def _outside(m, d):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ROBOTS)
-def test_real_robots_against_the_projection(name):
+def test_real_robots_agree_with_the_projection(name):
     path = robots.find(name)
     m = rb.load_urdf(path, strict=False)
     x = Reduced(m, rb.load_urdf(path, strict=False, mimic=False))
@@ -142,7 +142,7 @@ def test_real_robots_against_the_projection(name):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", PINOCCHIO)
-def test_real_robots_against_pinocchio(name):
+def test_real_robots_agree_with_pinocchio(name):
     pin, path = pinocchio_twin.pin, robots.find(name)
     m = rb.load_urdf(path, strict=False)
     model = pin.buildModelFromUrdf(str(path), mimic=True)
@@ -188,7 +188,7 @@ def test_without_couplings_they_are_ordinary_joints():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_couplings(seed):
+def test_random_couplings_agree_with_the_projection(seed):
     x = pair(tree(seed))
     assert x.m.nmimic > 0
     d = rb.make_data(x.m)
@@ -216,7 +216,7 @@ def _way(m, body):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_factors_of_the_coupled_matrix(seed):
+def test_the_factors_give_the_coupled_matrix(seed):
     m = rb.build(tree(seed))
     d = rb.make_data(m)
     states.randomise(m, d, seed)
@@ -235,7 +235,7 @@ def test_factors_of_the_coupled_matrix(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_kinetic_energy(seed):
+def test_the_kinetic_energy_includes_mimic_joints(seed):
     m = rb.build(tree(seed))
     d = rb.make_data(m)
     states.randomise(m, d, seed)
@@ -246,7 +246,7 @@ def test_kinetic_energy(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_energy_is_conserved(seed):
-    """At two timesteps: the loss is only the integrator's error, of order 4."""
+    """At two timesteps the loss is only the integrator's error, of order 4."""
     losses = []
     for h in (2e-3, 1e-3):
         m = rb.build(tree(seed, nb=6))
@@ -267,7 +267,7 @@ def test_energy_is_conserved(seed):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_steps(integrator):
+def test_many_steps_equal_single_steps(integrator):
     """n steps equal n single steps, and mimic joints are at their positions, to the last bit."""
     m = rb.build(tree(3, damping=0.3))
     m.opt.integrator = integrator
@@ -349,7 +349,7 @@ def test_passive_forces_are_the_free_systems_projected(seed):
 # the arrays of a coupled Model
 
 
-def test_addresses():
+def test_mimic_joints_have_no_coordinates():
     m = rb.build(arm())
     assert (m.njnt, m.nq, m.nv, m.nmimic) == (2, 1, 1, 1)
     assert (m.jnt_names, m.mimic_jntid.tolist()) == (("left", "right"), [1])
@@ -376,7 +376,7 @@ def test_armature_can_be_replaced():
     assert e.qacc[0] * heavy == pytest.approx(d.qacc[0] * light, rel=1e-13)
 
 
-def test_massless_links_of_mimic_joints():
+def test_massless_links_of_mimic_joints_are_allowed():
     """They need no force and move along; the inertia of a mimic joint may be zero."""
     description = trees.auto_tree(5, 1.4, kinds=trees.SIMPLE, seed=2, massless=(4, 5))
     mimics = {"joint4": Mimic("joint1", -2.0, 0.1), "joint5": Mimic("joint4", 0.5)}
@@ -396,7 +396,7 @@ def test_massless_links_of_mimic_joints():
 
 
 def test_a_mimic_joint_of_a_driven_joint_is_driven():
-    """As if it had the same trajectory, times the ratio and moved by the offset."""
+    """The joint moves as with the same trajectory, times the ratio and moved by the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])
     description = trees.auto_tree(5, 1.3, kinds=trees.SIMPLE, seed=6)

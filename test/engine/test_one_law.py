@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 
-# the rows of the defects that outside judges found
+# the rows of the defects found by external reviewers
 
 
 def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():
@@ -57,7 +57,7 @@ def test_a_floor_carries_a_box_in_a_fresh_data(pressed):
 
 
 def test_a_frame_accelerates_as_in_the_next_step():
-    """Also after a reset and after a change of the force: a box on a floor does not fall."""
+    """This holds also after a reset and a change of the force: a box on a floor does not fall."""
     box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0, 0, 0.1)))
     m = rb.scene(objects=[box])
     d = rb.make_data(m)
@@ -75,7 +75,7 @@ def test_a_frame_accelerates_as_in_the_next_step():
 
 
 def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
-    """The impulse of its drive is the momentum of the box."""
+    """The impulse of the drive is the momentum of the box."""
     brick = rb.shapes.box((0.1,) * 3, mass=2.0)
     system = rb.SystemBuilder("press", base="world").body("piston", brick)
     system.joint("slide", "prismatic", "world", "piston", axis=(1, 0, 0), xyz=(0, 0, 1))
@@ -201,7 +201,7 @@ def test_bodies_that_hit_each_other_on_their_way_balance():
 
 
 def assert_inverse_returns(m, d):
-    """Check that inverse after forward gives the applied forces, to what a solution may miss."""
+    """Check that inverse after forward gives the applied forces, up to the tolerance."""
     rb.forward(m, d)
     applied, contact = d.qfrc_applied.copy(), abs(d.contact_force[: d.ncon]).max(initial=0.0)
     _, parts = missing_force(m, d)
@@ -249,7 +249,7 @@ def test_random_systems_have_one_answer_whose_forces_balance(first):
 @pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
 @pytest.mark.parametrize("seed", range(4))
 def test_inverse_leaves_the_slope_of_coriolis_forces_out(integrator, share, seed):
-    """It returns the applied forces less s h (dc/dv) qacc, c being quadratic in the velocities."""
+    """inverse returns the applied forces less s h (dc/dv) qacc; c is quadratic in qvel."""
     m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
     m.opt.integrator = integrator
     d = rb.make_data(m)

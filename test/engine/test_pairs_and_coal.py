@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return how far points x (n, 3) are outside of a geometry, or less; negative inside."""
+    """Return at most the distance of points x (n, 3) from a geometry; negative inside."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:
@@ -140,8 +140,8 @@ def theirs(zoo, g, h, poses):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind)
-def test_distances_and_normals(zoo, first, second, request):
-    """A slab and points in both prove what is apart; coal checks the depth of what overlaps.
+def test_distances_and_normals_are_proved(zoo, first, second, request):
+    """A slab and points in both prove the distance; coal checks the depth of overlaps.
 
     Along coal's normal no overlapping pair is less deep than ours. Where no cylinder takes part,
     on which coal does not converge, coal's distance is the same, and its normal where unique. It
@@ -175,7 +175,7 @@ def proved(zoo, g, h, poses):
     assert np.abs(np.linalg.norm(normal, axis=1) - 1.0).max() < 1e-12
     assert np.abs(y - x - dist * normal).max() < 1e-11 * size
     error = np.abs(width(m, g, h, poses, normal) - dist[:, 0])
-    touching = np.abs(dist[:, 0]) < 2e-9 * size  # to GJK all below 1e-9 is one point
+    touching = np.abs(dist[:, 0]) < 2e-9 * size  # GJK treats distances below 1e-9 as one point
     assert error[~touching].max(initial=0.0) < CLOSE
     assert error[touching].max(initial=0.0) < 1e-8 * size
     assert outside(m, g, local(x - poses[:, :3], poses[:, 3:12])).max() < CLOSE

@@ -39,7 +39,7 @@ def run(m, qpos=0.0, qvel=0.0, steps=1, force=0.0):
     return d, np.array(speeds)
 
 
-def test_implicit_damping_in_closed_form():
+def test_implicit_damping_agrees_with_its_closed_form():
     m = wheel(damping=3.0)
     m.opt.timestep = 0.01
     _, speeds = run(m, qvel=2.0, steps=5)
@@ -47,7 +47,7 @@ def test_implicit_damping_in_closed_form():
     assert np.abs(speeds - expected).max() < 1e-15
 
 
-def test_explicit_damping_in_closed_form():
+def test_explicit_damping_agrees_with_its_closed_form():
     m = wheel(damping=3.0)
     m.opt.timestep, m.opt.integrator = 0.01, "euler"
     _, speeds = run(m, qvel=2.0, steps=5)

@@ -19,7 +19,7 @@ pytestmark = robots.needs_robots
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_a_robot_agrees_with_pinocchio(path, base):
     theirs = pinocchio_twin.load(path, pairs.BASES[base])
     m = robots.load(path, pairs.BASES[base])
     # strict=False may add a small armature; Pinocchio knows nothing of it
@@ -60,7 +60,7 @@ def compare(case, m, d, twin, regular):
 
 
 def test_singular_robots_are_singular():
-    """The robots left out of forward dynamics have no mass matrix to invert, indeed."""
+    """The robots left out of forward dynamics have no mass matrix to invert."""
     for name in robots.SINGULAR:
         m = robots.load(robots.find(name)).replaced()
         m = m.replaced(dof_armature=0.0 * m.dof_armature)

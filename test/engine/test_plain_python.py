@@ -95,17 +95,17 @@ def compare(kind, robot, name, buffer):
 
 
 @pytest.mark.parametrize("name", plain_python.SMOOTH + plain_python.OTHERS)
-def test_without_jit(robot, on_numbers, name):
+def test_plain_python_agrees_with_compiled_code(robot, on_numbers, name):
     compare("numbers", robot, name, on_numbers[name])
 
 
 @pytest.mark.parametrize("name", plain_python.SMOOTH)
-def test_on_symbols(robot, on_symbols, name):
-    """The specialiser will trace these kernels: no branch may depend on data."""
+def test_kernels_run_on_symbols(robot, on_symbols, name):
+    """The specialiser traces these kernels: branches may not depend on data."""
     compare("symbols", robot, name, on_symbols[name])
 
 
-def test_without_ros():
+def test_the_library_works_without_ros():
     """Importing and stepping works where rclpy and the message packages cannot be imported."""
     script = (
         "import sys\n"

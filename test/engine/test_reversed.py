@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One mechanism, described once, with different bases: it moves in the same way.
+"""One mechanism with different bases, described once, moves in the same way.
 
 The joints on the way between the two bases are forward joints of one Model and reversed ones of
 the other. Their positions, velocities and forces are the same numbers (RBDA table 4.2).
@@ -48,7 +48,7 @@ def link_motion(m, d, name):
 
 
 def same_state(m, d, base, other, e):
-    """Put the other Data into the state of d: the joints by name, the root as d's `base` moves."""
+    """Put the other Data into the state of d: the joints by name, the root like d's `base`."""
     rb.forward(m, d)
     p, R, v, w = link_motion(m, d, base)
     root = other.jnt_id(ROOT)
@@ -93,7 +93,7 @@ def polarity(m, names):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_types_in_a_chain(seed):
+def test_all_types_agree_in_a_reversed_chain(seed):
     """At one instant: positions, velocities, energy, accelerations of the joints."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)
@@ -134,7 +134,7 @@ SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_joint_written_the_other_way_round(name):
+def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
     """On a fixed base: parent and child exchanged, with opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]

@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 RADIUS = 0.1
-TURN = 3.0  # of the turntable [rad/s]
+TURN = 3.0  # speed of the turntable [rad/s]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,17 +43,17 @@ def test_a_ball_has_five_positions_and_three_velocities():
     rb.forward(m, d)
     assert (m.nv, m.nefc, d.efc_rank) == (6, 3, 3)
     assert d.efc_pos.tolist() == [0.0, 0.0, 0.0]
-    d.qpos[:2] = (3.0, -2.0)  # it may stand anywhere, turned as it likes
+    d.qpos[:2] = (3.0, -2.0)  # the ball may be anywhere with any orientation
     d.qpos[3:] = np.roll(Rotation.from_rotvec([1.0, 2.0, 0.5]).as_quat(), 1)
     see_constraints(m, d)
     assert np.abs(d.efc_pos).max() < 1e-16
-    d.qpos[2] = 0.01  # but not above the ground
+    d.qpos[2] = 0.01  # but it must touch the ground
     see_constraints(m, d)
     np.testing.assert_allclose(d.efc_pos, [0.01, 0.0, 0.0], atol=1e-16)
 
 
 def test_round_a_square_a_ball_turns():
-    """Nonholonomic: back at its place the ball is turned about an axis it cannot turn about."""
+    """Nonholonomic: the ball returns to its place turned about an axis that rolling excludes."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
     side = RADIUS * np.pi / 2  # a quarter of a turn each
@@ -158,18 +158,18 @@ def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
         assert axis(d)[2] == pytest.approx(c, abs=1e-7)
         assert d.qpos[2] == pytest.approx(start[2], abs=1e-7)
         assert np.linalg.norm(d.qpos[:2] - middle) == pytest.approx(abs(circle), abs=1e-7)
-        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # of the axis from where it began
+        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # change of the axis from the start
         assert np.cos(turned - precession * d.time) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1.5, 4.0])
 def test_an_upright_disk_wobbles(factor):
-    """Of small lean: x'' = -(12/5 w^2 - 4/5 g/r) x; critical is w^2 = g / (3 r)."""
+    """For small lean x'' = -(12/5 w^2 - 4/5 g/r) x; critical is w^2 = g / (3 r)."""
     spin = factor * np.sqrt(G / (3.0 * RADIUS))
     rate = np.sqrt(12.0 / 5.0 * spin**2 - 4.0 / 5.0 * G / RADIUS)
     m = model(mechanisms.disk(RADIUS))
     lean = 1e-5
-    # without a turn about the vertical beyond 2 w x the lean swings about zero
+    # with a turn about the vertical of 2 w x the lean swings about zero
     d = leaning(m, np.pi / 2 - lean, -2.0 * spin * lean, spin)
     times, leans = [], []
     for _ in range(200):
@@ -204,7 +204,7 @@ def test_a_wobbling_disk_keeps_its_energy_and_stays_on_the_ground(record_propert
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_default_integrators_keep_what_rolls_on_the_ground(integrator, record_property):
+def test_default_integrators_keep_the_constraint_of_a_rolling_disk(integrator, record_property):
     m = model(mechanisms.disk(RADIUS))
     m.opt.integrator = integrator
     drift = Drift(m, leaning(m, 1.2, 3.0, -8.0), 10.0)
@@ -216,7 +216,7 @@ def test_default_integrators_keep_what_rolls_on_the_ground(integrator, record_pr
 
 @pytest.mark.parametrize("turned", [(0.4, -0.3, 1.0), (2.0, 0.5, -0.7)])
 def test_the_ground_may_be_turned(turned):
-    """Gravity and all turned together: the motion is the same, seen from the turned frame."""
+    """Gravity and the scene are turned together: the motion is the same in the turned frame."""
     R = Rotation.from_rotvec(turned)
     ends = []
     for rotation in (Rotation.identity(), R):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of any mass and size: a change of units changes the numbers, and nothing else."""
+"""Robots of any mass and size: a change of units changes only the numbers."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
 
 
 @pytest.mark.parametrize("size", [1e-7, 1.0, 1e7])
-def test_operational_inertia_of_any_size(size):
+def test_operational_inertia_is_right_at_any_size(size):
     m = chain(size=size)
     d = rb.make_data(m)
     d.qpos = np.random.default_rng(2).normal(size=m.nv)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots whose links push each other, as by default: none pushes itself where it may stand."""
+"""Robots whose links push each other, as by default, stay still in valid poses."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from rbdyn_ros.description import robot_files
 
 pytestmark = robots.needs_robots
 
-#: With many pairs that overlap at the start, that touch there, or with poses in their SRDFs.
+#: with many pairs that overlap or touch at the start, or with poses in their SRDFs
 NAMES = (
     "icub.urdf", "kinova.urdf", "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf",
     "panda_collision.urdf", "hyq_no_sensors.urdf", "z1.urdf", "xarm7.urdf", "bolt.urdf",
@@ -30,7 +30,7 @@ def starts(m, path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_robot_at_rest_does_not_push_itself(name):
-    """Without gravity and forces of joints; what touches at the start touches to rounding.
+    """Gravity and joint forces are off; links that touch at the start stay within rounding.
 
     A link of 1 kg is pushed with 1e-3 N where it is 1e-13 m inside another.
     """

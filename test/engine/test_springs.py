@@ -65,7 +65,7 @@ def ours():
     )  # fmt: skip
 
 
-def test_against_mujoco():
+def test_springs_agree_with_mujoco():
     m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
     d, md = rb.make_data(m), mujoco.MjData(mm)
     for seed in range(5):
@@ -82,7 +82,7 @@ def test_against_mujoco():
             case.close("potential energy", d.energy[0], md.energy[0], 1e-13)
 
 
-def test_steps_against_mujoco():
+def test_steps_with_springs_agree_with_mujoco():
     m, mm = ours(), mujoco.MjModel.from_xml_string(MJCF.format(ball=""))
     m.opt.integrator = "euler"
     d, md = rb.make_data(m), mujoco.MjData(mm)
@@ -137,7 +137,7 @@ def test_energy_is_kept_without_damping():
 
 @pytest.mark.parametrize("ratio", [0.0, 0.05])
 def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
-    """Ten periods of 628 timesteps; h^2 k / I = 1e-4."""
+    """Ten periods have 628 timesteps; h^2 k / I = 1e-4."""
     builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
     builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)
     m = rb.build(builder)
@@ -154,7 +154,7 @@ def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
     assert d.qpos[0] / 0.3 == pytest.approx(exact, rel=0.01)
 
 
-def test_ends_that_meet_pull_nowhere():
+def test_a_spring_of_length_zero_exerts_no_force():
     m = rb.build(
         rb.SystemBuilder("met").body("a", BODY).joint("j", "revolute", "base", "a")
         .spring("s", "base", "a", stiffness=100.0, damping=5.0, length=0.3)

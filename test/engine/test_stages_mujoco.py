@@ -139,7 +139,7 @@ def check_all(m, mm, where, seed):
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_a_robot_agrees_with_mujoco(path, base):
     m, mm = pairs.robot_pair(path, base)
     for seed in (1, 2):
         check_all(m, mm, f"{robots.robot_id(path)}, {base} base", seed)
@@ -147,21 +147,21 @@ def test_robot(path, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", pairs.TREES)
-def test_tree(name, base):
+def test_a_tree_agrees_with_mujoco(name, base):
     m, mm = pairs.tree_pair(name, base)
     for seed in range(4):
         check_all(m, mm, f"{name}, {base} base", seed)
 
 
 @pytest.mark.parametrize("name", ["tree-mixed", "tree-all"])
-def test_armature(name):
+def test_armature_agrees_with_mujoco(name):
     m, mm = pairs.tree_pair(name, "floating")
     armature = np.random.default_rng(9).uniform(0.1, 1.0, m.nv)
     mm.dof_armature[:] = armature
     check_all(m.replaced(dof_armature=armature), mm, f"{name} with armature", 1)
 
 
-def test_gravity_in_any_direction():
+def test_gravity_may_have_any_direction():
     m, mm = pairs.tree_pair("tree-all", "fixed")
     m = m.replaced()
     gravity = (1.0, -2.0, 3.0)

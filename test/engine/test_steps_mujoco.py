@@ -64,7 +64,7 @@ ROBOTS = ("ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "solo12.urdf", "
 @each_integrator
 @pairs.each_base
 @pytest.mark.parametrize("name", ROBOTS)
-def test_robot(name, base, integrator):
+def test_steps_of_a_robot_agree_with_mujoco(name, base, integrator):
     m, mm = pairs.robot_pair(robots.find(name), base)
     check_steps(m, mm, integrator, f"{name}, {base} base")
 
@@ -72,7 +72,7 @@ def test_robot(name, base, integrator):
 @each_integrator
 @pairs.each_base
 @pytest.mark.parametrize("name", pairs.TREES)
-def test_tree(name, base, integrator):
+def test_steps_of_a_tree_agree_with_mujoco(name, base, integrator):
     m, mm = pairs.tree_pair(name, base)
     check_steps(m, mm, integrator, f"{name}, {base} base")
 

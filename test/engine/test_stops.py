@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints: what holds stands still, what stops stops within a step."""
+"""Dry friction and limits of joints: held joints stand still, others stop within a step."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
 @pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("load", [0.4, 4.0])
 def test_the_largest_force_of_a_limit_decides_how_far_beyond_it_a_joint_is(speed, load):
-    """N6: after an impact the load alone does not bound it, as was documented."""
+    """N6: after an impact the load alone does not bound the force, as was documented."""
     m = wheel(kind="revolute", limit=(-1.0, 0.4))
     d = rb.make_data(m)
     d.qvel, d.qfrc_applied = speed, load
@@ -149,7 +149,7 @@ def test_a_joint_that_leans_on_its_limit_rests(integrator):
     assert d.qfrc_passive[0] == pytest.approx(-LOAD, rel=1e-9)
     rb.forward(m, d)
     assert abs(d.qacc[0]) < 1e-9
-    d.qfrc_applied = -1.5 * LOAD  # lifted, it leaves without a pull
+    d.qfrc_applied = -1.5 * LOAD  # the lifted rod leaves without a pull
     rb.step(m, d, 10)
     assert d.qvel[0] == pytest.approx(-0.5 * LOAD / INERTIA * 0.01, rel=1e-3)
 
@@ -187,7 +187,7 @@ def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     assert d.qfrc_passive[0] == pytest.approx(-side * load, rel=1e-9)
     d.qfrc_applied = 0.0
     rb.step(m, d, 1)
-    assert -0.32 < side * d.qvel[0] <= 0.0  # it comes back, and does not shoot back
+    assert -0.32 < side * d.qvel[0] <= 0.0  # it returns slowly
     assert d.nunsolved == 0
 
 
@@ -226,7 +226,7 @@ def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
 
 
 def test_friction_does_not_hold_a_driven_joint():
-    """Friction of 1 N m and a drive of 1e-3 rad/s^2, from rest."""
+    """The joint has friction of 1 N m and a drive of 1e-3 rad/s^2, and starts from rest."""
     m = finger("continuous", friction=1.0)
     d = rb.make_data(m)
     rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
@@ -240,7 +240,7 @@ def test_the_memory_of_a_limit_fades_to_zero():
     d.qpos, d.qfrc_applied = 0.4999, 10.0
     rb.step(m, d, 100)
     d.qfrc_applied = 0.0
-    rb.step(m, d, 100)  # by a factor of 1e6 a step
+    rb.step(m, d, 100)  # it decays by a factor of 1e6 a step
     assert d.stick_qfrc[0] == 0.0
 
 
@@ -267,7 +267,7 @@ def test_limits_with_a_time_constant_of_their_own(kind):
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
 def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z, h, accuracy):
-    """A spring and damper without a pull.
+    """The law is a spring and damper without a pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -323,7 +323,7 @@ def test_the_fingers_of_a_closed_gripper_rest_on_their_limits():
 
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
 def test_a_ball_joint_leans_on_its_cone(integrator):
-    """It falls until its rod hangs 0.8 rad off, and slides round the cone."""
+    """The rod falls until it hangs 0.8 rad off, and slides round the cone."""
     m = pendulum("spherical", limit=(0.0, 0.8), damping=0.5, integrator=integrator)
     d = rb.make_data(m)
     d.qvel[2] = 0.5
@@ -358,7 +358,7 @@ def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
     assert np.abs(d.qacc).max() < 4e-4
 
 
-def test_limits_of_single_coordinates():
+def test_single_coordinates_have_limits():
     builder = rb.SystemBuilder("slide").body("rod", ROD)
     limits = (rb.Limit(-0.1, 0.2), rb.Limit(-0.3, 0.1))
     m = exact(builder.joint("in", "cylindrical", "base", "rod", axis=(0, 0, 1), limits=limits))
@@ -396,7 +396,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
         rb.forward(m, scratch)
         rb.energy(m, scratch)
         now = float(scratch.energy.sum())
-        assert now <= before + 1e-2  # [J]; the motion's own error between stops
+        assert now <= before + 1e-2  # [J]; the error of the motion between stops
         before = now
     assert not d.qvel.any()
     assert d.nunsolved == 0
@@ -406,7 +406,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("yaw", [0.3, -0.4, 0.9])
 def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
-    """There M is singular: two of them can turn against each other without moving the leg."""
+    """There M is singular: two joints can turn against each other without moving the leg."""
     builder = rb.SystemBuilder("hip").body("ring").body("fork")
     leg = Inertial(5.0, Pose((0.0, 0.1, -0.3)), (0.1, 0.1, 0.02, 0.0, 0.0, 0.0))
     builder.body("leg", leg)
@@ -482,7 +482,7 @@ def test_without_passive_forces_neither_acts():
 
 
 def test_a_sliding_joint_takes_rk4s_own_steps():
-    """Its order is four: with Euler's steps the error would be a thousand times larger."""
+    """The order is four: with Euler's steps the error would be a thousand times larger."""
     m = pendulum(friction=0.1 * LOAD, integrator="rk4")
     ends = []
     for steps in (50, 400):

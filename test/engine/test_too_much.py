@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timestep cannot carry is said once, by name and with a figure."""
+"""Motion too fast for a timestep is reported once, by name and with a figure."""
 
 import warnings
 
@@ -20,8 +20,8 @@ def said(m, d, steps=1):
 
 
 @pytest.mark.parametrize("times", [0.5, 2.0])
-def test_a_contact_spring_that_is_too_stiff(times):
-    """More than m / h^2, one ball of 2 kg on a floor with 1 ms."""
+def test_a_too_stiff_contact_spring_is_reported(times):
+    """The stiffness exceeds m / h^2 for one ball of 2 kg on a floor with 1 ms."""
     k = times * 2.0 / 1e-3**2
     m = rb.build(touching.free(touching.BALL, 2.0, rb.Surface(stiffness=k)))
     d = touching.placed(m, (0.0, 0.0, 0.1 - 1e-6))
@@ -43,7 +43,7 @@ def hinged(**joint):
 
 
 @pytest.mark.parametrize("times", [0.5, 2.0])
-def test_a_joint_spring_that_is_too_stiff(times):
+def test_a_too_stiff_joint_spring_is_reported(times):
     inertia = hinged().dof_inertia0[0]
     m = hinged(stiffness=times * inertia / 1e-3**2)
     texts = said(m, rb.make_data(m), 3)
@@ -54,7 +54,7 @@ def test_a_joint_spring_that_is_too_stiff(times):
 
 
 @pytest.mark.parametrize(("ratio", "number"), [(0.2, 0), (0.05, 1)])
-def test_a_limit_that_is_too_stiff(ratio, number):
+def test_a_too_stiff_limit_is_reported(ratio, number):
     m = hinged(limit=(-1.0, 1.0)).replaced(jnt_solref=[[0.01, ratio]])
     texts = said(m, rb.make_data(m), 3)
     assert len(texts) == number
@@ -65,7 +65,7 @@ def test_a_limit_that_is_too_stiff(ratio, number):
     assert said(m, rb.make_data(m)) == []
 
 
-def test_a_box_that_a_driven_piston_crushes():
+def test_a_box_crushed_by_a_driven_piston_is_reported():
     press = rb.SystemBuilder("press", base="world").floor()
     press.body("box", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     press.joint("free", "floating", "world", "box", xyz=(0, 0, 0.05))
@@ -82,7 +82,7 @@ def test_a_box_that_a_driven_piston_crushes():
     assert "'block'" in texts[0]
     assert " mm into each other by " in texts[0]
     rb.set_drive(m, d, "slide", "velocity", 0.05)
-    e = rb.make_data(m)  # a box that comes out of the floor is not crushed
+    e = rb.make_data(m)  # a box that comes out of the floor does not count as crushed
     e.qpos[m.jnt_qposadr[m.jnt_id("free")] + 2] = -0.01
     e.qpos[m.jnt_qposadr[m.jnt_id("slide")]] = 0.1
     rb.set_drive(m, e, "slide", "velocity", 0.0)
@@ -128,7 +128,7 @@ def two(first, second, masses=(1.0, 1.0)):
     return {one.code: one for one in rb.build(system).findings}
 
 
-def test_masses_beyond_the_range_of_the_contact_law():
+def test_masses_beyond_the_range_of_the_contact_law_are_reported():
     found = two(touching.BALL, touching.BALL, (1.0, 2e4))["unequal-masses"]
     assert found.severity == "warning"
     for part in ("'skin 1' moves 2e+04 kg", "'skin 0' 1 kg", "10000"):
@@ -136,7 +136,7 @@ def test_masses_beyond_the_range_of_the_contact_law():
     assert "unequal-masses" not in two(touching.BALL, touching.BALL, (1.0, 1e4))
 
 
-def test_a_body_of_zero_extent():
+def test_a_body_of_zero_extent_is_reported():
     found = two(touching.BALL, touching.POINT)
     assert found["no-extent"].severity == "warning"
     assert "'skin 1'" in found["no-extent"].message

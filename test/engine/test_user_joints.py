@@ -87,7 +87,7 @@ def chain(kind, reverse, **properties):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TWINS)
-def test_it_is_as_good_as_the_library(kind, reverse):
+def test_a_user_joint_equals_the_joint_of_the_library(kind, reverse):
     library, parameters = TWINS[kind]
     axes = {"axis": (0, 0, 1)} | ({"axis2": (1, 0, 0)} if library == "rack_pinion" else {})
     m, twin = chain(kind, reverse, **parameters), chain(library, reverse, **parameters, **axes)
@@ -121,8 +121,8 @@ def test_velocity_alone_may_change_between_stages():
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
-def test_among_all_other_types(reverse):
-    """On top of a tree of all library types: the identities hold, energy and power balance."""
+def test_a_user_joint_works_among_all_other_types(reverse):
+    """On a tree of all library types the identities hold, and energy and power balance."""
     tree = trees.auto_tree(14, 1.5, kinds=trees.LIBRARY, seed=8, shuffle=False, reversals=0.5)
     ends = ("top", "link14") if reverse else ("link14", "top")
     joint = Joint("user", "my_rack", *ends, pose((0.2, 0.1, 0)), parameters={"radius": 0.2})
@@ -223,7 +223,7 @@ def test_an_unregistered_type_is_refused():
         chain("my_helikal", False)
 
 
-def test_a_type_registered_again():
+def test_a_type_may_be_registered_again():
     """A Model and its copies go on with the function they were made with."""
 
     def slide(q, qd, p, E, r, S, S_dot):
@@ -243,7 +243,7 @@ def test_a_type_registered_again():
     rb.register_joint("again", coordinates=("m",))(back)
     assert [z(n) for n in (m, m.replaced(), copy.copy(m), copy.deepcopy(m))] == [0.5] * 4
     assert z(chain("again", False)) == -0.5
-    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # by name
+    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # the type is found by its name
     with refused(rb.ParameterError, "register", "again"):
         rb.register_joint("again", nv=2)
 

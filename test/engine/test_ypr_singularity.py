@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw, pitch and roll at a pitch of a quarter turn: counted, and never NaN.
+"""Yaw, pitch and roll at a pitch of a quarter turn are counted, and never NaN.
 
 There the yaw and the roll axis coincide: about one direction the joint cannot turn, and close by
 small turns need large rates.
@@ -35,7 +35,7 @@ def robot(nb=1, seed=0, reversals=0.0):
 
 @each_sign
 @each_polarity
-def test_exactly_there(reversals, sign):
+def test_results_are_finite_at_the_singularity(reversals, sign):
     m, d = robot(3, reversals=reversals)
     for pitch in (sign * QUARTER, sign * 3.0 * QUARTER, sign * (QUARTER - 1e-12)):
         states.randomise(m, d, 1)
@@ -73,7 +73,7 @@ def test_axes_equal_the_axes_nearby(reversals):
 
 
 @each_polarity
-def test_counter(reversals):
+def test_each_tick_counts_singular_joints(reversals):
     """Every tick counts the joints that are within 0.01 of the singularity."""
     m, d = robot(3, reversals=reversals)
     first, second = m.jnt_qposadr[m.jnt_type == rb.JointType.YPR] + 1
@@ -95,7 +95,7 @@ def test_counter(reversals):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_counter_of_several_steps(integrator):
+def test_several_steps_count_like_single_ones(integrator):
     """Ten steps at once count as ten single steps; results at a start are not counted."""
     m, d = robot()
     m.opt.integrator = integrator
@@ -130,7 +130,7 @@ def test_a_step_near_it_is_warned_of_once(nstep):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
-def test_simulation_through_it(distance, integrator):
+def test_a_simulation_passes_through_the_singularity(distance, integrator):
     """Two seconds of swinging robots that start at the singularity, or close to it."""
     met = 0  # how many of the robots came close enough to be counted
     for seed in range(12):
@@ -147,7 +147,7 @@ def test_simulation_through_it(distance, integrator):
     assert met == 12 if distance < 0.01 else met > 2
 
 
-def test_far_from_it_like_a_ball():
+def test_far_from_the_singularity_it_moves_like_a_ball():
     """The same link on a ball joint: other coordinates, one motion."""
     ypr, ball = like_a_ball(np.array([0.4, 0.3, -0.5]), np.array([1.0, -0.8, 0.6]), "rk4", 300)
     assert ypr.nsingular == 0
@@ -158,8 +158,8 @@ def test_far_from_it_like_a_ball():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
-def test_passing_by_like_a_ball(aside, integrator):
-    """Straight through and aside, without gravity: energy stays, and the path is a ball joint's.
+def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
+    """Without gravity, straight through and aside, energy stays and the path is a ball joint's.
 
     Tolerance: close by every step is of first order, an error of about the turn in one, 1e-3.
     """
@@ -173,7 +173,7 @@ def test_passing_by_like_a_ball(aside, integrator):
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize(("timestep", "rate"), [(5e-3, 3.0), (5e-3, 8.0), (2e-3, 8.0)])
 def test_fast_passes_with_long_steps(timestep, rate, integrator):
-    """A free body passes again and again; a trial state of the step must not leap into it."""
+    """A free body passes again and again; a trial state of the step must not jump into it."""
     box = rb.shapes.box((0.3, 0.2, 0.1), mass=1.0)
     builder = rb.SystemBuilder("tumbling").body("box", box)
     m = rb.build(builder.joint("joint", "spherical_ypr", "base", "box"))

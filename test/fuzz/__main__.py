@@ -84,7 +84,7 @@ def main() -> int:
 def _results(
     names: list[str], seconds: float, seed: int, unchecked: bool = False
 ) -> Iterator[tuple[str, tuple[int, list[dict[str, Any]]]]]:
-    """Give each target with the number of its inputs, and its failures."""
+    """Run each target with the number of its inputs, and return its failures."""
     started: deque[tuple[str, int]] = deque()
     for name in names:
         if len(started) == TOGETHER:
@@ -110,7 +110,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
-        if name in COMPILED:  # its kernels are others than those of this process
+        if name in COMPILED:  # its kernels differ from those of this process
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
         sys.stdout = os.fdopen(1, "w")  # pytest may have put other objects in its place
         worker.main(*arguments)
@@ -149,7 +149,7 @@ def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
 
 
 def _kernels(name: str, unchecked: bool = False) -> dict[str, str]:
-    """Return the environment that says how a target's kernels run; compiled code is kept."""
+    """Return the environment that sets the mode of a target's kernels; compiled code is kept."""
     if name in COMPILED:
         if unchecked:
             return {}

@@ -25,7 +25,7 @@ from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: What a piece is; any other number is a cycle.
+#: Kinds of pieces; any other number is a cycle.
 STREAM, DATAGRAM, HAND = range(3)
 #: Pieces of all boxes.
 LEAVES, STOP, GUIDES, MOVES = range(4, 8)
@@ -96,7 +96,7 @@ def seeds() -> list[bytes]:
 
 
 def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield what each piece of an input is, and its bytes."""
+    """Yield the kind and the bytes of each piece of an input."""
     while data:
         size = int.from_bytes(data[1:3], "little")
         yield data[0], data[3 : 3 + size]
@@ -104,7 +104,7 @@ def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def refuses(session: Session, body: bytes) -> bool:
-    """Return whether a session refuses bytes, and ends with that."""
+    """Return whether a session refuses bytes, and ends then."""
     try:
         session.request(body)
     except ValueError:
@@ -130,7 +130,7 @@ def moved(ready: Sequence[float], body: bytes) -> MeasuredArm:
 
 
 def fuzz_box(data: bytes) -> None:
-    """Let a client say something; the torques of every cycle must be finite."""
+    """Send one input of a client; the torques of every cycle must be finite."""
     arm().carry(Load(0.0, np.zeros(3), np.zeros((3, 3))))
     server, hand = RobotServer(arm(), lambda _: None), GripperServer(arm(), lambda _: None)
     now = moved(READY, b"")

@@ -51,7 +51,9 @@ def fuzz_laws(data: bytes) -> None:
             before, energy = energy, _energy(m, d)
             if m.opt.integrator == "euler" and d.ncon == 0:  # it gains where bodies tumble freely
                 highest += max(0.0, energy - before)
-            if not driven and energy > highest:
+            # `step` warns of a body that turns too fast for it: `euler` diverges there
+            diverges = m.opt.integrator == "euler" and d.nfast > 0
+            if not driven and not diverges and energy > highest:
                 raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
 
 
@@ -60,7 +62,7 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the energy that a scene may have: its own, a part of its motion, and of a step.
+    """Return the allowed energy of a scene: its own, a part of its motion, and of a step.
 
     Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
     forces do in it.
@@ -73,7 +75,7 @@ def most_energy(m: rb.Model, d: Any) -> float:
 
 
 def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
-    """Return a Model, a Data in motion, and whether something drives it."""
+    """Return a Model, a Data in motion, and whether a drive acts."""
     kind = rng.integers(3)
     driven = False
     if kind == 0:  # joints with dry friction, limits and springs, couplings
@@ -108,7 +110,7 @@ def _put_into_limits(m: rb.Model, d: Any) -> None:
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
     for k, limits in zip(
         m.limit_dofid, m.limit_range, strict=True
-    ):  # of several dofs, each its own
+    ):  # limits of joints with several dofs
         own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
         j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
         place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is fuzzed: for each target its seeds, and what is done with changed bytes.
+"""Targets of fuzzing: for each its seeds, and the function of changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
@@ -74,7 +74,7 @@ SRDF = b"""<?xml version="1.0"?>
 
 
 class Target(NamedTuple):
-    """What is fuzzed.
+    """The targets of the fuzzer.
 
     Attributes:
         seeds: returns good files.
@@ -439,7 +439,7 @@ def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
     STAGES[stage % len(STAGES)](d.model, d)
 
 
-#: What a field of a saved state may be instead, see fuzz_state.
+#: Values in place of a field of a saved state, see fuzz_state.
 FORGED = (
     *(None, 7, True, "", "nan", b"", [], [[1.0], [2.0, 3.0]], {}, np.nan, object()),
     *(np.zeros(0), np.zeros(3), np.zeros((2, 2)), np.zeros(2, object), np.array("x"), range(3)),
@@ -458,10 +458,10 @@ def states() -> list[bytes]:
 
 
 def fuzz_state(data: bytes) -> None:
-    """Load a saved state that was changed, as another process may send it, and take a step.
+    """Load a changed saved state, as another process may send it, and take a step.
 
-    Three bytes choose the robot, the field and what it is instead; the field after the last one
-    is hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    Three bytes choose the robot, the field and its new value; the field after the last one has
+    hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
     """
     robot, field, k = data[:3].ljust(3, b"\0")
     d = strict_datas()[robot % len(strict_datas())]

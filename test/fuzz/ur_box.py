@@ -27,9 +27,9 @@ from rbdyn_ros.control_box.ur.scripts import ScriptSession
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: What a piece is; any other number is a cycle.
+#: Kinds of pieces; any other number is a cycle.
 RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
-#: What a client of external_control.urscript sends: points, script commands, messages.
+#: Data of a client of external_control.urscript: points, script commands, messages.
 LINES = range(10, 13)
 LINK = (
     '<link name="{}"><inertial><origin xyz="0 0.02 0.1"/><mass value="2"/><inertia ixx="0.02" '
@@ -159,7 +159,7 @@ EXTREME = (
 
 
 def fuzz_ur_box(data: bytes) -> None:
-    """Let clients say something; the torques of every cycle must be finite."""
+    """Send inputs of clients; the torques of every cycle must be finite."""
     arm().carry(arm().tool)
     arm().set_gravity(np.array([0.0, 0.0, -9.81]))
     robot, owners = UrRobot(arm(), 1e-3, lambda _: None), Owners()
@@ -201,6 +201,6 @@ def fuzz_ur_box(data: bytes) -> None:
 
 
 def called_back(robot: UrRobot) -> list[IntegerSession]:
-    """Return the connections of the program to its client, if it is such a program."""
+    """Return the connections of the program to its client, if it has any."""
     program = robot.program
     return [line[2] for line in program.lines] if isinstance(program, ExternalControl) else []

@@ -88,7 +88,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         folder: receives the current input and those that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # it has compiled its kernels
+    if name in COMPILED:  # the kernels are compiled by now
         seconds += time.process_time()
     current, count = folder / "current", 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hanging arm with actuators that makes sweeps, and what its drives and encoders report."""
+"""A hanging arm with actuators that makes sweeps, and the reports of its drives and encoders."""
 
 import numpy as np
 

@@ -78,7 +78,7 @@ def test_motors_and_gears_are_recovered_from_noise(robot, samples):
     assert found["elbow"].spec.stiffness == 3000.0  # known
 
 
-def test_what_drives_assume_is_corrected(robot, samples):
+def test_motor_constants_that_drives_assume_are_corrected(robot, samples):
     m, specs = robot
     assumed = [spec.gear * spec.motorconst[0] for spec in specs]
     torques = replace(noisy(samples), effort=noisy(samples).effort * assumed)
@@ -129,7 +129,7 @@ def test_fast_motions_show_no_stribeck_friction(robot, samples):
 
 
 def unknown(one):
-    """Return what is not identifiable."""
+    """Return the parameters that are not identifiable."""
     texts = [text.removeprefix(f"joint '{one.joint}': ") for text in one.messages]
     return [text.partition(" is not identifiable")[0] for text in texts]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes of recordings are found and named: the ones that no other file of tests has.
+"""Mistakes of recordings are found and named, beyond those of the other test files.
 
 Opposite signs, units, saturation and friction are in test_identification_warnings.py, degrees in
 test_plausible.py, other robots and time that goes back in test_recordings.py.

@@ -42,7 +42,7 @@ def test_regressor_and_friction_columns_are_inverse_dynamics(name):
     np.testing.assert_allclose(effort, motion.effort, atol=1e-11 * np.abs(motion.effort).max())
 
 
-def test_columns_of_rotors_and_offsets():
+def test_rotors_and_offsets_have_columns():
     m = load("seven_dof_arm")
     motion = recorded(m, rubbing(m), seed=1, samples=5)
     assert Extra("armature", 2).kind == "armature"
@@ -55,8 +55,8 @@ def test_columns_of_rotors_and_offsets():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # 7 for each of six joints, less 6 of the first one: of a body that turns about a vertical
-    # axis only the inertia about that is felt; about a tilted one its two static moments too
+    # 7 for each of six joints, less 6 of the first one: a body on a vertical axis has effect only
+    # by its inertia about it, on a tilted one also by two static moments
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -77,7 +77,7 @@ def test_the_rank_agrees_with_singular_values_of_pinocchio(name):
 
 
 @pytest.mark.parametrize("name", ["seven_dof_arm", "panda.urdf", "ur5_robot.urdf"])
-def test_base_parameters_give_the_efforts_of_all(name):
+def test_base_parameters_give_the_efforts_of_all_parameters(name):
     m = load(name)
     base, (_, q, v, a) = base_parameters(m), sines(m.nv, seed=5, samples=50)
     Y, x = torque_regressor(m, q, v, a), rb.inertial_parameters(m)
@@ -101,8 +101,8 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
     np.testing.assert_allclose(values, [I1 + 2.0 * 0.5**2, 0.6, 0.0, I2], atol=1e-12)
 
 
-def test_base_parameters_of_a_double_pendulum_in_a_vertical_plane():
-    # ... and, felt by gravity, m1 c1x + m2 l and m1 c1y
+def test_a_planar_double_pendulum_has_known_base_parameters():
+    # ... and, through gravity, m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
     base = base_parameters(m)

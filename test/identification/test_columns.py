@@ -43,14 +43,14 @@ def same(found, rows, effort=1.0):
 
 
 @pytest.mark.parametrize("delimiter", [",", " ", ";", "\t"])
-def test_a_table_without_header(tmp_path, rows, delimiter):
+def test_a_table_without_header_is_read(tmp_path, rows, delimiter):
     text = "time: 0\npositions: 1\nvelocities: [3, 4]\nefforts: 5\n"
     same(read(tmp_path, text, table(tmp_path, rows, delimiter)), rows)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
 @pytest.mark.parametrize("turned", [False, True])
-def test_arrays_by_name(tmp_path, rows, suffix, turned):
+def test_arrays_are_found_by_name(tmp_path, rows, suffix, turned):
     file = tmp_path / f"log{suffix}"
     q, v, tau = (row.T if turned else row for row in rows[1:])
     arrays = {"t": rows[0], "q": q, "dq": v, "tau": tau}
@@ -62,7 +62,7 @@ def test_arrays_by_name(tmp_path, rows, suffix, turned):
     same(read(tmp_path, text, file), rows)
 
 
-def test_units_signs_and_gains(tmp_path, rows):
+def test_units_signs_and_gains_are_applied(tmp_path, rows):
     time, q, v, tau = rows
     turned = np.array([1.0, -1.0]) * np.degrees(1.0)
     file = table(tmp_path, (1e3 * time + 7e3, turned * q, turned * v, tau))
@@ -74,7 +74,7 @@ def test_units_signs_and_gains(tmp_path, rows):
     same(read(tmp_path, text, file, raw=True), rows, np.array([-1.0, 1.0]))
 
 
-def test_a_rate_and_fewer_joints(tmp_path, rows):
+def test_a_table_may_have_a_rate_and_fewer_joints(tmp_path, rows):
     text = "rate: 100\npositions: 1\nefforts: 5\neffort_unit: mNm\n"
     found = read(tmp_path, text, table(tmp_path, rows), names=["finger", "wrist"])
     assert found.names == ("wrist",)

@@ -187,7 +187,7 @@ def test_the_command_finds_gains_and_goes_on_with_torques(files, tmp_path):
         ),
     ],
 )
-def test_combinations_that_say_nothing_are_refused(words, named):
+def test_combinations_without_information_are_refused(words, named):
     result = run("identify", "no.urdf", "no.csv", "--current", *words)
     assert result.returncode == 2
     assert named in result.stderr

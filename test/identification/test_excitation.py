@@ -96,7 +96,7 @@ def test_a_motion_starts_and_ends_at_rest_at_the_centre(ur5, motion):
     assert motion.centre == pytest.approx(ur5.jnt_range.mean(axis=1))
 
 
-def test_derivatives_of_a_motion(motion):
+def test_the_derivatives_of_a_motion_are_exact(motion):
     t, h = np.linspace(0.5, 19.5, 50), 1e-5
     before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
     # differences of second order, of a motion whose fourth derivatives are below 200
@@ -255,7 +255,7 @@ def test_a_motion_is_written_as_csv(motion, tmp_path):
         ({"effort_share": 0.01}, "no-effort"),
     ],
 )
-def test_refusals(arguments, code):
+def test_bad_arguments_are_refused(arguments, code):
     arguments = {"position_inset": 0.001, "harmonics": 2, **arguments}
     with refused(ParameterError, code):
         excite(gripper(), **arguments)
@@ -302,7 +302,7 @@ def test_robots_other_than_arms_are_refused():
         excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))
 
 
-def test_a_motion_shows_what_an_earlier_one_did_not(ur5):
+def test_a_motion_excites_the_parameters_that_an_earlier_one_did_not(ur5):
     # the earlier motion moves only the wrist, so the next one must move the shoulder and elbow
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
@@ -327,7 +327,7 @@ def test_a_motion_shows_what_an_earlier_one_did_not(ur5):
     assert together(after) < together(alone)
     assert together(after) == pytest.approx(after.condition, rel=0.05)
     peaks = np.abs(after.peaks[2])
-    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that were not seen move
+    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that did not move before do so now
 
 
 PILLAR = """<robot name="pillar"><link name="base">
@@ -357,9 +357,9 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     free = excite(rb.load_urdf(text), **arguments)
     angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
     nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
-    assert nearest[1] < 0.1  # without a check it would touch
-    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with it, it comes near, but not too near
-    with refused(RbdynError, "self-collision"):  # even a small motion about this centre
+    assert nearest[1] < 0.1  # without the check it would touch
+    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check it comes near, but not too near
+    with refused(RbdynError, "self-collision"):  # even a small motion about this centre does
         excite(
             rb.load_urdf(text),
             **arguments | {"centre": [side * 0.75, 0.0]},

@@ -126,8 +126,8 @@ def test_rotors_and_offsets_are_found():
     motion = recorded(truth, rubbing(truth), seed=1, offset=offset)
     found = identify(prior, motion, armature=True, offset=True)
     np.testing.assert_allclose(found.offset, offset, atol=1e-6)
-    # of a link that turns about the vertical, and of the next one, about a level axis, only the
-    # sum of the link's own inertia and its rotor's is felt
+    # of a link that turns about the vertical, and of the next one, about a level axis, the efforts
+    # depend only on the sum of the link's own inertia and its rotor's
     np.testing.assert_allclose(found.m.dof_armature[2:], rotors[2:], rtol=1e-6)
     assert found.after.share_of_peak.max() < 1e-8
     known = identify(truth, motion, offset=True)
@@ -158,8 +158,8 @@ def test_standard_deviations_agree_with_many_recordings():
         )
         values.append(found.base_values)
         messages = found.base_std
-    # the spread of 10 has a standard deviation of 24 percent itself; limits of what bodies can
-    # be make some narrower
+    # the spread of 10 has a standard deviation of 24 percent itself; the limits
+    # of possible bodies make some narrower
     ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2
@@ -342,7 +342,7 @@ def test_numbers_that_overflow_are_refused():
         identify(truth, motion)
 
 
-def test_correlation_length_of_noise():
+def test_the_correlation_length_of_noise_is_found():
     rng = np.random.default_rng(0)
     white = rng.normal(size=(20000, 1))
     smooth = np.convolve(white[:, 0], np.ones(10) / 10, "same")[:, None]

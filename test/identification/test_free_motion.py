@@ -30,7 +30,7 @@ def rod(mass=1.0, inertia=0.1, joint="swing", damping=0.0):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Return 2.5 s of a rod that efforts push about."""
+    """Return 2.5 s of a rod that is moved by efforts."""
     m = rod()
     d, path = rb.make_data(m), tmp_path_factory.mktemp("free") / "run.mcap"
     with Recorder(m, path) as recorder:
@@ -47,7 +47,7 @@ def test_the_recorded_robot_moves_as_recorded(run):
     assert found.rms.max() < 1e-9
     # efforts between samples of a real recording are interpolated
     assert free_motion(rod(), replace(run, exact=False)).rms.max() < 1e-3
-    # and velocities that it lacks come from its positions
+    # missing velocities are computed from its positions
     still = replace(run, exact=False, qvel=np.full_like(run.qvel, np.nan))
     assert free_motion(rod(), still).rms.max() < 1e-2
 

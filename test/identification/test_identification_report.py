@@ -135,7 +135,7 @@ def test_long_names_of_combinations_are_cut(found):
     assert printed["base_parameters"][0]["name"] == "x" * LONGEST + "..."
 
 
-def test_the_report_of_a_payload():
+def test_the_report_of_a_payload_is_complete():
     m = rb.load_urdf(ARM)
     load = rb.with_payload(m, m.frame_names[-1], 2.0, (0.0, 0.0, 0.1), (0.01,) * 3 + (0.0,) * 3)
     motion = recorded(load, rubbing(m), 3, samples=200)

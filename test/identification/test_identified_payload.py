@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload is identified from the efforts it adds."""
+"""A payload is identified from its additional efforts."""
 
 from dataclasses import replace
 

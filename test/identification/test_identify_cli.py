@@ -125,14 +125,14 @@ def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     truth, before, after = (efforts_of(m, nothing, rest) for m in (real, wrong, identified))
     errors = [np.abs(tau - truth).max(axis=0)[1:] for tau in (before, after)]
     print("gravity, largest error [N m]: before", errors[0], "after", errors[1])
-    # poses anywhere, far beyond those of the motion; the first joint stands upright, and what
-    # the wrists carried was little to begin with
+    # poses anywhere, far beyond those of the motion; the first joint stands upright, and the load
+    # of the wrists was small before
     assert (errors[1][:2] < 0.05 * errors[0][:2]).all()
     assert (errors[1] < 0.3 * errors[0] + 1e-3 * real.jnt_effort[1:]).all()
     assert identified.dof_damping == pytest.approx(true_arm[1].viscous, rel=0.15)
 
 
-def test_report_and_figure(files, urdf):
+def test_the_command_writes_report_and_figure(files, urdf):
     pytest.importorskip("matplotlib")
     folder, _, recording, _ = files
     picture = folder / "efforts.svg"
@@ -277,7 +277,7 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
     assert " 0/21 [" in result.stderr
     assert "best of 60 random motions: condition number" in result.stderr
     assert "searching for" not in result.stdout
-    assert result.stderr.endswith("\r")  # the bar has disappeared
+    assert result.stderr.endswith("\r")  # the bar is gone
 
 
 def test_help_contains_examples():
@@ -539,11 +539,11 @@ def test_excite_keeps_clear_of_a_scene(tmp_path):
     words = ("excite", arm, "-o", path, "--harmonics", 3, "--centre", 0, 0, "--reach", 1.2)
     result = run(*words)
     assert (result.returncode, result.stderr) == (0, "")
-    assert over_the_table(path) < -0.01  # without the scene it hits
+    assert over_the_table(path) < -0.01  # without the scene the hand hits the table
     result = run(*words, "--scene", scene)
     assert (result.returncode, result.stderr) == (0, "")
     assert "links and obstacles stay 10 mm apart" in result.stdout
-    # the path is checked in steps of 1 mm; it comes near, as it is as large as can be
+    # the path is checked in steps of 1 mm; it comes near, since it is as large as possible
     assert 0.009 <= over_the_table(path) < 0.15
 
 

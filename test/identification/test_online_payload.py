@@ -55,15 +55,15 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
     with capsys.disabled():
         print(f"\n{kind}: {share:.1%} within three; mass +- {typical[0]:.2g} kg", end="")
     assert share >= 0.95
-    if kind == "in motion":  # certain enough to be of use
+    if kind == "in motion":  # precise enough to be useful
         assert typical[0] < 0.03
         assert typical[10] < 0.01
-    if kind.startswith("at rest"):  # nothing rubs, so nothing says how much
+    if kind.startswith("at rest"):  # without friction its scale is not identifiable
         assert typical[10] > 5.0
 
 
-def test_at_rest_a_wrench_is_known_and_no_more():
-    """Joints at rest see m g and two moments about the flange, not how high the centre is."""
+def test_at_rest_only_the_wrench_is_identified():
+    """Joints at rest measure m g and two moments about the flange, not the height of the load."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)
     found = estimates(*seen, m, friction.scaled(0.0))[-1]
@@ -91,7 +91,7 @@ def test_dry_friction_hides_a_load_at_rest():
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_rests_do_not_add_up(interrupted):
-    """A rest of 16 s says as much about the load as a rest of 8 s, also if states are lost."""
+    """A rest of 16 s gives as much information as a rest of 8 s, even if states are lost."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 18.0, 0, 0.0)
     found = estimates(*seen, m, friction, interrupted=interrupted)
@@ -144,7 +144,7 @@ def test_a_refused_block_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(found.covariance, expected.covariance)
 
 
-def test_what_cannot_be_estimated_is_refused_at_once(tmp_path):
+def test_unidentifiable_payloads_are_refused_at_once(tmp_path):
     m, friction = arm()
     with pytest.raises(rb.ParameterError, match="no joint of the motion carries link"):
         OnlinePayload(m, np.array([5, 6]), int(np.flatnonzero(m.frame_bodyid == 3)[0]), friction)
@@ -166,7 +166,7 @@ def test_the_deviation_of_the_centre_has_the_covariance():
 
 
 def test_an_arm_that_adds_its_own_gravity():
-    """Its drives report efforts without the gravity of the bare arm."""
+    """The drives report efforts without the gravity of the bare arm."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 3)
     expected = estimates(times, rows, m, friction)[-1]
@@ -181,7 +181,7 @@ def test_an_arm_that_adds_its_own_gravity():
 
 
 def test_efforts_that_come_late():
-    """Late efforts look like friction of the accelerations; the delay is an unknown, too."""
+    """Late efforts look like friction of the accelerations; the delay is also an unknown."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 2)
     late = 5

@@ -184,7 +184,7 @@ def test_undeclared_and_default_namespaces_are_kept(namespace):
 @pytest.mark.parametrize(
     ("master", "follower"), [(0.5, 0.0), (5.0, 1.0)], ids=["less than the mimic joint's", "more"]
 )
-def test_friction_of_mimic_joints(master, follower):
+def test_friction_of_mimic_joints_is_patched(master, follower):
     text = SMALL.replace(
         '<dynamics damping="1" spring="\u00e9"/>',
         '<mimic joint="shoulder" multiplier="-2"/><dynamics damping="1"/>',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings with the imperfections of real ones: repeated rows, other terms, honest doubts."""
+"""Recordings with the imperfections of real ones: repeated rows, other terms, uncertainty."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from rbdyn_ros.identification.equations.residuals import linearised, tilted
 
 
 def polled(stopped):
-    """Return samples at 30 Hz, every fiftieth row written twice; whether the clock goes on."""
+    """Return samples at 30 Hz with every fiftieth row repeated; the clock may go on."""
     t, q, v, _ = sines(3, seed=1, samples=601)
     rows = np.arange(601)
     again = rows[rows % 50 == 49]
@@ -106,12 +106,12 @@ def leaning(seed):
     return described, motion, shares, tilt
 
 
-def test_friction_by_load_and_a_tilt_earn_their_place():
+def test_friction_by_load_and_a_tilt_are_kept():
     described, motion, shares, tilt = leaning(seed=1)
     found = identify(described, motion, load=None, tilt=None)
     assert {term.kind: term.kept for term in found.terms} == {"load": True, "tilt": True}
     np.testing.assert_allclose(found.tilt, tilt, atol=2e-3)
-    # the wrist of a ur5 carries too little for its friction to be seen beside the noise
+    # the wrist of a ur5 carries too little to show its friction beside the noise
     np.testing.assert_allclose(found.by_load[:3], shares[:3], atol=0.01)
     assert found.m.opt.gravity[1] == pytest.approx(9.81 * tilt[0], abs=0.02)
     plain = identify(described, recorded(described, rubbing(described), 1, 0.03), load=None)
@@ -141,7 +141,7 @@ def test_efforts_are_linear_in_the_direction_of_gravity():
     np.testing.assert_allclose(columns.effort + columns.tilt @ angles, turned, atol=1e-11)
 
 
-def test_masses_stay_near_the_description_where_efforts_say_little():
+def test_masses_stay_near_the_description_when_efforts_determine_them_poorly():
     truth = load("panda.urdf")
     motion = recorded(truth, rubbing(truth), seed=1, noise=0.3, samples=400, size=0.3)
     found = identify(wrong(truth), motion)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that records a motion: when it continues, and when it stops the arm."""
+"""The example that records a motion: its conditions to continue and to stop the arm."""
 
 import importlib.util
 from pathlib import Path

@@ -304,7 +304,7 @@ def test_a_csv_file_can_be_written_and_read(tmp_path, velocities):
     assert (read.qvel is None) == (not velocities)
     if velocities:
         assert read.qvel == pytest.approx(written.qvel, abs=1e-11)
-    # other joints first, and one of the two only
+    # one of the two joints is read alone
     alone = read_recording(path, ["elbow"])
     assert np.array_equal(alone.qpos[:, 0], read.qpos[:, 1])
     assert np.array_equal(alone.effort[:, 0], read.effort[:, 1])

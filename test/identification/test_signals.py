@@ -50,8 +50,8 @@ def test_derivatives_of_a_sine_are_exact():
 
 
 def test_all_signals_pass_the_same_filter_without_delay():
-    # much of the amplitude is lost at a cutoff near the motion's, but nothing of the phase, and
-    # of positions and efforts the same
+    # much of the amplitude is lost at a cutoff near the motion's, but the phase is kept, and
+    # positions and efforts change equally
     motion = to_motion(recorded(CLOCK), cutoff=0.8, rate=100.0)
     q, _, _, tau = sines(motion.time)
     kept = (motion.qpos[:, 1] - 0.3) @ (q[:, 1] - 0.3) / np.sum((q[:, 1] - 0.3) ** 2)
@@ -101,7 +101,7 @@ def test_jittering_stamps_are_resampled():
     motion = to_motion(recorded(time - time[0]), cutoff=10.0)
     assert np.diff(motion.time).std() < 1e-12
     assert errors(motion)[0] < 1e-4
-    # taking the stamps for regular would be wrong by the jitter times the speed
+    # regular stamps would be wrong by the jitter times the speed
     jittered = recorded(time - time[0])
     careless = to_motion(Samples(("a", "b"), CLOCK, jittered.qpos, None, jittered.effort), 10.0)
     assert errors(careless)[0] > 5e-4
@@ -203,7 +203,7 @@ def test_a_slightly_irregular_clock_does_not_drift():
     [
         ((1e-3, 1e-4), 0.0, True),  # a coarse encoder and a good tachometer
         ((1e-6, 1e-2), 0.0, False),  # a good encoder
-        ((1e-3, 1e-4), 0.02, False),  # velocities that were filtered before: 20 ms late
+        ((1e-3, 1e-4), 0.02, False),  # velocities that were already filtered: 20 ms late
     ],
 )
 def test_measured_velocities_are_used_if_better(sigma, delay, taken):
@@ -237,6 +237,6 @@ def test_a_recording_at_rest_is_accepted():
         (recorded(np.delete(CLOCK, np.arange(2000, 2200))), {}, "gap"),
     ],
 )
-def test_refusals(samples, arguments, code):
+def test_bad_signals_are_refused(samples, arguments, code):
     with refused(ParameterError, code):
         to_motion(samples, **arguments)

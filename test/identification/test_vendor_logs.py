@@ -20,7 +20,7 @@ def numbers():
 
 
 def franka_log(path, numbers):
-    """Write what franka::logToCSV writes: headers with blanks, times in milliseconds."""
+    """Write a log like franka::logToCSV: headers with blanks, times in milliseconds."""
     places = [f"state.{kind}[{{}}]" for kind in ("q", "q_d", "dq", "dq_d", "tau_J", "tau_ext")]
     places += ["cmd.q_d[{}]"]
     header = "time, success_rate, " + ",".join(
@@ -35,7 +35,7 @@ def franka_log(path, numbers):
 
 
 def rtde_log(path, numbers, effort="actual_current"):
-    """Write what record.py of the RTDE client writes: names of outputs between spaces."""
+    """Write a log like record.py of the RTDE client: names of outputs between spaces."""
     kinds = "actual_q", "actual_qd", effort
     header = ["timestamp", "speed_scaling", *(f"{kind}_{k}" for kind in kinds for k in range(6))]
     blocks = [3.0 + 0.002 * np.arange(ROWS)[:, None], np.ones((ROWS, 1))]
@@ -45,7 +45,7 @@ def rtde_log(path, numbers, effort="actual_current"):
     return path
 
 
-def test_a_log_of_libfranka(tmp_path, numbers):
+def test_a_log_of_libfranka_is_read(tmp_path, numbers):
     found = read_recording(franka_log(tmp_path / "log.csv", numbers), PANDA)
     np.testing.assert_allclose(found.time, 0.002 * np.arange(ROWS), atol=1e-12)
     for rows, kind in ((found.qpos, "q"), (found.qvel, "dq"), (found.effort, "tau")):

@@ -108,7 +108,7 @@ class Launched:
 
 
 def _is_alive(group):
-    """Whether a group has a process."""
+    """Return whether a group has a process."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -131,7 +131,7 @@ def _install(prefix, executables):
 
 @pytest.fixture
 def launch_file(tmp_path, domain):
-    """Return the function launch_file(name, *arguments); all ends with the test.
+    """Return the function launch_file(name, *arguments); all processes end with the test.
 
     real: with our nodes; without: packages that are not installed.
     """
@@ -153,6 +153,6 @@ def launch_file(tmp_path, domain):
 
     yield start
     for launched in started:
-        if _is_alive(launched.process.pid):  # also what a launch that failed left behind
+        if _is_alive(launched.process.pid):  # also processes of a failed launch
             os.killpg(launched.process.pid, signal.SIGKILL)
         launched.process.wait()

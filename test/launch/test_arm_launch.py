@@ -145,7 +145,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
 
 
 def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
-    """Its robot is the arm; the scene says how it is mounted."""
+    """The robot is the arm; the scene gives its mounting."""
     scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
     given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")
     told = launch_file(GRAVITY, *given).told(2)
@@ -162,7 +162,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # of no namespace
+        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # without a namespace
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
     for given, urdf, gravity in (
@@ -180,7 +180,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         assert (found["urdf"], found["gravity"][2]) == (urdf, -gravity)
 
 
-def test_the_simulated_arm_carries_what_the_file_says(launch_file, tmp_path):
+def test_the_simulated_arm_has_the_compensation_of_the_file(launch_file, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
     for given, carried in ([], True), (["robot_compensates_gravity:=false"], False):
@@ -190,7 +190,7 @@ def test_the_simulated_arm_carries_what_the_file_says(launch_file, tmp_path):
 
 
 def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
-    """The simulator has its topics and carries what it carries; the controller has the name."""
+    """The simulator has its topics and its compensation; the controller has the name."""
     told = launch_file(GRAVITY, "sim:=true", "arm:=ur5e", "joint_states:=mine").told(2)
     simulator, controller = told["/simulator"], told["/arm_controller"]
     carried = {
@@ -247,7 +247,7 @@ def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, 
 def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     launch_file, domain, monkeypatch, more, robot, joint
 ):
-    """Behind the driver of a UR, too, whose efforts are without gravity."""
+    """This holds behind the driver of a UR, too, whose efforts are without gravity."""
     given = ("namespace:=left", "sim:=true", f"sim_initial_positions:={{{joint}: 0.5}}", *more)
     started = launch_file(GRAVITY, *given, real=True)
     started.wait_for(f"controlling '{robot}'")
@@ -264,7 +264,7 @@ def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     client = node.create_client(Trigger, name)
     try:
         assert client.wait_for_service(30.0)
-        asked = []  # to arm what is armed changes nothing, and a busy machine may lose an answer
+        asked = []  # arming twice has no effect, and a busy machine may lose an answer
         while not any(future.done() for future in asked) and len(asked) < 30:
             asked.append(client.call_async(Trigger.Request()))
             executor.spin_until_future_complete(asked[-1], 10.0)

@@ -39,13 +39,13 @@ def test_a_controller_needs_package_and_executable(launch_file, given):
         ("my_controllers", "balanec", "no executable 'balanec' (did you mean 'balance'?)"),
     ],
 )
-def test_a_controller_that_is_not_there(launch_file, package, executable, words):
+def test_a_missing_controller_is_refused(launch_file, package, executable, words):
     given = (f"controller_package:={package}", f"controller_executable:={executable}")
     assert words in launch_file("hil.launch.py", *given).fails()
 
 
 @pytest.mark.parametrize("name", ["params_file", "controller_params_file"])
-def test_a_parameter_file_that_is_not_there(launch_file, name):
+def test_a_missing_parameter_file_is_refused(launch_file, name):
     text = launch_file("hil.launch.py", f"{name}:=/no/gains.yaml", *CONTROLLER).fails()
     assert f"{name} is '/no/gains.yaml', which is not a file" in text
 

@@ -34,7 +34,7 @@ def test_one_process_gets_the_list_and_no_namespace(launch_file):
     started = launch_file("multi_robot.launch.py", "one_process:=true")
     told = started.told()
     assert told["/simulator"]["parameters"]["robots"] == ["left", "right"]
-    # it would put every node of the process into one namespace
+    # it would move every node of the process into one namespace
     assert not any("__ns" in word for word in told["/simulator"]["argv"])
 
 
@@ -81,7 +81,7 @@ def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch)
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_other_robots_than_the_bundled_arm(launch_file, one_process):
+def test_other_robots_may_be_launched(launch_file, one_process):
     urdf = LAUNCH.parent / "config" / "robots" / "pendulum.urdf"
     given = (f"urdf:={urdf}", f"one_process:={one_process}")
     started = launch_file("multi_robot.launch.py", *given, real=True)

@@ -125,7 +125,7 @@ def test_a_choice_that_does_not_exist_is_refused(launch_file):
     assert '"integrator" provided value "heun" is not valid' in started.text()
 
 
-def test_it_starts_in_its_namespace_and_ends_with_ctrl_c(launch_file):
+def test_the_simulator_starts_in_its_namespace_and_ends_with_ctrl_c(launch_file):
     started = launch_file("sim.launch.py", "namespace:=left", "start_paused:=true", real=True)
     started.wait_for("simulating 'seven_dof_arm'")
     assert "[left.simulator]" in started.text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command and every call that takes a robot takes the same, and gets the same robot."""
+"""Every command and every call reads the same names of a robot, and gets the same robot."""
 
 import argparse
 import threading
@@ -18,7 +18,7 @@ from rbdyn_ros.errors import DescriptionError, RbdynError
 
 pytest.importorskip("xacro")
 
-#: A robot whose arguments, package and flaw (a <limit> is missing) decide what it is.
+#: A robot that depends on its arguments, its package and a flaw (a missing <limit>).
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="length" default="1"/>
   <xacro:include filename="$(find pack)/tool.xacro"/>

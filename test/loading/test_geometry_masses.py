@@ -78,8 +78,8 @@ def test_a_loop_that_locks_leaves_the_mass_of_the_body():
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
-def test_corner_by_corner_on_a_robot(name):
-    """The same from frame Jacobians by differences of positions, a corner at a time."""
+def test_masses_equal_those_of_jacobians(name):
+    """Differences of positions give the same result, a corner at a time."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     M_inv, _ = mobility(m)
     d = rb.make_data(m)
@@ -127,6 +127,6 @@ def test_ball_and_box_are_found_by_their_corners():
     assert m.geom_mass0[:2] == pytest.approx([1 / ((1.5 + arm) / 3), 2.0], rel=1e-13)
 
 
-def test_no_geometries_no_work():
+def test_a_model_without_geometries_is_returned_unchanged():
     m = rb.build(Description("n", (Link("base"),), (), obstacles=(Obstacle("s", Sphere(1.0)),)))
     assert with_masses(m) is m

@@ -57,7 +57,7 @@ def test_keyframes_stay_with_the_model(m, tmp_path):
     assert m.sha256() == rb.load_urdf(ARM).sha256()  # they do not move anything
 
 
-def test_keyframes_of_a_scene(tmp_path):
+def test_keyframes_of_a_scene_have_prefixes(tmp_path):
     (tmp_path / "arm.urdf").write_text(ARM.read_text())
     (tmp_path / "arm.srdf").write_text(SRDF)
     scene = tmp_path / "scene.yaml"

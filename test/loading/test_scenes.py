@@ -119,7 +119,7 @@ def test_the_bundled_gripper_lifts_and_holds_the_cube():
 
 
 def test_robots_keep_their_motion_beside_objects():
-    """A robot alone and in a scene, with a pose, moves alike."""
+    """A robot moves the same alone and in a scene, with a pose."""
     alone = rb.build(ARM)
     m = rb.scene(rb.Placed(ARM, rb.pose((1.0, 0.0, 0.0)), start={"hinge": 0.4}),
                  objects=[cube(at=(5.0, 0.0, 3.0))])  # fmt: skip
@@ -132,7 +132,7 @@ def test_robots_keep_their_motion_beside_objects():
     np.testing.assert_allclose(m.frame_pos[frame], (1.0, 0.0, 0.0))
 
 
-def test_several_robots_and_files():
+def test_a_scene_may_have_several_robots_and_files():
     m = rb.scene(
         {
             "left": rb.Placed(GRIPPER, rb.pose((0.0, 1.0, 1.0))),
@@ -212,7 +212,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("case", SCENES)
-def test_refusals(case):
+def test_bad_scenes_are_refused(case):
     robot, objects, code = SCENES[case]
     with pytest.raises(rb.DescriptionError) as error:
         rb.scene(robot, objects=objects)
@@ -225,7 +225,7 @@ def test_refusals(case):
     [{"objects": ["cube"]}, {"objects": CUBE}, {"obstacles": [CUBE]}, {"name": ""},
      {"robot": {"": ARM}}, {"floor": 0.0}],
 )  # fmt: skip
-def test_arguments_of_other_types(wrong):
+def test_arguments_of_other_types_are_refused(wrong):
     with refused(rb.ParameterError, "bad-argument"):
         rb.scene(**wrong)
 
@@ -240,16 +240,18 @@ def test_arguments_of_other_types(wrong):
         (rb.Obstacle("post", "post.stl"), "obstacle 'post'"),
         (rb.Placed(ARM, floating_base="no"), "the robot"),
         (rb.Placed(ARM, contact=True), "the robot"),
+        (rb.Placed(ARM, box=5), "the robot"),
+        (rb.Placed(ARM, base=None), "the robot"),
     ],
 )
-def test_fields_of_other_types(part, element):
+def test_fields_of_other_types_are_refused(part, element):
     keys = {rb.Object: "objects", rb.Obstacle: "obstacles"}
     given = {"robot": part} if isinstance(part, rb.Placed) else {keys[type(part)]: [part]}
     with refused(rb.ParameterError, "wrong-kind", element):
         rb.scene(**given)
 
 
-def test_a_start_outside_the_limits_and_of_other_joints():
+def test_a_start_outside_the_limits_or_of_other_joints_is_refused():
     swing = (
         rb.SystemBuilder("swing")
         .body("a", rb.shapes.sphere(0.1, mass=1.0))

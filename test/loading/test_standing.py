@@ -49,7 +49,7 @@ def test_a_robot_above_the_floor_stays():
     assert found(m) == []
 
 
-def test_it_is_raised_through_one_obstacle_onto_another():
+def test_a_robot_is_raised_through_one_obstacle_onto_another():
     shelf = rb.Box((1.0, 1.0, 0.1))
     m = rb.build(ball().floor().obstacle("shelf", shelf, origin=rb.pose((0.0, 0.0, 0.25))))
     assert m.qpos0[2] == pytest.approx(0.4, abs=1e-8)
@@ -62,7 +62,7 @@ def test_a_fixed_robot_in_the_floor_gets_a_warning():
 
 
 def test_a_robot_that_cannot_be_raised_gets_a_warning():
-    """Between a floor and a ceiling that leave no room; below the ceiling's plane is its solid."""
+    """Floor and ceiling leave no room between them; below the ceiling's plane is its solid."""
     down = rb.pose((0.0, 0.0, 0.1), (np.pi, 0.0, 0.0))
     m = rb.build(ball().floor().obstacle("ceiling", rb.Plane(), origin=down))
     assert np.array_equal(m.qpos0[:3], np.zeros(3))

@@ -82,14 +82,14 @@ def pack(path, header, arrays):
 
 
 def refusal(path):
-    """Return the codes of the error that loading must raise."""
+    """Return the codes of the loading error."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     return [finding.code for finding in caught.value.findings]
 
 
 def found(path):
-    """Return code and element of every finding of the error that loading must raise."""
+    """Return code and element of every finding of the loading error."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     for finding in caught.value.findings:
@@ -116,7 +116,7 @@ def test_the_example_has_a_bit_of_everything(m):
     assert not m.jnt_actuated.all()
     assert m.dof_transmission.any()
     assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # of a driven joint
-    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # by way of another
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # through another field
     assert set(m.length_closed.tolist()) == {0, 1}
     assert rb.JointType.WELD in m.loop_type
     d = rb.make_data(m)
@@ -153,7 +153,7 @@ def test_one_model_is_one_file(m, tmp_path):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "ur5_robot.urdf", "romeo.urdf"])
-def test_real_robots(name, tmp_path):
+def test_real_robots_are_saved_and_loaded(name, tmp_path):
     m = robots.load(robots.find(name), floating_base=True)
     save(m, tmp_path / "robot.npz")
     assert_equal(load_model(tmp_path / "robot.npz"), m)
@@ -172,7 +172,7 @@ def test_models_without_joints_and_with_too_many_for_a_mass_matrix(tmp_path):
 # functions of the user
 
 
-def test_a_joint_type_that_is_wrong_now(saved):
+def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
         S[2, 0] = 1.0  # but the pose does not change
 
@@ -184,19 +184,19 @@ def test_a_joint_type_that_is_wrong_now(saved):
         register()
 
 
-def test_a_joint_type_that_is_not_registered(saved, monkeypatch):
+def test_an_unregistered_joint_type_is_refused(saved, monkeypatch):
     monkeypatch.delitem(callbacks.JOINTS, "storage_twist")
     with refused(rb.ModelError, "unknown-joint-type", "storage_twist"):
         load_model(saved)
 
 
-def test_a_motion_that_is_not_registered(saved, monkeypatch):
+def test_an_unregistered_motion_is_refused(saved, monkeypatch):
     monkeypatch.delitem(callbacks.MOTIONS, "storage_swing")
     with refused(rb.ModelError, "unknown-motion", "storage_swing"):
         load_model(saved)
 
 
-def test_functions_of_another_size(saved):
+def test_functions_of_another_size_are_refused(saved):
     try:
         del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
         rb.register_motion("storage_swing", nv=2)(swing)
@@ -233,8 +233,8 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
-def test_index_out_of_range(saved, name):
-    """At the first, the last and one more place: too low, too high, and far beyond."""
+def test_an_index_out_of_range_is_refused(saved, name):
+    """Changed indices at the first, the last and one more place: too low, too high, far beyond."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -248,8 +248,8 @@ def test_index_out_of_range(saved, name):
 
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
-def test_index_changed_within_its_range(saved, name, parts):
-    """It is refused, or it is another Model that can be simulated."""
+def test_an_index_changed_within_its_range_is_checked(saved, name, parts):
+    """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     for place in range(0, good.size, 1 + good.size // parts):
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_every_type_on_every_joint(m, saved, kind):
+def test_any_type_on_any_joint_is_checked(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -290,7 +290,7 @@ def test_every_type_on_every_joint(m, saved, kind):
 
 
 @pytest.mark.parametrize("j", ["cross", "sway", "joint4"])
-def test_a_limit_on_a_joint_without_one(m, saved, j):
+def test_a_limit_on_a_joint_without_one_is_refused(m, saved, j):
     header, arrays = unpacked(saved)
     arrays["jnt_limited"][m.jnt_id(j)] = 1
     arrays["jnt_range"][m.jnt_id(j)] = (-1.0, 1.0)
@@ -298,7 +298,7 @@ def test_a_limit_on_a_joint_without_one(m, saved, j):
     assert ("bad-array", "jnt_limited") in found(saved)
 
 
-def test_a_spring_on_a_driven_joint(m, saved):
+def test_a_spring_on_a_driven_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_stiffness"][m.jnt_id("sway")] = 1.0
     pack(saved, header, arrays)
@@ -317,14 +317,14 @@ def test_a_limit_needs_a_position(m, saved):
     ("follower", "followed"),
     [("slide", "finger"), ("finger", "finger"), ("door", "cross"), ("cross", "door")],
 )
-def test_couplings_in_a_chain_or_of_several_coordinates(m, saved, follower, followed):
+def test_couplings_in_a_chain_or_of_several_coordinates_are_refused(m, saved, follower, followed):
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id(follower)] = m.jnt_id(followed)
     pack(saved, header, arrays)
     assert found(saved) == [("bad-array", "jnt_mimic")]
 
 
-def test_an_additional_mimic_joint(m, saved):
+def test_an_additional_mimic_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     arrays["jnt_mimic"][m.jnt_id("worm")] = m.jnt_id("door")
     pack(saved, header, arrays)
@@ -341,8 +341,8 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_every_type_on_every_loop(m, saved, kind):
-    """Its equations are then of another number, or it is another Model that can be simulated."""
+def test_any_type_on_any_loop_is_checked(m, saved, kind):
+    """Its equations then differ in number, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -366,7 +366,7 @@ def test_every_type_on_every_loop(m, saved, kind):
         ("jnt_class", 0),
     ],
 )
-def test_invalid_constraints(saved, name, value):
+def test_invalid_constraints_are_refused(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
@@ -406,7 +406,7 @@ def test_invalid_constraints(saved, name, value):
         ("geom_conaffinity", 1 << 31),
     ],
 )
-def test_invalid_geometries(saved, name, value):
+def test_invalid_geometries_are_refused(saved, name, value):
     header, arrays = unpacked(saved)
     arrays[name][...] = value
     pack(saved, header, arrays)
@@ -417,7 +417,7 @@ def test_invalid_geometries(saved, name, value):
     ("kind", "number"), [("SPHERE", 1), ("CAPSULE", 2), ("CYLINDER", 24), ("BOX", 8)]
 )
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
-    """A kernel reads the second corner of a capsule, whatever the number of corners."""
+    """A kernel reads the second corner of a capsule for any number of corners."""
     header, arrays = unpacked(saved)
     arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # which may have any number
     for g in range(m.ngeomlink):
@@ -430,8 +430,8 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
         arrays["geom_type"][g] = GeomType.MESH
 
 
-def test_a_capsule_of_one_corner(saved):
-    """Which leaves one more to the mesh: all sums are right."""
+def test_a_capsule_of_one_corner_is_refused(saved):
+    """One more element is then left to the mesh: all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
@@ -448,7 +448,7 @@ def test_negative_numbers_mean_not_given(saved, name):
     assert (getattr(load_model(saved), name) == -1.0).all()
 
 
-def test_a_driven_joint_without_a_motion(m, saved):
+def test_a_driven_joint_without_a_motion_is_refused(m, saved):
     header, arrays = unpacked(saved)
     names = header["names"]["jnt_motion_name"]
     names[names.index("storage_swing")] = ""
@@ -488,7 +488,7 @@ def test_lists_that_are_long_or_short_together(saved, names, element, change):
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
-def test_another_shape(saved, field):
+def test_another_shape_is_refused(saved, field):
     header, arrays = unpacked(saved)
     good = arrays[field.name]
     for bad in (good[:-1], good[None], good.ravel()[:0], np.concatenate([good, good])):
@@ -502,14 +502,14 @@ def test_another_shape(saved, field):
 
 
 @pytest.mark.parametrize("name", FLOATS)
-def test_nan_and_infinity(saved, name):
+def test_nan_and_infinity_are_refused(saved, name):
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     arrays[name].flat[0] = np.nan
     pack(saved, header, arrays)
     assert ("bad-array", name) in found(saved)
     arrays[name] = good
-    place = -1 if name == "geom_friction" else 0  # of an obstacle
+    place = -1 if name == "geom_friction" else 0  # the entry of an obstacle
     arrays[name].flat[place] = -np.inf if name.endswith("_range") else np.inf
     pack(saved, header, arrays)
     if name in UNLIMITED:
@@ -519,7 +519,7 @@ def test_nan_and_infinity(saved, name):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, ">i8", np.uint64, complex, "U8"])
-def test_another_element_type(saved, dtype):
+def test_another_element_type_is_refused(saved, dtype):
     header, arrays = unpacked(saved)
     arrays["body_parentid"] = arrays["body_parentid"].astype(dtype)
     pack(saved, header, arrays)
@@ -547,7 +547,7 @@ def test_missing_and_unknown_fields_are_named(saved):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_field_twice(saved):
+def test_a_doubled_field_is_refused(saved):
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("body_mass.npy", archive.read("body_mass.npy"))
     assert found(saved) == [("duplicate-field", "")]
@@ -556,7 +556,7 @@ def test_a_field_twice(saved):
 # its header
 
 
-def test_another_version(saved):
+def test_a_file_of_another_version_is_refused(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
@@ -617,14 +617,14 @@ def test_a_foreign_header_is_refused(saved, header):
         ("findings", [{"code": "x", "message": "x", "line": "3"}]),
     ],
 )
-def test_a_header_that_is_wrong(saved, key, value):
+def test_a_wrong_header_is_refused(saved, key, value):
     header, arrays = unpacked(saved)
     header[key] = value
     pack(saved, header, arrays)
     assert set(refusal(saved)) <= {"bad-header", "bad-shape"}
 
 
-def test_missing_keys_of_the_header(saved):
+def test_missing_keys_of_the_header_are_refused(saved):
     header, arrays = unpacked(saved)
     for key in ("name", "names", "options", "findings"):
         pack(saved, {k: v for k, v in header.items() if k != key}, arrays)
@@ -634,8 +634,8 @@ def test_missing_keys_of_the_header(saved):
 # the archive
 
 
-def test_damaged_files(saved):
-    """Cut short, or with a byte changed: refused, or (a date in the archive) the same Model."""
+def test_damaged_files_are_refused(saved):
+    """A changed file is refused; after a changed date in the archive the Model is the same."""
     good, m = saved.read_bytes(), load_model(saved)
     rng = np.random.default_rng(1)
     for length in (0, 1, 10, len(good) // 2, len(good) - 1):
@@ -651,7 +651,7 @@ def test_damaged_files(saved):
             continue
 
 
-def test_a_shape_larger_than_the_content(saved):
+def test_a_shape_larger_than_the_content_is_refused(saved):
     header, arrays = unpacked(saved)
     arrays.pop("body_mass")
     pack(saved, header, arrays)
@@ -664,13 +664,13 @@ def test_a_shape_larger_than_the_content(saved):
 
 
 @pytest.mark.parametrize("limit", ["MAX_BYTES", "MAX_HEADER"])
-def test_a_file_that_unpacks_to_too_many_bytes(saved, monkeypatch, limit):
+def test_a_file_that_unpacks_to_too_many_bytes_is_refused(saved, monkeypatch, limit):
     monkeypatch.setattr(storage, limit, 1 << 10)
     assert refusal(saved) == ["too-large"]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_compressions(saved, method):
+def test_other_compressions_are_refused(saved, method):
     other = saved.with_name("other.npz")
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(other, "w", method) as new:
         for name in old.namelist():

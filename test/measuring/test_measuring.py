@@ -59,7 +59,7 @@ def test_a_round_takes_the_given_time(clock):
         clock.now += n * 3e-6
 
     in_turns([job], seconds=0.03, rounds=2)
-    # the count is found from a run that is at least half as long: it is exact with this clock
+    # the count is found from a run of at least half that time: it is exact with this clock
     assert counts[-2:] == [10_000] * 2 or counts[-2:] == [9_999] * 2
 
 

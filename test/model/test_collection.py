@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of the 69 URDFs of example-robot-data load, and why the others fail."""
+"""The number of the 69 URDFs of example-robot-data that load, and the reasons of the others."""
 
 import pytest
 from support import robots
@@ -17,7 +17,7 @@ def loads(path, strict):
     return None
 
 
-def test_strict():
+def test_strict_loading_accepts_most_files():
     refused = {path.name: loads(path, True) for path in robots.FILES}
     refused = {name: error for name, error in refused.items() if error}
     for name, error in refused.items():
@@ -27,7 +27,7 @@ def test_strict():
     assert len(robots.FILES) - len(refused) >= 60
 
 
-def test_relaxed_loads_all_but_the_one_without_a_name():
+def test_relaxed_loading_accepts_all_files_but_one():
     assert [p.name for p in robots.FILES if loads(p, False)] == [robots.NO_NAME]
 
 

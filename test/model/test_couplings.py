@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joint leads which, and the pattern of M that couplings make: against dense elimination."""
+"""Leaders of joints and the pattern of M with couplings, against dense elimination."""
 
 import time
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_a_chain_leads_to_its_last_joint():
     assert found["jnt_mimic_offset"].tolist() == [1.0, -0.5, 0.0]
 
 
-def test_a_root_joint_has_none():
+def test_a_root_joint_has_no_coupling():
     root = Joint("root_joint", "floating", "world", "a")
     found = couplings([root, *joints(None, Mimic("j0", 0.0, 3.0))])
     assert found["jnt_mimic"].tolist() == [-1, -1, 1]
@@ -49,7 +49,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
     assert found["jnt_mimic_offset"][::order].tolist() == [float(k % 2) for k in range(n + 1)]
 
 
-def test_classes_and_addresses():
+def test_a_mimic_of_a_driven_joint_is_driven():
     """A joint that mimics a driven joint is driven; coordinates are ordered by class."""
     free, driven, mimic = JointClass
     leader = np.array([-1, 0, -1, 2, 2])
@@ -90,7 +90,7 @@ def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
     ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
-    # which dofs meet, by bodies, whatever numbers there are
+    # pairs of dofs that meet, by bodies, for any numbers
     move = np.zeros((m.nbody, m.nv), bool)
     for i in range(1, m.nbody):
         move[i] = move[m.body_parentid[i]]
@@ -117,7 +117,7 @@ def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_matrix_lies_in_the_pattern(seed):
-    """M of the coupled Model is G^T M G, which no entry outside of the pattern is missing from."""
+    """M of the coupled Model is G^T M G, and the pattern contains each of its entries."""
     description = coupled_tree(seed)
     m, free = rb.build(description), rb.build(description, mimic=False)
     d, e = rb.make_data(m), rb.make_data(free)

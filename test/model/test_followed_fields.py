@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model that is made from another one has the fields of a Model that is built anew."""
+"""A Model made from another one has the fields of a Model that is built anew."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def changed(m, name):
 
 @pytest.mark.parametrize("system", [crane, mechanisms.grashof])
 def test_all_fields_follow_each_replaced_field(system):
-    """N2: dof_inertia0 stayed behind dof_armature and qpos0."""
+    """N2: dof_inertia0 stayed unchanged after dof_armature and qpos0."""
     built = rb.build(system())
     assert_same_fields(built, anew(built, system()))
     followed = set()
@@ -114,7 +114,7 @@ def test_robots_of_a_rollout_with_other_armatures_have_their_inertias():
 
 
 def test_a_rollout_stops_at_the_limit_of_a_robot_whose_armature_was_replaced():
-    """N2: it passed a limit of 1 rad by 36 rad, without a word."""
+    """N2: the joint passed a limit of 1 rad by 36 rad without a warning."""
     link = rb.Inertial(1e-3, inertia=(1e-6, 1e-6, 1e-6, 0.0, 0.0, 0.0))
 
     def turned(armature):

@@ -56,7 +56,7 @@ def test_crank_slider_whose_slider_closes_the_loop():
     assert m.body_parentid.tolist() == [0, 0, 1, 2]
 
 
-def test_crank_slider_grown_breadth_first():
+def test_the_crank_slider_grows_breadth_first():
     """Both neighbours of the base come first; J3, between the farthest two, is the chord.
 
     Figure 4.5, right, is this tree: lambda = [0, 0, 1] numbers it breadth by breadth, a Model
@@ -89,7 +89,7 @@ def test_crank_slider_in_any_order_is_one_of_the_regular_numberings(order):
 @pytest.mark.parametrize(
     ("floating", "lam", "reversed_"), [("body", (0, 1), [0, 0]), ("antenna", (0, 1), [0, 1])]
 )
-def test_satellite(floating, lam, reversed_):
+def test_either_body_of_a_satellite_may_float(floating, lam, reversed_):
     """Earth is the base; either of the two bodies may be the floating one."""
     joints = (
         Joint("orbit", "sixdof_fp", "earth", floating),
@@ -106,7 +106,7 @@ def test_satellite(floating, lam, reversed_):
 
 
 @pytest.mark.parametrize("parents", [(4, 4), (4, 6)])
-def test_sets_of_the_eight_bodies(parents):
+def test_eight_bodies_have_the_sets_of_the_book(parents):
     lam = (0, 1, 1, 0, 3, *parents, 4)
     s = list(range(1, 9))
     p, s[3] = list(lam), lam[3]
@@ -148,7 +148,7 @@ def random_system(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_graph(seed):
+def test_random_graphs_are_numbered_by_the_rules(seed):
     description = random_system(seed)
     m = compile_model(description)
     g = m.graph
@@ -240,7 +240,7 @@ def test_chords_keep_the_order_of_the_joints():
         assert list(m.loop_names) == sorted(m.loop_names, key=names.index)
 
 
-# a tree from URDF is numbered as ever
+# a tree from URDF is numbered as before
 
 
 @pytest.mark.parametrize("branching", [1.0, 1.5, 3.0])
@@ -299,7 +299,7 @@ def test_unknown_bodies_and_loops_are_refused():
     assert repr(g) == "<Graph: N_B=2, N_J=3, N_L=1>"
 
 
-def test_a_graph_without_joints():
+def test_a_graph_without_joints_is_empty():
     g = Graph((), ())
     assert (g.N_B, g.N_J, g.N_L, g.lam) == (0, 0, 0, ())
     assert (g.kappa(0), g.mu(0), g.nu(0)) == ((), (), (0,))

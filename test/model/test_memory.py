@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No assignment and no flag lets kernels read or write outside their arrays."""
+"""With any assignment or flag, kernels read and write only their own arrays."""
 
 import copy
 import pickle
@@ -51,13 +51,13 @@ def test_the_addresses_of_a_data_cannot_be_written(m):
     for array in (d.stages, d.copy().stages):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.setflags(write=True)
-    assert not isinstance(d.buffer.base, np.ndarray)  # it would contain the addresses
+    assert not isinstance(d.buffer.base, np.ndarray)  # its text would contain the addresses
     assert not isinstance(d.stages.base, np.ndarray)
     assert len(np.frombuffer(d.buffer.base)) == len(d.buffer) == m.data_slots
 
 
 def test_a_data_follows_its_stages(m):
-    """The array shows what the kernels read."""
+    """The array shows the numbers that the kernels read."""
     d = rb.make_data(m)
     d.take_step_code(4711)
     assert (d.step_stage, d.copy().step_stage, d.stages[-1]) == (4711, 4711, 4711)
@@ -165,7 +165,7 @@ def test_the_arrays_of_the_caller_are_copied(m):
 
 
 def test_functions_of_the_user_are_checked(m, monkeypatch):
-    """As in a file: a joint type that was registered again must have right derivatives."""
+    """As with a file, a joint type that was registered again must have right derivatives."""
     wrong = []
     monkeypatch.setattr("rbdyn_ros.model.model.MODEL_CHECKS", [wrong.append])
     same = rb.Model(m.name, primary(m), m.names)
@@ -188,14 +188,14 @@ def chain(n):
     return builder
 
 
-def test_what_needs_a_mass_matrix_that_is_too_large(monkeypatch):
-    """Its arrays are empty, and kernels would write outside."""
+def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
+    """The arrays are empty, so kernels would write outside."""
     monkeypatch.setattr("rbdyn_ros.model.tree.inertia_pattern.MAX_M_ENTRIES", 2)
     m = rb.build(chain(3), strict=False)
     assert m.nM == 0
     d = rb.make_data(m)
     d.drive_mode = 1
-    rb.step(m, d)  # not by set_drive, so without effect
+    rb.step(m, d)  # written without set_drive, so without effect
     assert d.copy().buffer.tobytes() == d.buffer.tobytes()
     for again in (lambda: restored(m, d.buffer), lambda: pickle.loads(pickle.dumps(d))):
         with refused(rb.ModelError, "no-mass-matrix", "drive_mode"):
@@ -211,7 +211,7 @@ def test_what_needs_a_mass_matrix_that_is_too_large(monkeypatch):
 
 
 @pytest.mark.parametrize("length", [1, 5])
-def test_a_buffer_of_another_length(m, length):
+def test_a_buffer_of_another_length_is_refused(m, length):
     with refused(rb.ModelError, "data-shape", "buffer"):
         restored(m, np.zeros(length))
 

@@ -44,7 +44,7 @@ def test_model_attributes_cannot_be_set(m):
         m.opt = None
 
 
-def test_a_changed_model_does_not_inherit_what_was_kept(m, d):
+def test_a_changed_model_does_not_inherit_kept_values(m, d):
     rb.save_state(m, d)
     assert m.kept
     for other in (
@@ -55,7 +55,7 @@ def test_a_changed_model_does_not_inherit_what_was_kept(m, d):
         assert other.kept == {}
 
 
-def test_misspelt_model_field(m):
+def test_a_misspelt_model_field_is_refused(m):
     with pytest.raises(AttributeError, match="'Model' object has no attribute 'body_mas'"):
         _ = m.body_mas
 
@@ -79,7 +79,7 @@ def test_joint_addresses_tile_qpos_and_qvel(m):
     assert (q, v) == (list(range(m.nq)), list(range(m.nv)))
 
 
-def test_regular_numbering(m):
+def test_bodies_are_numbered_regularly(m):
     assert (m.body_parentid[1:] < np.arange(1, m.nbody)).all()
     assert m.body_mass[0] == 0.0
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
@@ -93,32 +93,32 @@ def test_both_inertias_are_one(m):
     assert np.abs(six - m.body_fullinertia).max() < 1e-14 * m.body_inertia.max()
 
 
-def test_defaults(m):
+def test_options_have_their_defaults(m):
     assert (m.opt.timestep, m.opt.integrator, m.opt.passive) == (0.001, "implicit_damping", True)
     assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
 @pytest.mark.parametrize("value", [0.0, -1e-3, math.nan, math.inf])
-def test_timestep_refused(m, value):
+def test_bad_timesteps_are_refused(m, value):
     with refused(rb.ParameterError, "option-timestep", "timestep"):
         m.opt.timestep = value
     assert m.opt.timestep == 0.001
 
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (0.0, 0.0, math.nan), 9.81, (1, 2, 3, 4)])
-def test_gravity_refused(m, value):
+def test_bad_gravity_is_refused(m, value):
     with refused(rb.ParameterError, "option-gravity", "gravity"):
         m.opt.gravity = value
     assert m.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
-def test_integrator_refused(m):
+def test_unknown_integrators_are_refused(m):
     with refused(rb.ParameterError, "option-integrator", "integrator"):
         m.opt.integrator = "rk45"
     assert m.opt.integrator == "implicit_damping"
 
 
-def test_misspelt_option(m):
+def test_a_misspelt_option_is_refused(m):
     with pytest.raises(AttributeError, match="did you mean 'timestep'"):
         m.opt.time_step = 0.1
 
@@ -138,7 +138,7 @@ def test_options_act_at_once_and_on_one_model_only(m, d):
     assert d.time == 0.5
 
 
-def test_initial_data(m):
+def test_a_new_data_is_at_qpos0(m):
     d = rb.make_data(m)
     assert np.array_equal(d.qpos, m.qpos0)
     assert (d.time, d.nbad) == (0.0, 0)
@@ -187,16 +187,16 @@ def test_wrong_shape_changes_nothing(m, d):
     with refused(rb.ModelError, "data-shape", "qpos"):
         d.qpos = np.zeros(m.nq + 1)
     with refused(rb.ModelError, "data-shape", "xfrc_applied"):
-        d.xfrc_applied = np.zeros(6)  # would broadcast over the bodies
+        d.xfrc_applied = np.zeros(6)  # this shape would broadcast over the bodies
     assert np.array_equal(d.qpos, before)
 
 
-def test_misspelt_data_field(d):
+def test_a_misspelt_data_field_is_refused(d):
     with pytest.raises(AttributeError, match="did you mean 'qpos'"):
         d.qpoz = 1.0
 
 
-def test_data_of_another_model(m, d):
+def test_data_of_another_model_is_refused(m, d):
     other = m.replaced()
     for function in (rb.forward, rb.step, rb.inverse, rb.kinematics, rb.mass_matrix):
         with refused(rb.ModelError, "data-of-other-model"):
@@ -207,7 +207,7 @@ def test_data_of_another_model(m, d):
 
 
 @pytest.mark.parametrize("bad", [np.zeros(3), np.zeros(5, np.float32), [0.0] * 5])
-def test_vectors_of_solve_and_mul(bad):
+def test_bad_vectors_of_solve_and_mul_are_refused(bad):
     m = trees.build(trees.auto_tree(5, kinds=trees.HINGES))
     d = rb.make_data(m)
     rb.fwd_position(m, d)
@@ -218,7 +218,7 @@ def test_vectors_of_solve_and_mul(bad):
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda d: d.copy()])
-def test_copy_of_data(m, d, clone):
+def test_a_copy_of_a_data_is_equal(m, d, clone):
     twin = clone(d)
     assert twin.model is m
     assert twin.buffer.tobytes() == d.buffer.tobytes()
@@ -227,7 +227,7 @@ def test_copy_of_data(m, d, clone):
     assert d.time == 0.0
 
 
-def test_pickle(m, d):
+def test_a_model_and_a_data_can_be_pickled(m, d):
     m.opt.timestep, m.opt.integrator, m.opt.passive = 0.002, "rk4", False
     rb.step(m, d, 3)
     n, e = pickle.loads(pickle.dumps((m, d)))
@@ -253,7 +253,7 @@ def test_nan_is_counted_not_hidden(m, d):
     assert np.isnan(d.qacc).any()
 
 
-def test_a_model_without_joints():
+def test_a_model_without_joints_can_be_stepped():
     m = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     d = rb.make_data(m)
     rb.forward(m, d)
@@ -277,7 +277,7 @@ def test_a_model_without_joints():
         ("jnt_class", [1]),
     ],
 )
-def test_refused_replacements(name, value):
+def test_bad_replacements_are_refused(name, value):
     body = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     builder = rb.SystemBuilder("slide").body("a", body)
     slide = rb.build(builder.joint("j", "prismatic", "base", "a", limit=(-1.0, 1.0)))

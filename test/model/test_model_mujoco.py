@@ -14,7 +14,8 @@ import rbdyn_ros as rb
 TREE = ("body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "dof_bodyid", "dof_parentid")
 SPARSE = ("M_rownnz", "M_rowadr", "M_colind")
 JOINTS = ("jnt_type", "jnt_qposadr", "jnt_dofadr", "jnt_bodyid", "dof_jntid")
-TOLERANCE = 1e-10  # of the largest entry: the engines fuse links and turn axes in their own order
+# relative to the largest entry: the engines fuse links and turn axes in their own order
+TOLERANCE = 1e-10
 
 
 def compare(case, m, mm):
@@ -34,7 +35,7 @@ def compare(case, m, mm):
 
 @pairs.each_base
 @robots.each_robot
-def test_robot(path, base):
+def test_the_model_of_a_robot_agrees_with_mujoco(path, base):
     m, mm = pairs.robot_pair(path, base)
     with Comparison("MuJoCo, Model", f"{robots.robot_id(path)}, {base} base") as case:
         case.equal("nq, nv, nbody, njnt", (m.nq, m.nv, m.nbody, m.njnt),
@@ -45,14 +46,14 @@ def test_robot(path, base):
         for name in JOINTS:
             case.equal(name, getattr(m, name), getattr(mm, name))
         case.close("jnt_axis", m.jnt_axis, mm.jnt_axis, TOLERANCE)
-        if b"initial_value" not in path.read_bytes():  # MuJoCo reads no <ros2_control>
+        if b"initial_value" not in path.read_bytes():  # MuJoCo does not read <ros2_control>
             case.close("qpos0", m.qpos0, mm.qpos0, TOLERANCE)
         compare(case, m, mm)
 
 
 @pairs.each_base
 @pytest.mark.parametrize("name", pairs.TREES)
-def test_tree(name, base):
+def test_the_model_of_a_tree_agrees_with_mujoco(name, base):
     m, mm = pairs.tree_pair(name, base)
     with Comparison("MuJoCo, Model", f"{name}, {base} base") as case:
         case.equal("body_names", m.body_names, [mm.body(i).name for i in range(mm.nbody)])
@@ -67,7 +68,7 @@ PLANAR = """<robot name="p"><link name="a"/><link name="b"><inertial><origin xyz
 
 
 @pytest.mark.parametrize("axis", ["0 0 1", "1 0 0", "0 -1 0", "0 0 -1", "0.3 -0.5 0.8"])
-def test_planar_joint_of_a_urdf(axis):
+def test_the_planar_joint_of_a_urdf_agrees_with_mujoco(axis):
     """One planar joint is MuJoCo's slide, slide, hinge along the same three axes."""
     text = PLANAR.format(axis=axis)
     m, mm = rb.load_urdf(text), mujoco.MjModel.from_xml_string(text)

@@ -161,7 +161,7 @@ def one(shape, row, value):
         lambda m: {"body_pos": m.body_pos},
     ],
 )
-def test_what_no_rigid_body_has_is_refused(pair, change):
+def test_values_impossible_for_a_rigid_body_are_refused(pair, change):
     m = pair[0]
     with refused(rb.ModelError, "model-array"):
         m.replaced(**change(m))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: what the network gets, what its numbers do, and robots that walk by it."""
+"""Policies: observations, actions, and robots that walk with them."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_terms_equal_isaac_labs(tmp_path):
 
 def test_a_history_begins_with_copies_and_ends_with_the_latest(tmp_path):
     term = {"term": "gait_phase", "history": 3}
-    steps = np.array([0, 0, 0, 1, 2]) + 1  # of the phase, at the first action and the third
+    steps = np.array([0, 0, 0, 1, 2]) + 1  # steps of the phase at the first and the third action
     phase = 2 * np.pi * 0.02 * steps
     numbers = np.stack([np.sin(phase), np.cos(phase)], axis=1)
     np.testing.assert_allclose(observed(tmp_path, term), numbers[:3].ravel(), atol=1e-6)
@@ -78,7 +78,7 @@ def test_the_last_action_is_as_the_network_returned_it(tmp_path):
         [1.0, -1.0],
         action={"scale": 0.5, "offset": 0.25, "clip": 5},
     )
-    actions = [1.0, 3.0, 7.0, 15.0]  # each twice the last one and one more
+    actions = [1.0, 3.0, 7.0, 15.0]  # each is twice the last one plus one
     for action in actions:
         target = policy.act([0, 0], [0, 0], UPRIGHT, [0, 0, 0])
         clipped = min(action, 5.0)
@@ -142,7 +142,7 @@ def test_actions_come_at_the_rate_whatever_the_rate_of_states(tmp_path):
         pacer.take_base(now * 1_000_000, UPRIGHT)
         assert pacer.take_joints(joints(now)) is not None
         targets.append(tuple(policy.target))
-    assert len(set(targets)) == 10  # in 200 ms at 50 Hz
+    assert len(set(targets)) == 10  # number of actions in 200 ms at 50 Hz
 
 
 def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
@@ -151,14 +151,14 @@ def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
     assert pacer.take_base(4_000_000, UPRIGHT) is None
     assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
     assert pacer.take_joints(joints(6)) is not None  # between two actions
-    assert pacer.take_joints(joints(106)) is None  # the base is too old
+    assert pacer.take_joints(joints(106)) is None  # the state of the base is too old
     pacer.take_base(107_000_000, UPRIGHT)
     assert pacer.take_joints(joints(107)) is not None
 
 
 @pytest.mark.parametrize(("every", "behind", "late"), [(1, 0, 2), (10, 3, 5), (5, 0, 40)])
 def test_a_base_of_another_rate_and_time_is_enough(tmp_path, every, behind, late):
-    """Joints come each ms; the base each few ms, with older stamps, and late [ms]."""
+    """States of joints come each ms, those of the base each few ms, late and with older stamps."""
     policy, pacer = pacer_of(tmp_path)
     targets = set()
     for now in range(1000, 2000):
@@ -173,7 +173,7 @@ def test_a_base_of_another_time_is_not_used(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(0)) is None
     with refused(rb.RbdynError, "request"):
-        pacer.take_base(10_000_000_000, UPRIGHT)  # of the future, or from before a reset
+        pacer.take_base(10_000_000_000, UPRIGHT)  # stamps of the future, or from before a reset
     assert pacer.take_joints(joints(1)) is None
 
 

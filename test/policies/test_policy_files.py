@@ -29,7 +29,7 @@ def written(**changes):
     return json.dumps(PLAIN | changes)
 
 
-def test_the_keys_of_a_policy_file():
+def test_the_keys_of_a_policy_file_are_read():
     spec = read_policy_text(
         written(
             default_position=[0.1, -0.2],
@@ -91,13 +91,13 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("changes", "code"), [*BAD, *TOGETHER])
-def test_refusals(changes, code):
+def test_bad_files_are_refused(changes, code):
     with refused(rb.DescriptionError, code):
         read_policy_text(written(**changes))
 
 
 @pytest.mark.parametrize("key", [key for key in PLAIN if key != "rbdyn_policy"])
-def test_a_key_that_is_missing(key):
+def test_a_missing_key_is_refused(key):
     with refused(rb.DescriptionError, "missing-key"):
         read_policy_text(json.dumps({name: x for name, x in PLAIN.items() if name != key}))
 
@@ -105,13 +105,14 @@ def test_a_key_that_is_missing(key):
 ISAAC_LAB = (SEEDS / "policy.isaac_lab.yaml").read_text()
 
 
-def test_an_export_of_isaac_lab(tmp_path):
+def test_an_export_of_isaac_lab_is_read(tmp_path):
     path = tmp_path / "deploy.yaml"
     path.write_text(ISAAC_LAB)
     spec = read_policy(path, joints=["first", "second"])
     assert spec.joints == ("second", "first")
-    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # they are in the robot's order
-    np.testing.assert_array_equal(spec.default_position, [0.2, -0.1])  # these in the network's
+    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # these are in the order of the robot
+    # these are in the order of the network
+    np.testing.assert_array_equal(spec.default_position, [0.2, -0.1])
     np.testing.assert_array_equal(spec.command_range, [[-0.5, 1], [-0.3, 0.3], [-0.2, 0.2]])
     assert spec.rate == 50.0
     assert [(term.name, term.history) for term in spec.terms] == [
@@ -195,7 +196,7 @@ JOINTS = ["joint_pos_rel", "joint_vel_rel", "last_action"]
         (47, [*COMMON, *JOINTS, "gait_phase"]),
     ],
 )
-def test_a_configuration_of_legged_gym(tmp_path, size, terms):
+def test_a_configuration_of_legged_gym_is_read(tmp_path, size, terms):
     path = tmp_path / "go2.yaml"
     path.write_text(json.dumps(LEGGED_GYM | {"num_obs": size}))
     spec = read_policy(path, network=tmp_path / "motion.onnx", joints=networks.GO2)
@@ -227,7 +228,7 @@ METADATA = {
 }
 
 
-def test_an_export_of_mjlab(tmp_path):
+def test_an_export_of_mjlab_is_read(tmp_path):
     path = networks.linear(tmp_path / "p.onnx", np.zeros((2, 10)), np.zeros(2), METADATA)
     spec = rb.load_policy(path).spec
     assert spec.joints == ("hip", "knee")

@@ -15,7 +15,7 @@ pytestmark = robots.needs_robots
 EXAMPLE = runpy.run_path(str(networks.TROT.with_suffix(".py")))
 Trot, SPEC, STANDING, SEEN = (EXAMPLE[k] for k in ("Trot", "SPEC", "STANDING", "SEEN"))
 
-#: Commands, and how far the mean velocity from 2 s to 10 s may be off [m/s, m/s, rad/s].
+#: Commands, and the allowed error of the mean velocity from 2 s to 10 s [m/s, m/s, rad/s].
 COMMANDS = {
     "forwards": ([0.5, 0.0, 0.0], 0.05),
     "in place": ([0.0, 0.0, 0.0], 0.05),
@@ -39,7 +39,7 @@ def mean_velocity(motion):
 
 @each_command
 def test_the_robot_follows_a_command(policy, command, off):
-    """With the hulls of its feet at 1 ms; it has learned with balls at 5 ms."""
+    """The robot walks on the hulls of its feet at 1 ms; it has learned with balls at 5 ms."""
     policy.reset()
     walk = EXAMPLE["trot"](policy, EXAMPLE["go2"](), command, 10.0)
     motion = [(EXAMPLE["velocity"](d), d.qpos[2], d.xmat[1, 8]) for d in walk]
@@ -47,7 +47,7 @@ def test_the_robot_follows_a_command(policy, command, off):
 
 
 def test_mujoco_walks_the_same_way(policy):
-    """The same geometries and law at 1 ms, elliptic cone."""
+    """The same geometries and law at 1 ms, with an elliptic cone."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     pytest.importorskip("pinocchio", reason="pinocchio is not installed")
     from benchmarks.mirror import mirror
@@ -87,7 +87,7 @@ def quiet(count, monkeypatch):
     return envs
 
 
-def test_robots_that_learn_see_what_the_policy_sees(policy, monkeypatch):
+def test_observations_of_learning_and_policy_are_equal(policy, monkeypatch):
     """The Batch of the task walks by its own observations: each action is as the policy's."""
     commands = np.array([command for command, _ in COMMANDS.values()])
     envs = quiet(3, monkeypatch)
@@ -115,7 +115,7 @@ def network(policy, seen):
     return policy._network(np.asarray(seen)[: len(SEEN)])
 
 
-def test_left_and_right_are_the_same(policy, monkeypatch):
+def test_left_and_right_are_mirrored(policy, monkeypatch):
     """A robot and its mirror image stay mirror images; the masses of a Go2 are so within 1 %."""
     envs, joints = quiet(2, monkeypatch), EXAMPLE["DONE"]
     b, flip = envs.batch, np.array([1.0, -1.0, 1.0])
@@ -132,7 +132,7 @@ def test_left_and_right_are_the_same(policy, monkeypatch):
         np.testing.assert_allclose(image, action @ joints, atol=1e-5)
         seen, reward, *_ = envs.step(np.array([action, image]))
         np.testing.assert_allclose(reward[1], reward[0], atol=0.003)
-    assert abs(b.qpos[0, 1]) > 0.02  # to a side
+    assert abs(b.qpos[0, 1]) > 0.02  # the robot moved to a side
 
 
 # learning

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn dataset`: recordings whose times, positions and pictures are known, read back."""
+"""`rbdyn dataset`: recordings with known times, positions and pictures, read back."""
 
 import json
 
@@ -56,7 +56,7 @@ def picture(k, height=HEIGHT, width=WIDTH):
 
 
 class Bag:
-    """Writes a recording as ros2 bag would."""
+    """Writes a recording like ros2 bag."""
 
     def __init__(self, path):
         self.file = path.open("wb")
@@ -224,7 +224,7 @@ def test_quantiles_of_pictures_are_levels():
 
 
 def test_lerobot_reads_the_dataset(dataset):
-    """The oracle: LeRobot's own reader."""
+    """LeRobot's own reader is the oracle."""
     pytest.importorskip("lerobot", reason="lerobot is not installed")
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
@@ -248,7 +248,7 @@ def test_lerobot_reads_the_dataset(dataset):
 @pytest.mark.parametrize(
     ("fps", "task", "text"), [(0, TASK, "--fps"), (1001, TASK, "--fps"), (20, " ", "--task")]
 )
-def test_arguments_are_refused(tmp_path, fps, task, text):
+def test_bad_arguments_are_refused(tmp_path, fps, task, text):
     done = export(tmp_path / "set", tmp_path / "none.mcap", fps=fps, task=task)
     assert done.returncode == 2
     assert text in done.stderr
@@ -285,7 +285,7 @@ def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
 
 
 def test_pictures_before_a_reset_are_not_part_of_the_episode(tmp_path):
-    """The stamps of the pictures only rise: the states say where time was reset."""
+    """The stamps of the pictures always rise: the reset of time is found in the states."""
     bag = begun(tmp_path / "reset.mcap")
     put_run(bag, 0.7)
     put_run(bag, 1.0, late=400)
@@ -378,7 +378,7 @@ def test_goals_on_gripper_commands_are_actions(tmp_path):
         ns = START + ms * MS
         kind = "sensor_msgs/msg/JointState"
         bag.put("/gripper_commands", kind, ns, header=header(ns), **goal)
-        unnamed = {**goal, "name": []}  # of the only gripper
+        unnamed = {**goal, "name": []}  # the position of the only gripper
         bag.put("/gripper_commands", kind, ns, header=header(ns), **unnamed)
     bag.close()
     assert export(tmp_path / "set", tmp_path / "grip.mcap").returncode == 0
@@ -423,7 +423,7 @@ def test_a_recording_without_a_camera_has_no_video(tmp_path):
     assert not (tmp_path / "set/videos").exists()
 
 
-def test_without_the_libraries(tmp_path, monkeypatch):
+def test_missing_libraries_are_reported(tmp_path, monkeypatch):
     path = record(tmp_path / "good.mcap", 0.2)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     done = export(tmp_path / "set", path)

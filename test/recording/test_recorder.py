@@ -76,7 +76,7 @@ def test_a_simulation_continues_from_a_recorded_state(tmp_path):
 
 @robots.needs_robots
 def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
-    """The memory of friction is part of it: without it other bits follow."""
+    """The memory of friction is part of it: without it the bits differ."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     d.qpos[2] = 0.4
@@ -99,7 +99,7 @@ def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
 
 
 def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
-    """What friction and limits carry is part of it: without it they take a step to find it."""
+    """Forces of friction and limits are part of it: without them the step must search for them."""
     rod = rb.SystemBuilder("rod").body("rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0))
     rod.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0), friction=3.0, limit=(-1.0, 0.2))
     m = rb.build(rod)
@@ -147,7 +147,8 @@ def test_a_floating_robot_on_the_floor(tmp_path):
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
-    # contact points are not recorded: the step to a sample finds them, if the one before is there
+    # contact points are not recorded: the step to a sample finds them if the one before was
+    # recorded
     assert run.instant(0).points is None
     assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
     assert len(points[150]) > 2
@@ -157,7 +158,7 @@ def test_a_floating_robot_on_the_floor(tmp_path):
 
 
 def test_ros_tools_read_the_topics(tmp_path):
-    """joint_states with mimic joints, and frames in the world as Pinocchio's twin has them."""
+    """joint_states with mimic joints, and frames in the world, agree with Pinocchio's twin."""
     m = rb.load_urdf(robots.find("panda.urdf"), strict=False)
     d = rb.make_data(m)
     d.qpos[:] = m.qpos0 + 0.1
@@ -221,7 +222,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
-        for _ in range(20):  # nothing moves so soon that a position would tell them apart
+        for _ in range(20):  # in so short a time positions do not differ
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "short.mcap")
@@ -259,7 +260,7 @@ def test_an_incomplete_file_is_an_error_at_the_end(tmp_path):
     assert first.value.__cause__ is None
 
 
-def test_refusals(tmp_path):
+def test_bad_arguments_are_refused(tmp_path):
     m = rb.load_urdf(TWO)
     with refused(ModelError, "not-a-model"):
         Recorder(3, tmp_path / "run.mcap")
@@ -281,7 +282,7 @@ def test_refusals(tmp_path):
         recorder.close()
 
 
-def test_without_the_libraries(tmp_path):
+def test_missing_libraries_are_reported(tmp_path):
     for package in ("rosbags", "mcap"):
         code = (
             f"import sys; sys.modules[{package!r}] = None\n"

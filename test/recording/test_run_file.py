@@ -125,7 +125,7 @@ def test_latched_topics_keep_their_durability(tmp_path):
 
 
 def test_a_killed_process_leaves_a_readable_file(tmp_path):
-    """Without an end: chunks are found all the same, the newest at most a second old."""
+    """Without an end chunks are still found, the newest at most a second old."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         for k in range(300):
@@ -188,7 +188,7 @@ def disk(monkeypatch):
     return made
 
 
-def test_what_comes_after_the_end_is_left_out(tmp_path):
+def test_messages_after_the_end_are_left_out(tmp_path):
     with RunFile(tmp_path / "run.mcap") as file:
         file.add(TOPIC, STATE, state(0), 0)
     file.add(TOPIC, STATE, state(1), PERIOD)
@@ -217,7 +217,7 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
 
 @pytest.mark.parametrize("left", [0, 40, 4000])
 def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, monkeypatch, left):
-    """The kernel refuses to let the file grow, wherever that is in a record."""
+    """The kernel refuses to let the file grow, at any place in a record."""
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     path, soft, hard = tmp_path / "run.mcap", *resource.getrlimit(resource.RLIMIT_FSIZE)
     file = RunFile(path, trouble=(reports := []).append)
@@ -250,7 +250,7 @@ def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, m
 
 @pytest.mark.parametrize("left", [2**20, 0])
 def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left):
-    """Messages out of order need the index, as those of sensors with latency are."""
+    """Messages out of order need the index, like those of sensors with latency."""
     reports, path = [], tmp_path / "run.mcap"
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     file = RunFile(path, trouble=reports.append)
@@ -279,7 +279,7 @@ def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left)
 
 
 def spoil(path, how):
-    """Do to a file what another program might do."""
+    """Do to a file the same as another program."""
     if how == "deleted":
         path.unlink()
     elif how == "moved":
@@ -293,19 +293,19 @@ def spoil(path, how):
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "deleted, and another one", "shortened"])
 @pytest.mark.parametrize("at_the_end", [False, True])
-def test_a_file_that_others_spoil(tmp_path, monkeypatch, how, at_the_end):
+def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the_end):
     monkeypatch.setattr(writer, "CHUNK_AGE", 1e9 if at_the_end else 0.0)
     reports, path = [], tmp_path / "run.mcap"
     file = RunFile(path, trouble=reports.append)
     for k in range(3000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
-    while path.stat().st_size < 10_000 or file._bytes:  # until the writer rests
+    while path.stat().st_size < 10_000 or file._bytes:  # until the writer waits
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # at once, though no message comes
+    while not (reports or at_the_end):  # at once, without a further message
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()
@@ -318,7 +318,7 @@ def test_a_file_that_others_spoil(tmp_path, monkeypatch, how, at_the_end):
         assert read(path.with_name("moved.mcap"))[0]
 
 
-def test_a_disk_that_hangs_at_the_end(tmp_path, monkeypatch, disk):
+def test_a_disk_may_hang_at_the_end(tmp_path, monkeypatch, disk):
     monkeypatch.setattr(writer, "PATIENCE", 0.2)
     file = RunFile(tmp_path / "run.mcap")
     file.add(TOPIC, STATE, state(0), 0)
@@ -371,7 +371,7 @@ def test_many_threads_lose_nothing(tmp_path):
         assert times == list(range(2000))
 
 
-def test_paths_not_writable(tmp_path):
+def test_paths_that_are_not_writable_are_refused(tmp_path):
     (tmp_path / "folder.mcap").mkdir()
     for path, code in (
         (tmp_path / "run.bag", "unknown-suffix"),
@@ -425,7 +425,7 @@ def test_a_file_is_locked_while_it_is_written(tmp_path):
             with refused(ParameterError, "unwritable-file", "path"):
                 begin()
     assert ticks(read(path)[0]) == list(range(50))
-    write(path, 3, overwrite=True)  # it is free again
+    write(path, 3, overwrite=True)  # the lock is free again
 
 
 def test_a_missing_package_leaves_an_existing_file(tmp_path, monkeypatch):
@@ -444,7 +444,7 @@ def test_a_file_removed_while_it_is_opened(tmp_path, monkeypatch):
         RunFile(path)
 
 
-def test_file_systems_without_locks(tmp_path, monkeypatch):
+def test_file_systems_may_lack_locks(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -463,7 +463,7 @@ def test_unknown_types_are_refused(tmp_path):
 
 
 def test_a_flipped_byte_is_found(tmp_path):
-    """The checksum or zstd finds it; it never becomes a number."""
+    """The checksum or zstd finds the damage, so it does not become a number."""
     path = tmp_path / "run.mcap"
     write(path, 400)
     whole = path.read_bytes()
@@ -475,9 +475,10 @@ def test_a_flipped_byte_is_found(tmp_path):
         path.write_bytes(spoilt)
         with pytest.raises(ParameterError) as caught:
             read(path)
-        assert caught.value.code == "damaged-recording"  # the words depend on the flipped bit
+        assert caught.value.code == "damaged-recording"  # the text depends on the flipped bit
     spoilt = bytearray(whole)
-    spoilt[chunk + 33] ^= 1  # of the checksum itself, behind opcode, length, two times and size
+    # a byte of the checksum itself, after opcode, length, two times and size
+    spoilt[chunk + 33] ^= 1
     path.write_bytes(spoilt)
     with refused(ParameterError, "damaged-recording", "recording"):
         read(path)

@@ -75,7 +75,7 @@ def real_robot(lag=0, names=("elbow", "shoulder"), count=100):
 
 
 @pytest.mark.parametrize("plugin", list(StoragePlugin))
-def test_joint_states_of_a_real_robot(tmp_path, plugin):
+def test_joint_states_of_a_real_robot_are_read(tmp_path, plugin):
     run = read_run(bag(tmp_path / "bag", real_robot(), plugin))
     k = np.arange(100)
     assert not run.exact
@@ -117,14 +117,14 @@ def test_unused_bytes_behind_messages_are_skipped(tmp_path):
             read_run(mcap(tmp_path / "run.mcap", rows), _file(tmp_path))
 
 
-def test_missing_and_unknown_joint_names(tmp_path):
+def test_missing_and_unknown_joint_names_are_refused(tmp_path):
     rows = real_robot()
     for k in range(50):
         stamp = START + 10**6 + k * 2_000_000
         rows.append(("/joint_states", JOINT_STATE, stamp, joint_state(stamp, ["gripper"], [1.0])))
     run = read_run(bag(tmp_path / "bag", rows))
     assert len(run.time) == 150
-    assert np.isfinite(run.qpos).all()  # between two messages a joint is where it was
+    assert np.isfinite(run.qpos).all()  # between two messages a joint stays where it was
     assert np.isnan(run.qvel).any()
     assert "'gripper'" in run.notes[0]
     rows = [("/joint_states", JOINT_STATE, START, joint_state(START, ["elbow"], [0.5]))]
@@ -141,7 +141,7 @@ def _file(folder):
 
 
 def test_commands_are_at_the_time_they_came(tmp_path):
-    """Also if the recorder's clock is another one than that of the stamps."""
+    """This holds also if the recorder's clock differs from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)
@@ -202,7 +202,8 @@ def transforms(stamp, *rows):
     return bytes(STORE.serialize_cdr(kind(transforms=stamped), TF))
 
 
-ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)  # a quarter about z; none
+# a quarter about z; and no turn
+ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("prefix", ["", "left/"])
@@ -234,7 +235,7 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
 
 
 def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
-    """Also with frames in a circle, and with poses that are not finite."""
+    """This holds also with frames in a circle, and with poses that are not finite."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -251,7 +252,7 @@ def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_parts_of_a_recording(tmp_path):
+def test_parts_of_a_recording_are_read(tmp_path):
     moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
     whole = read_run(tmp_path / "run.mcap")
     part = read_run(tmp_path / "run.mcap", start=0.25, end=0.5)
@@ -265,7 +266,7 @@ def test_parts_of_a_recording(tmp_path):
             read_run(tmp_path / "run.mcap", start=start, end=end)
 
 
-def test_several_robots(tmp_path):
+def test_one_of_several_robots_is_read(tmp_path):
     rows = []
     for k in range(10):
         for n, name in enumerate(("left", "right")):
@@ -281,7 +282,7 @@ def test_several_robots(tmp_path):
         read_run(path, name="rigth")
 
 
-def test_another_robot(tmp_path):
+def test_a_recording_of_another_robot_is_refused(tmp_path):
     moved(rb.load_urdf(TWO), 10, tmp_path / "run.mcap")
     other = tmp_path / "other.urdf"
     other.write_text(TWO.replace("continuous", "fixed", 1))
@@ -297,7 +298,7 @@ def test_another_robot(tmp_path):
         read_run(bag(tmp_path / "bag3", broken + real_robot()[1:]))
 
 
-def test_no_recordings(tmp_path):
+def test_other_files_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("run.bag", "metadata.yaml"):
         (tmp_path / name).write_text("x")
@@ -323,7 +324,7 @@ def test_no_recordings(tmp_path):
         b"\x89MCAP0\r\n" + b"\xff" * 100,
     ],
 )
-def test_other_files_with_the_suffix_of_a_recording(tmp_path, content):
+def test_other_files_with_the_suffix_of_a_recording_are_refused(tmp_path, content):
     path = tmp_path / "run.mcap"
     path.write_bytes(content)
     with refused(ParameterError, "damaged-recording", "recording"):
@@ -338,13 +339,13 @@ def test_other_files_with_the_suffix_of_a_recording(tmp_path, content):
         ("/simulator/state", STATE, b"\0\1\0\0" + b"\xff" * 60, "wrong-message"),
     ],
 )
-def test_recordings_without_states(tmp_path, topic, typename, raw, code):
+def test_recordings_without_states_are_refused(tmp_path, topic, typename, raw, code):
     path = mcap(tmp_path / "run.mcap", [(topic, typename, 0, raw)])
     with refused(ParameterError, code, "recording"):
         read_run(path)
 
 
-def test_values_not_finite(tmp_path):
+def test_values_that_are_not_finite_are_refused(tmp_path):
     m = rb.load_urdf(TWO)
     raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 5])
     path = mcap(tmp_path / "run.mcap", [("/simulator/state", STATE, 0, raw)])
@@ -356,7 +357,7 @@ def test_values_not_finite(tmp_path):
     assert run.qpos[:, 1].tolist() == [0.5, 0.5, 0.5]
 
 
-def test_states_of_two_lengths(tmp_path):
+def test_states_of_two_lengths_are_refused(tmp_path):
     rows = []
     for k, n in enumerate((2, 3)):
         raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 5)
@@ -375,7 +376,7 @@ def hostile_chunk(size, compression, data):
     return b"\x89MCAP0\r\n" + record(6, body + struct.pack("<Q", len(data)) + data)
 
 
-def test_sizes_are_not_believed(tmp_path):
+def test_declared_sizes_are_checked(tmp_path):
     path = tmp_path / "run.mcap"
     bomb = zstandard.ZstdCompressor().compress(bytes(50_000_000))
     for content in (
@@ -396,7 +397,7 @@ def test_sizes_are_not_believed(tmp_path):
         read_run(path)
 
 
-def test_a_recording_beyond_the_memory(tmp_path, monkeypatch):
+def test_a_recording_beyond_the_memory_is_refused(tmp_path, monkeypatch):
     moved(rb.load_urdf(TWO), 100, tmp_path / "run.mcap")
     monkeypatch.setattr(series.Budget.__init__, "__defaults__", (500,))
     with refused(ParameterError, "large-recording", "recording"):
@@ -419,8 +420,8 @@ def test_spoilt_bytes_are_read_or_refused(tmp_path):
         assert np.isfinite(run.qpos).all()
 
 
-def test_a_damaged_model_in_a_recording(tmp_path):
-    """It is refused, or ignored if the recording has a robot_description."""
+def test_a_damaged_model_in_a_recording_is_refused(tmp_path):
+    """The file is refused, or ignored if the recording has a robot_description."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 5)
     for with_urdf in (False, True):
         with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
@@ -437,7 +438,7 @@ def test_a_damaged_model_in_a_recording(tmp_path):
                 read_run(tmp_path / "run.mcap")
 
 
-def test_many_topics(tmp_path, monkeypatch):
+def test_too_many_topics_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(mcap_file, "MOST_TOPICS", 5)
     rows = [(f"/t{k}", STRING, 0, text("x")) for k in range(9)]
     with refused(ParameterError, "damaged-recording", "recording"):
@@ -457,7 +458,7 @@ def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
     assert run.at(-1.0) == run.at(5.0) == 0
 
 
-def test_types_by_name():
+def test_message_types_are_found_by_name():
     found = {"a/msg/B": "C[3] c\nstd_msgs/Header h", "a/msg/C": "int8 x"}
     schemas = Schemas(found.get)
     assert "MSG: a/C" in schemas.text("a/msg/B")
@@ -480,7 +481,7 @@ def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
 
 
 @pytest.mark.parametrize("clock", [np.nan, np.inf])
-def test_simulated_times_that_are_not_finite(tmp_path, clock):
+def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
     """Prescribed motions are functions of this time."""
     m = rb.load_urdf(TWO)
     lists = [np.zeros(2)] * 4 + [np.empty(0)] * 5
@@ -495,7 +496,7 @@ def test_simulated_times_that_are_not_finite(tmp_path, clock):
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
 def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch, known):
-    """At first a State had none, then that of contacts."""
+    """Early States lacked this array, later ones that of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)
     then = Schemas()

@@ -174,8 +174,8 @@ def test_the_numbers_agree_with_the_model():
 
 
 @pytest.mark.parametrize("pitch", [0.3, np.pi / 2, -np.pi / 2])
-def test_roll_pitch_yaw(pitch):
-    """Also in gimbal lock."""
+def test_roll_pitch_and_yaw_are_printed(pitch):
+    """This holds also in gimbal lock."""
     origin = rb.pose((0.0, 0.0, 0.0), (0.2, pitch, -0.4))
     joint = Joint("j", "continuous", "base", "arm", origin, (0.0, 0.0, 1.0))
     m = rb.build(Description("r", (Link("base"), Link("arm", ROD)), (joint,)))
@@ -184,7 +184,7 @@ def test_roll_pitch_yaw(pitch):
     assert abs(np.dot(printed, origin.quat)) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_model_without_joints():
+def test_a_model_without_joints_is_described():
     m = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     assert describe(m) == "system model 'stone': N_B = 0, N_L = 0"
 

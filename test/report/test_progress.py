@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: their counts; shown on terminals only; they never disturb a compilation."""
+"""Progress bars: their counts; bars appear on terminals only and do not disturb a compilation."""
 
 import io
 import re
@@ -157,7 +157,7 @@ def test_rounds_show_nothing_without_a_terminal(monkeypatch):
 
 
 def test_a_bar_starts_no_thread_and_is_imported_late():
-    """Processes with deadlines show bars too."""
+    """Processes with deadlines also show bars."""
     code = (
         "import sys, threading, rbdyn_ros\n"
         "assert 'rbdyn_ros.report.progress' not in sys.modules and 'tqdm' not in sys.modules\n"

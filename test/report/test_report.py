@@ -100,7 +100,7 @@ def test_errors_come_first():
     assert [line.split(":")[0] for line in findings_text(found)] == ["error", "warning", "note"]
 
 
-# mechanisms: the spanning tree, the loops, and joints that URDF does not know
+# mechanisms: the spanning tree, the loops, and joints that URDF lacks
 
 
 def _mechanism(name="J4") -> Description:
@@ -125,7 +125,7 @@ def linkage():
     return report(description, rb.build(description))
 
 
-def test_spanning_tree_and_loops(linkage):
+def test_the_report_has_spanning_tree_and_loops(linkage):
     assert (linkage.N_B, linkage.N_J, linkage.N_L) == (3, 4, 1)
     assert (linkage.links, linkage.base) == (4, "ground")
     assert [row.parent for row in linkage.tree] == [0, 1, 2]
@@ -186,7 +186,7 @@ def test_rare_properties_have_a_column_where_used(linkage, little):
     assert head.split()[-1] == "mimic"
 
 
-def test_library_columns_in_json(linkage):
+def test_json_has_the_columns_of_the_library(linkage):
     printed = json.loads(linkage.to_json())
     rows = {row["name"]: row for row in printed["joints"]}
     assert rows["J3"]["parameters"] == {"pitch": 0.01}
@@ -206,7 +206,7 @@ def test_library_columns_in_json(linkage):
     assert (printed["N_B"], printed["N_J"], printed["N_L"]) == (3, 4, 1)
 
 
-def test_driven_joints_in_the_table():
+def test_the_table_has_driven_joints():
     samples = Trajectory((0.0, 1.0), ((0.0,), (1.0,)))
     joints = (
         Joint("sampled", "revolute", "base", "a", motion=samples),

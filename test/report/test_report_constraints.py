@@ -30,7 +30,7 @@ def found():
     return report(system, rb.build(system))
 
 
-def test_constraints_as_text(found):
+def test_the_text_lists_constraints(found):
     lines = str(found).splitlines()
     start = lines.index("constraints")
     assert lines[start + 1 : start + 7] == [
@@ -43,7 +43,7 @@ def test_constraints_as_text(found):
     ]
 
 
-def test_constraints_in_json(found):
+def test_json_lists_constraints(found):
     printed = json.loads(found.to_json())
     assert printed["constraints"][0] == {"name": "strut", "kind": "rod", "between": ["a", "b"]}
     assert [row["not_actuated"] for row in printed["joints"]] == [True, False, False]

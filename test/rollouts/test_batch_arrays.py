@@ -30,7 +30,7 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array is b.bind(name)
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
-        assert array.ctypes.data % 64 == 0  # JAX shares such arrays only
+        assert array.ctypes.data % 64 == 0  # JAX shares only such arrays
         assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and compact ones
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)
@@ -105,19 +105,19 @@ def test_a_batch_is_neither_copied_nor_pickled(m):
 
 
 @pytest.mark.parametrize("nsim", [0, -1, 2.5, "many", None, True, 2**50])
-def test_a_number_of_robots_that_is_none(m, nsim):
+def test_an_invalid_number_of_robots_is_refused(m, nsim):
     with refused(rb.ParameterError, "bad-argument", ""):
         rb.Batch(m, nsim)
 
 
-def test_more_robots_than_memory(m):
+def test_more_robots_than_memory_are_refused(m):
     with refused(rb.ParameterError, "bad-argument", "nsim") as error:
         rb.Batch(m, 2**39)
     assert "bytes" in str(error.value)
 
 
 @pytest.mark.parametrize("nthread", [-1, 1.5, "all", None, 10**6])
-def test_a_number_of_threads_that_is_none(m, nthread):
+def test_an_invalid_number_of_threads_is_refused(m, nthread):
     if nthread is None:
         assert rb.Batch(m, 1, nthread=0).nthread >= 1
         return
@@ -132,7 +132,7 @@ def test_a_number_of_threads_that_is_none(m, nthread):
         [2**63], [2**70], [None], {}, np.array([np.nan]),
     ],
 )  # fmt: skip
-def test_robots_that_do_not_exist_or_twice(m, ids):
+def test_unknown_and_doubled_robots_are_refused(m, ids):
     b = rb.Batch(m, 8)
     for call in (b.step, b.forward, b.reset):
         with refused(rb.ParameterError, "bad-argument"):
@@ -143,12 +143,12 @@ def test_robots_that_do_not_exist_or_twice(m, ids):
 
 
 @pytest.mark.parametrize("nstep", [-1, 1.5, "1", None, True, 2**60])
-def test_a_number_of_steps_that_is_none(m, nstep):
+def test_an_invalid_number_of_steps_is_refused(m, nstep):
     with refused(rb.ParameterError, "bad-argument", ""):
         rb.Batch(m, 2).step(nstep=nstep)
 
 
-def test_names_that_do_not_exist(m):
+def test_unknown_names_are_refused(m):
     b = rb.Batch(m, 2)
     for name in ("qpso", "M", 3, None):
         with refused(rb.ParameterError, "bad-argument", "bind"):
@@ -165,7 +165,7 @@ def test_names_that_do_not_exist(m):
             setattr(b, name, 1.0)
 
 
-def test_values_of_another_shape(m):
+def test_values_of_another_shape_are_refused(m):
     b = rb.Batch(m, 3)
     for value in (np.zeros(6), np.zeros((2, 7)), "zero", [1.0, [2.0]], None, {}):
         with refused(rb.ParameterError, "bad-argument", "qpos"):
@@ -175,7 +175,7 @@ def test_values_of_another_shape(m):
         b.dof_damping = np.zeros(3)
 
 
-def test_get_data_of_a_robot_that_does_not_exist(m):
+def test_get_data_refuses_an_unknown_robot(m):
     b = rb.Batch(m, 3)
     b.xfrc_applied[2, 1, 2] = 4.0
     assert b.get_data(2).xfrc_applied[1, 2] == 4.0

@@ -97,7 +97,7 @@ def test_robots_of_others_have_the_bits_of_specialised_steps(name):
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 def test_bits_do_not_depend_on_the_robots_side_by_side(width, monkeypatch):
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = arm(True).replaced()  # nothing is remembered
+    m = arm(True).replaced()  # a new Model has no memory
     b, s = filled(m, 13), rb.specialize(m)
     one_by_one = datas(b)
     b.step(nstep=3)
@@ -119,7 +119,7 @@ def test_forces_on_bodies_act_once_they_are_bound():
 
 
 def test_contact_runs_on_the_engine_with_the_bits_of_step():
-    """Friction is remembered from call to call, and between robots in one thread's memory."""
+    """Friction is remembered between calls, and between robots in one thread's memory."""
     m = boxes()
     b = rb.Batch(m, 5, nthread=2)
     assert not b.specialized
@@ -221,7 +221,7 @@ def test_bound_fields_belong_to_the_new_state(specialize):
 
 @pytest.mark.parametrize("specialize", [True, False])
 def test_robots_have_parameters_of_their_own(specialize):
-    """The same as those of a rollout, which begins without memory of friction, and live."""
+    """The bits are those of a rollout, which begins without memory of friction."""
     m, rng = smoothly(arm().replaced()), np.random.default_rng(6)
     b = filled(m, 9, specialize=specialize)
     mass, gravity = b.expand("body_mass"), b.expand("opt.gravity")
@@ -300,7 +300,7 @@ def test_trouble_with_contacts_is_counted():
     assert b.ndropped[0] > 0 == b.ndropped[1]
 
 
-def test_reset_forgets_friction():
+def test_reset_clears_the_friction_memory():
     m = boxes(1)
     b = rb.Batch(m, 2)
     b.qpos[:, 2] = 0.1

@@ -28,7 +28,7 @@ def helpers():
 
 
 def ended(before):
-    """Whether the threads beyond these have ended, after a while."""
+    """Return whether the threads beyond these have ended, after a while."""
     for _ in range(500):
         if set(helpers()) <= set(before):
             return True
@@ -40,7 +40,7 @@ def test_threads_are_made_once_and_end_with_the_batch(m):
     gc.collect()
     before = helpers()
     b = rb.Batch(m, 1000, nthread=3)
-    assert helpers() == before  # none before a call
+    assert helpers() == before  # before a call there are no threads
     for _ in range(20):
         b.step()
     first = set(helpers()) - set(before)

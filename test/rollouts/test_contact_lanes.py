@@ -14,24 +14,25 @@ import rbdyn_ros as rb
 from rbdyn_ros.rollouts import contact_programs
 from rbdyn_ros.rollouts.contact import check, newton
 
-#: Error of the forces of a step, as a part of the largest. The engine's solver ends where a force
-#: misses 5e-7 of it; those of several contacts and stops add up in a joint.
+#: Error of the forces of a step, as a part of the largest. The engine's solver ends at an error of
+#: 5e-7 of it; errors of several contacts and stops add up in a joint.
 SAME = 2e-5
 
-#: Passes after which the engine takes softer contacts: its step then has another law.
+#: Passes after which the engine uses softer contacts: its step then has another law.
 SOFTER = 60
 
 SIGNS = {"FL": 0.0, "FR": 0.5, "RL": 0.5, "RR": 0.0}
 STAND = np.array([0.0, 0.8, -1.5])
 
 
-def go2(**more):
+def go2(obstacles=None, **more):
     """A Go2 with the spheres of its maker as feet."""
     path = find("go2.urdf")
     foot = r'<mesh filename="[^"]*foot_convex.stl" />'
     text, number = re.subn(foot, '<sphere radius="0.022"/>', path.read_text())
     assert number == 4
-    contact = rb.Contact(self_collision=False)
+    around = {} if obstacles is None else {"obstacles": obstacles}
+    contact = rb.Contact(self_collision=False, **around)
     folders = [path.parents[3]]
     m = rb.load_urdf(text, floating_base=True, strict=False, contact=contact, package_dirs=folders)
     damping = np.where(np.arange(m.nv) < 6, 0.0, 1.5)
@@ -133,13 +134,13 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
     assert np.median(found) < 1e-9
     assert 0 < engine < 0.05 * 800 * 1024
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 10  # the engine's, in 819,200 steps
+    assert b.nunsolved.sum() < 10  # the engine's count in 819,200 steps
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
 
 @needs_robots
-def test_a_standing_robot_sways_as_the_engine_lets_it():
+def test_a_standing_robot_sways_as_in_the_engine():
     m = shared()
     b = rb.Batch(m, 3)
     b.qpos[:] = standing(m)
@@ -178,7 +179,7 @@ def test_joints_that_stop_do_so_exactly(integrator):
 
 @needs_robots
 def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
-    """With 0.8 |G_tn| > G_nn a leg that stands may also lift off: both obey Coulomb's law.
+    """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both obey Coulomb's law.
 
     In the engine friction of the step before keeps a foot on the ground while its normal force is
     sought. Lanes that let it go at once lifted two of these feet.
@@ -205,7 +206,7 @@ def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
 
 
 @needs_robots
-def test_a_falling_robot_takes_the_engine_where_its_body_touches():
+def test_a_falling_robot_uses_the_engine_when_its_body_touches():
     m = shared()
     b, _ = batch(m, 8)
     taken = np.zeros(8, bool)
@@ -235,7 +236,7 @@ def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
 
 
 def no_numbers(A, right, order):
-    """A singular matrix leads to what is no number."""
+    """A singular matrix leads to NaN."""
     zero = right[0] * 1e-300 * 1e-300
     return np.array([zero / zero for _ in right], object)
 
@@ -293,8 +294,8 @@ def hopper(mass):
     return rb.build(system)
 
 
-def test_a_geometry_that_touches_nothing_wakes_the_search_for_late_contacts():
-    """The engine looks for contacts that begin in a step if any geometry is accelerated a lot.
+def test_acceleration_of_any_geometry_starts_the_search_for_late_contacts():
+    """The engine searches for contacts that begin in a step if a geometry is accelerated a lot.
 
     The second ball falls onto the floor within the step, by gravity alone.
     """
@@ -337,7 +338,7 @@ def test_a_ball_at_rest_carries_its_weight(mass):
 )
 @needs_robots
 def test_a_broken_law_is_seen(monkeypatch, module, name, wrong):
-    """The tests above compare one step with the engine: here it must differ."""
+    """The tests above compare one step with the engine: here the two must differ."""
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     m = go2()
     b, phase = batch(m, 16)
@@ -430,7 +431,7 @@ def test_a_step_allocates_nothing():
         b.step()
     now, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert now < 20_000  # of Python's own, for 50 calls
+    assert now < 20_000  # memory of Python itself, for 50 calls
 
 
 def boxed():
@@ -473,7 +474,7 @@ def implicit():
         (boxed, "no sphere of it can touch a plane"),
         (
             crowded,
-            "9 pairs of a sphere and a plane can touch, and with more than 8 the engine is faster",
+            "9 pairs of a sphere and an obstacle can touch, and with more than 8 the engine is",
         ),
         (springy, "contact with 'ball' runs only in the engine: its surface has restitution"),
         (implicit, "the integrator 'rk4' runs only in the engine"),

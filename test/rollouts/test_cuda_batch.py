@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch on a GPU: refusals everywhere; where there is a GPU, the bits of the CPU."""
+"""rb.Batch on a GPU: refusals on every machine; with a GPU, the bits of the CPU."""
 
 import sys
 import types
@@ -33,7 +33,7 @@ def m():
         {"specialize": False, "device": "cuda"},
     ],
 )  # fmt: skip
-def test_arguments_that_are_not_allowed(m, more):
+def test_bad_arguments_are_refused(m, more):
     with refused(ParameterError, "bad-argument"):
         rb.Batch(m, 2, **more)
 
@@ -107,7 +107,7 @@ def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name):
     assert_same(b, g)
 
 
-def test_own_parameters_forces_and_outputs(m):
+def test_robots_have_parameters_forces_and_outputs(m):
     b, g = pair(m, gpu())
     rng = np.random.default_rng(0)
     for name in ("body_mass", "dof_damping", "jnt_stiffness", "opt.gravity"):
@@ -144,7 +144,7 @@ def test_broken_robots_numbers_and_copies(m):
             g.qpos = value
 
 
-def test_single_precision(m):
+def test_single_precision_is_close_to_double(m):
     b, g = pair(m, gpu(), dtype=np.float32)
     assert g.qpos.dtype == np.float32
     b.step(nstep=20)
@@ -173,8 +173,8 @@ def implicit():
 
 
 @pytest.mark.parametrize("make", [contact, implicit])
-def test_what_stays_on_the_cpu_is_refused_by_name(make):
-    """Before anything is compiled, so also without a GPU."""
+def test_models_that_stay_on_the_cpu_are_refused_by_name(make):
+    """The check comes before compilation, so it also works without a GPU."""
     with refused(rb.ModelError, "not-traceable"):
         kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))
 

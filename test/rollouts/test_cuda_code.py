@@ -68,8 +68,8 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
-def test_own_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
-    """Also if all functions are cut into blocks."""
+def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
+    """This holds also if all functions are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)
     b.xfrc_applied[:] = np.random.default_rng(5).normal(size=b.xfrc_applied.shape)
@@ -83,7 +83,7 @@ def test_own_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
 def test_some_of_the_robots_and_broken_ones(tmp_path):
     b, other = both(arm(), tmp_path)
     b.qvel[4, 2] = other.arrays["qvel"][2, 4] = np.nan
-    b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4  # still within our own sines
+    b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4  # the argument is still within our own sines
     for ids in ([7, 4, 0], [8], None):
         b.step(ids, 3)
         other.step(3, ids)
@@ -131,4 +131,4 @@ def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):
         memory = re.search(r"(\d+) bytes stack frame", text)
         registers = re.search(r"Used (\d+) registers", text)
         found.append(cuda_code.gave_up(int(registers[1]), int(memory[1])))
-    assert not found[-1]  # the first may be True
+    assert not found[-1]  # the first answer may be True

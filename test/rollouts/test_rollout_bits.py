@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specialised steps and rollouts leave the same bits: what is built in changes none."""
+"""Specialised steps and rollouts leave the same bits: built-in values do not change them."""
 
 import functools
 
@@ -13,9 +13,9 @@ from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.rollout import rollout
 from rbdyn_ros.share import bundled_robot
 
-ROBOTS, NSTEP = 19, 2  # no multiple of any width
+ROBOTS, NSTEP = 19, 2  # not a multiple of any width
 
-#: Models and integrators: all joint types, couplings, springs, limits, friction, ways to step.
+#: Models and integrators: all joint types, couplings, springs, limits, friction, kinds of steps.
 CASES = {
     "floating arm": "implicit_damping",
     "library": "implicit_damping",
@@ -81,7 +81,7 @@ def assert_same_bits(found, s, qpos, qvel, forces):
 
 
 def test_a_rollout_has_the_bits_of_steps(robots):
-    """With and without forces: code without forces leaves out what multiplies them."""
+    """With and without forces: code without forces leaves out their products."""
     m, qpos, qvel, forces = robots
     s = rb.specialize(m)
     free = rollout(m, qpos, qvel, nstep=NSTEP)
@@ -124,7 +124,7 @@ def test_parameters_have_the_bits_of_a_model_with_these_numbers(arm):
     assert_same_bits(found, rb.specialize(same), qpos, qvel, 0.0)
 
 
-def test_bits_do_not_depend_on_what_is_symbolic(arm):
+def test_bits_do_not_depend_on_the_symbolic_parameters(arm):
     m, qpos, qvel, forces = arm
     expected = [*stepped(rb.specialize(m), qpos, qvel, forces[:, None])]
     s = rb.specialize(m, symbolic=("timestep", "body_mass", "body_ipos", "dof_frictionloss"))
@@ -133,7 +133,7 @@ def test_bits_do_not_depend_on_what_is_symbolic(arm):
 
 
 def test_outputs_have_the_bits_of_specialised_kinematics(arm):
-    """Whichever outputs are wanted beside them."""
+    """This holds for any additional outputs."""
     m, qpos, qvel, _ = arm
     s = rb.specialize(m)
     names = ("xpos", "xipos", "subtree_com", "cvel", "energy")

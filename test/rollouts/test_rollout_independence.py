@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the outputs of some of NBATCH robots, which differ in everything."""
+    """Return the outputs of some of NBATCH robots, which differ in all inputs."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
@@ -71,7 +71,7 @@ def test_bits_do_not_depend_on_the_robots_side_by_side(monkeypatch):
     for width in (1, 2, 4, 8):
         step = functools.partial(LaneStep, width=width)
         monkeypatch.setattr(module, "LaneStep", step)
-        assert_same(rolled(m.replaced()), expected)  # another Model: nothing is remembered
+        assert_same(rolled(m.replaced()), expected)  # another Model: earlier results are dropped
 
 
 @needs_robots

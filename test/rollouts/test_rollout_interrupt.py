@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C during a rollout: KeyboardInterrupt, no threads left, and the next rollout is right."""
+"""Ctrl-C in a rollout raises KeyboardInterrupt, ends its threads, and rollouts go on."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import sys
 import pytest
 from support.robots import find, needs_robots
 
-#: Steps enough for minutes; the signal comes from a thread once the loop runs. Whoever does not
-#: mind it runs into the limit below.
+#: Steps enough for minutes; the signal comes from a thread once the loop runs. A rollout that
+#: ignores it exceeds the limit below.
 SCRIPT = """
 import os, signal, sys, threading
 import numpy as np
@@ -60,4 +60,4 @@ def test_ctrl_c_ends_a_rollout_at_once(nbatch, nstep, specialize):
         check=False,
     )
     assert done.stdout == "interrupted [] True\n", done.stderr
-    assert done.stderr == ""  # no bar where no terminal is, and no traceback of a thread
+    assert done.stderr == ""  # no bar without a terminal, and no traceback of a thread

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's function as a law: machine code equals NumPy, or an error says why it cannot."""
+"""A user's function as a law: machine code equals NumPy, or an error gives the reason."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 
@@ -169,7 +169,7 @@ REFUSED = {
 
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
-def test_laws_that_are_refused(name, specialize):
+def test_bad_laws_are_refused(name, specialize):
     law = REFUSED[name]
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(robot("arm"), np.zeros(6), np.zeros(6), nstep=1, policy=law, specialize=specialize)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints at their limits in code for one Model: nearly where the exact law stops them, or said."""
+"""Joints at their limits in specialised code stop nearly like the exact law, or warn."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def pressed(m, specialize=True, torque=TORQUE, nbatch=1):
 
 @pytest.mark.parametrize("timestep", [1e-3, 2e-4])
 def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
-    """N6: it passed the limit by 3.3 rad, because its spring had a time constant of 20 ms."""
+    """N6: the joint passed the limit by 3.3 rad; its spring had a time constant of 20 ms."""
     m = light()
     m.opt.timestep = timestep
     with warnings.catch_warnings():
@@ -59,10 +59,10 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         assert exact.qpos[0, -1, 0] == pytest.approx(1.0, abs=1e-5)
         soft = m.replaced(jnt_solref=np.array([[0.02, 1.0]] * 2))
         soft.opt.integrator = integrator
-        pressed(soft, torque=torque)  # as wanted
+        pressed(soft, torque=torque)  # without a warning
 
 
-def test_a_batch_says_it_once():
+def test_a_batch_warns_only_once():
     m = light()
     b = rb.Batch(m, 4)
     b.qfrc_applied[2] = 30.0 * TORQUE
@@ -89,7 +89,7 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
 
 
 @pytest.mark.parametrize("kind", ["batch", "rollout"])
-def test_what_the_timestep_cannot_carry_is_said(kind):
+def test_motion_too_fast_for_the_timestep_is_reported(kind):
     """A joint spring beyond inertia / h^2, and a body that turns by 0.6 rad in a timestep."""
     rod = rb.SystemBuilder("rod", base="world").body(
         "rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0)

@@ -15,8 +15,8 @@ from rbdyn_ros.rollouts.rollout import rollout
 
 NBATCH, NSTEP = 6, 20
 
-#: Of the largest entry. Accelerations agree to 1e-10 (test/engine/test_stages_mujoco.py); of those
-#: of 20 steps of 1 ms hardly more than the last digits of 0.02 s times as much is left in qvel.
+#: Of the largest entry. Accelerations agree to 1e-10 (test/engine/test_stages_mujoco.py); over 20
+#: steps of 1 ms their errors times 0.02 s remain in qvel.
 TOLERANCE = 1e-10
 
 

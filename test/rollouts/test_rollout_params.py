@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 OUTPUTS = ("qpos", "qvel", "xipos", "subtree_com", "energy")
 
 #: Of the largest entry, for specialised and generic code: the sum of masses of a subtree may be
-#: rounded in another order than where a payload was added to it.
+#: added in another order than with a payload.
 TOLERANCE = 1e-11
 
 
@@ -92,7 +92,7 @@ def test_joint_parameters_equal_replaced(field, name, specialize):
     values = own + rng.uniform(0.0, 0.5, (NBATCH, *own.shape))
     if field == "jnt_stiffness":
         values[:, m.jnt_class != JointClass.FREE] = 0.0
-        values[0] = 0.0  # no spring at all
+        values[0] = 0.0  # no spring
     models = [m.replaced(**{field: row}) for row in values]
     compared(m, models, {field: values}, specialize)
 
@@ -132,7 +132,7 @@ def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
 @needs_robots
 @BOTH
 def test_parameters_of_the_model_change_nothing(specialize):
-    """In generic code to the bit: the same kernels read the same numbers elsewhere."""
+    """Generic code has the same bits: the same kernels read the same numbers elsewhere."""
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     params = {
@@ -188,7 +188,7 @@ def test_impossible_payloads_are_refused(case):
         payload_params(robot("arm"), "tool0", *given)
 
 
-#: Payloads that with_payload refuses: of one kilogram and without inertia, but for what is given.
+#: Payloads that with_payload refuses: one kilogram without inertia, except for the given values.
 REFUSED = [
     {"mass": -1.0},
     {"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)},
@@ -219,7 +219,7 @@ def test_payloads_are_refused_in_the_words_of_with_payload(given):
 @needs_robots
 @pytest.mark.filterwarnings("error")
 def test_a_payload_without_mass_changes_nothing_wherever_it_is():
-    """Even so far away that the square of the distance overflows."""
+    """This holds at any distance, even if its square overflows."""
     m = robot("arm")
     found = payload_params(m, "tool0", [0.0, 1.0], [(1e200, 0.0, 0.0), (0.1, 0.0, 0.0)])
     b = m.frame_bodyid[m.frame_id("tool0")]

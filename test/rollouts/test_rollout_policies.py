@@ -181,7 +181,7 @@ def test_a_users_function_may_branch_and_ignore_inputs(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_is_traced_at_every_call(specialize):
-    """Its closure may have changed."""
+    """The closure of the policy may have changed."""
     m, gain = robot("arm"), [1.0]
 
     def law(_, qpos, qvel, reference):
@@ -198,7 +198,7 @@ def test_a_users_function_is_traced_at_every_call(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_with_memory_is_refused(specialize):
-    """It would remember the trace, not a robot."""
+    """The policy would store a symbol of the trace instead of a number."""
 
     class Filter:
         def __init__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rollouts on a cluster of Ray: the bits of one process, whichever machines there are."""
+"""Rollouts on a cluster of Ray have the bits of one process, on any machines."""
 
 import threading
 

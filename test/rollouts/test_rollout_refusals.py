@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that rollout refuses before anything runs."""
+"""Arguments that rollout refuses before it starts."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ CASES = {
 
 @needs_robots
 @pytest.mark.parametrize("case", CASES)
-def test_arguments_that_are_refused(case):
+def test_bad_arguments_are_refused(case):
     given, code, element = CASES[case]
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | given
     with refused(rb.ParameterError, code, element):
@@ -107,7 +107,7 @@ def test_masked_numbers_are_refused(name):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_errors_of_a_users_law(specialize):
+def test_errors_of_a_users_law_are_reported(specialize):
     m = robot("arm")
     with refused(rb.ParameterError, "policy", "policy"):
         rollout(m, ZERO, ZERO, nstep=1, policy=lambda *_: 1 / 0, specialize=specialize)
@@ -119,7 +119,7 @@ def test_errors_of_a_users_law(specialize):
 def test_outputs_larger_than_the_memory_are_refused():
     with pytest.raises(rb.ParameterError, match=f"{8 * 2 * 2**50 * 6} bytes") as caught:
         rollout(robot("arm"), np.zeros((2, 6)), ZERO, nstep=2**50, outputs=("qpos",))
-    # test/messages.txt cannot hold the words: they contain the memory of this machine
+    # test/messages.txt cannot hold the text: it contains the memory of this machine
     assert (caught.value.code, caught.value.element) == ("bad-argument", "outputs")
 
 

@@ -62,7 +62,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
 ):
     monkeypatch.setattr(job, "PIECE_WORK", piece)
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = pendulum.replaced()  # nothing is remembered
+    m = pendulum.replaced()  # a new Model has no memory
     qvel = np.random.default_rng(1).uniform(-1.0, 1.0, (nbatch, 1))
     found = rb.rollout(
         m, np.zeros(1), qvel, nstep=nstep, threads=threads, outputs=("time", "qpos")
@@ -79,7 +79,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
     assert (shown.total, shown.n, shown.closed) == (nbatch * nstep, nbatch * nstep, True)
 
 
-def test_no_progress_bar_without_progress(bar, pendulum):
+def test_the_progress_bar_can_be_switched_off(bar, pendulum):
     rb.rollout(pendulum, np.zeros(1), np.zeros(1), nstep=3, progress=False)
     assert bar == []
 
@@ -99,13 +99,13 @@ def test_an_error_in_another_thread_is_raised_in_the_calling_one():
     pool = Pool(2, "rollout")
     with pytest.raises(MemoryError, match="for a test"):
         pool.run(piece, 2)
-    pool.run(lambda *_: False, 2)  # the thread is still there
+    pool.run(lambda *_: False, 2)  # the thread still exists
     pool.close()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_the_calling_thread_waits_until_the_others_have_stopped(error):
-    """Otherwise they would write into arrays that are gone."""
+    """Otherwise they would write into freed arrays."""
     met, steps = threading.Barrier(2), []
 
     def piece(k, words, own):

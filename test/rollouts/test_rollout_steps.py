@@ -14,7 +14,7 @@ from rbdyn_ros.rollouts.rollout import rollout
 NBATCH, NSTEP, EVERY = 11, 12, 3
 
 #: Of the largest entry of a field. One step of specialised code is within 1e-12 of the engine's;
-#: 12 steps of 1 ms from the same state move little more apart.
+#: 12 steps of 1 ms from the same state add little.
 TOLERANCE = 1e-11
 
 

@@ -14,14 +14,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-#: Only the newest message counts; a slow subscriber delays nobody.
+#: Only the newest message counts; a slow subscriber does not delay others.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: For all states in lock-step, also when the test is slow to read them.
 ALL = QoSProfile(depth=10_000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 _INFO = getattr(rclpy.subscription, "MessageInfo", None)
-#: Whether rclpy gives the publisher of a message. Otherwise the controller counts publishers.
+#: True if rclpy gives the publisher of a message. Otherwise the controller counts publishers.
 SENDERS_KNOWN = "publisher_gid" in getattr(_INFO, "__annotations__", {})
 
 #: A UR5 with its elbow bent, far from its stops.
@@ -122,7 +122,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status, or again: the newest one is sent to each new subscriber."""
+        """Subscribe to the status, or again: each new subscriber gets the newest one."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731
@@ -162,7 +162,7 @@ class Pair:
 
     def ask(self, name, **others):
         """Call a service without arguments; return its refusal or an empty string."""
-        others.setdefault("again", 10.0)  # to arm what is armed changes nothing
+        others.setdefault("again", 10.0)  # arming twice has no effect
         answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request(), **others)
         return "" if answer.success else answer.message
 
@@ -300,7 +300,7 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=(
         words += ["-p", f"control_decimation:={1000 // rate}"]
     if space:
         words += ["-r", f"__ns:=/{space.rstrip('/')}"]
-    # lock-step makes the arm's time the simulator's, so the load of the machine makes no state old
+    # lock-step ties the arm's time to the simulator's, so a busy machine does not make states old
     return simulate("--ros-args", *words, entry="node", wait=False, clock=lockstep)
 
 

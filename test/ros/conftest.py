@@ -26,7 +26,7 @@ CONTROLLING = "controlling '"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
-    """Show what the nodes of a test that failed have said."""
+    """Show the output of the nodes of a failed test."""
     report = yield
     if report.failed and "tmp_path" in item.funcargs:
         for log in sorted(item.funcargs["tmp_path"].glob("log*.txt")):
@@ -177,7 +177,7 @@ class Peer:
         self.until(condition, timeout, act, every)
 
     def until_tf(self, condition):
-        """Wait; a paused simulator publishes /tf again only where a subscriber is new."""
+        """Wait; a paused simulator publishes /tf again only for new subscribers."""
         from tf2_msgs.msg import TFMessage
 
         self.until(condition, again=lambda: self.collect(TFMessage, "/tf"))
@@ -238,7 +238,7 @@ class Peer:
 
 
 def is_harmless(kind, name):
-    """Whether a request changes nothing more where it is repeated."""
+    """Return whether repeating a request changes nothing."""
     harmless = (
         *("Get", "SetBool", "SetGravity", "SetParameters", "SetPayload", "SetSurfaceVelocity"),
         "SaveState",
@@ -253,7 +253,7 @@ def until(condition, timeout):
 
 
 def is_fresh(request):
-    """Whether a test starts fresh processes, see support/processes.py."""
+    """Return whether a test starts fresh processes, see support/processes.py."""
     return request.node.get_closest_marker("fresh_start") is not None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of the standard services of a simulator: accepted, or refused in words; for tests."""
+"""Answers of the standard services of a simulator: accepted, or refused with a text; for tests."""
 
 from support.refusals import worded
 

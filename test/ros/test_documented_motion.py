@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each command of the pages that may move a robot has a test that looks at the motion.
+"""Each command of the pages that may move a robot has a test of the motion.
 
 A watch here runs the nodes of a command in lock-step, and checks the claim of the page, speeds and
 efforts. The table comes from the pages: a new command without a watch fails.
@@ -36,8 +36,8 @@ MOVES = re.compile(
 FLOATS = "test_the_gravity_node_floats_and_comes_to_rest"
 POSITIONS = "test_published_positions_are_reached"
 UNCOMMANDED = "test_without_commands_no_effort_acts"
-#: Commands by their beginnings, the longest one counts, and the tests that watch them: in this
-#: file, or the file and the test.
+#: Commands by their longest matching beginnings, and their tests: in this file, or the file and
+#: the test.
 WATCHED = {
     "make sim": UNCOMMANDED,
     "rbdyn sim": UNCOMMANDED,
@@ -86,7 +86,7 @@ WATCHED = {
     ),
     "ros2 launch my_arm_control controller.launch.xml": (
         "control/test_generated_arm.py",
-        "test_an_arm_whose_states_lie_stays_where_it_is_safe",
+        "test_an_arm_with_false_states_stays_within_safe_distances",
     ),
     "rbdyn sim shared_memory_arm.urdf.xacro": (
         "ros/simulator/test_ros2_control_node.py",
@@ -113,8 +113,11 @@ WATCHED = {
         "ros/arm/test_positions_node.py",
         "test_the_tool_follows_lines_and_yields_to_a_push",
     ),
-    "arm_controller": ("ros/arm/test_arm_floats_node.py", "test_it_floats"),
-    "ros2 run rbdyn_ros arm_controller": ("ros/arm/test_arm_floats_node.py", "test_it_floats"),
+    "arm_controller": ("ros/arm/test_arm_floats_node.py", "test_an_armed_arm_floats"),
+    "ros2 run rbdyn_ros arm_controller": (
+        "ros/arm/test_arm_floats_node.py",
+        "test_an_armed_arm_floats",
+    ),
     "ros2 action send_goal --feedback /arm_controller": (
         "ros/arm/test_follow_action.py",
         "test_feedback_and_success",
@@ -216,7 +219,7 @@ def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node,
     assert speed.max() < 0.05
     assert effort.max() < 0.9
     assert np.abs(arm.position - place).max() < 0.02
-    # pushed, it gives way, and stays wherever it comes to rest
+    # after a push it gives way, and stays wherever it rests
     push = WrenchStamped()
     push.header.frame_id, push.wrench.force.y = "wrist", 60.0
     publisher = peer.publisher(WrenchStamped, "simulator/wrench")
@@ -231,7 +234,7 @@ def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node,
 
 
 def test_published_positions_are_reached(simulate, peer):
-    """As `ros2 topic pub -r 100`: its messages have no stamp, so time is real."""
+    """As with `ros2 topic pub -r 100`, messages have no stamp, so time is real."""
     patient = ("--ros-args", "-p", "command_timeout:=100.0", "-p", "on_timeout:=hold")
     simulator = simulate(*patient)
     arm = Watched(peer)

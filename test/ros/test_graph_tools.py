@@ -107,7 +107,7 @@ def test_services_are_called_and_parameters_set(tool, peer):
     assert (status, "refuses size = 3" in err, "--ros-args -p size:=3" in err) == (1, True, True)
 
 
-def test_what_is_misspelled_is_named(tool, peer, monkeypatch):
+def test_misspelled_names_are_reported(tool, peer, monkeypatch):
     monkeypatch.setattr(graph_tools, "WAIT", 3.0)
     for words, text in (
         (("param", "list", "/per"), "the nodes of ROS_DOMAIN_ID"),
@@ -142,7 +142,7 @@ def test_wrong_words_are_refused(tool, words, status, text):
     assert (found, text in err) == (status, True), err
 
 
-def test_what_is_missing_is_named_after_a_bounded_wait(tool, monkeypatch):
+def test_missing_names_are_reported_after_a_bounded_wait(tool, monkeypatch):
     monkeypatch.setattr(graph_tools, "WAIT", 0.3)
     for words, text in (
         (("topic", "echo", "/joint_state"), "there is no topic '/joint_state'"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in the loop: what it measures, saves and resets."""
+"""Actuators in the loop: the values that it measures, saves and resets."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ def test_states_have_the_actuators_and_the_effort_that_a_drive_reports(start, cu
     assert reported == pytest.approx(10.0, rel=1e-3)
 
 
-def test_a_loaded_state_has_the_actuators_and_a_reset_forgets_them(start):
+def test_a_loaded_state_restores_the_actuators_and_a_reset_clears_them(start):
     loop = start(rb.with_actuators(rail(), [MOTOR]), **WALKING)
     loop.orders.command(commanded(0, EFFORT, effort=10.0))
     walk(loop, 30)

@@ -117,11 +117,11 @@ def test_steps_add_up(start):
 
 def steps_that_are_cancelled(loop):
     with refused(rb.RbdynError, "cancelled"):
-        loop.time.step(1_000_000)  # 1000 s: never done before it is cancelled
+        loop.time.step(1_000_000)  # 1000 s: cancelled before its end
 
 
 def test_steps_can_be_cancelled_at_any_time(start):
-    """Time is paused afterwards, whatever the loop was doing."""
+    """Time is paused afterwards, in any state of the loop."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     for _ in range(10):
         thread = threading.Thread(target=steps_that_are_cancelled, args=(loop,))

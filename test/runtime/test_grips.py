@@ -25,7 +25,7 @@ def push(loop, force):
     loop.orders.push(Wrench(1, zero, np.array([force, 0.0, 0.0]), zero, True, 1e3))
 
 
-def test_it_goes_to_its_goal_no_faster_than_its_speed(start):
+def test_a_gripper_moves_to_its_goal_no_faster_than_its_speed(start):
     loop = start(finger(), **WALKING)
     loop.orders.command(commanded(0, GRIP, position=0.2, velocity=0.1, effort=5.0))
     states = walk(loop, 3000)
@@ -85,7 +85,7 @@ def hand():
 
 @pytest.mark.parametrize("effort", [0.05, 50.0])
 def test_a_weak_grip_does_not_slow_the_arm(start, effort):
-    """The cart arrives in time, however weakly the finger on it grips."""
+    """The cart arrives in time, even if the finger on it grips weakly."""
     loop = start(hand(), **WALKING)
     loop.orders.command(commanded(1, GRIP, position=-0.5, velocity=0.2, effort=effort))
     loop.orders.command(commanded(0, POSITION, position=0.5))

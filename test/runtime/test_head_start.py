@@ -15,7 +15,7 @@ if DISABLED:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Return the processes that are started, of a loop that is not on disk."""
+    """Return the started processes, for a loop that is not on disk."""
     processes = []
 
     class Process(subprocess.Popen):
@@ -43,7 +43,7 @@ def test_an_error_ends_the_other_process(started, monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_nothing_is_begun_in_vain(started, monkeypatch, compiled):
+def test_useless_compilations_are_not_started(started, monkeypatch, compiled):
     monkeypatch.setattr(module, "is_compiled", lambda: compiled)
     monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: {0})
     with head_start() as finished:

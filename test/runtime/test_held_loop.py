@@ -173,10 +173,10 @@ def test_the_future_of_a_saved_hold_is_the_same(start):
         ("panda.urdf", {}, CARRIED),
         ("go2.urdf", {"floating_base": True, "contact": True}, STANDING),
         ("go2.urdf", {"floating_base": True}, NO_FLOOR),
-        ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # on one foot's width
+        ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # the width of one foot
     ],
 )
-def test_how_a_robot_is_held_is_said(file, options, text):
+def test_the_message_says_how_a_robot_is_held(file, options, text):
     m = rb.load_urdf(find(file), strict=False, **options)
     qpos = start_position(m, {})
     assert held_at(m, on_floor(m, qpos) if "contact" in options else qpos).text == text

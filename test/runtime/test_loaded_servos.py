@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos and policy `hold` under loads: contact, pushes, friction, masses that no Model knows."""
+"""Servos and policy `hold` under loads: contact, pushes, friction, unmodelled masses."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
 #: A pause of commands begins after 50 ms.
 PAUSING = WALKING | {"command_timeout": 0.05}
-#: Within this time a loaded joint has the speed that it was told [ticks of 1 ms].
+#: Within this time a loaded joint has the commanded speed [ticks of 1 ms].
 SOON = 300
 
 
@@ -65,7 +65,7 @@ def test_wheels_on_a_floor_have_the_speed_that_was_asked(start, rover, speeds):
 
 
 def test_wheels_that_slip_and_grip_again_have_the_speed_that_was_asked(start):
-    """On ice they slip for about a second, until the robot is as fast as they are."""
+    """On ice the wheels slip for about a second, until the robot is as fast as they are."""
     ice = dataclasses.replace(SKID_STEER, friction=0.1)
     loop = start(ice.model(), **WALKING)
     walk(loop, 50)
@@ -81,7 +81,7 @@ def test_wheels_that_slip_and_grip_again_have_the_speed_that_was_asked(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Return the states until the robot went [m] or turned [rad] so far by wheel speeds."""
+    """Return the states until the robot went [m] or turned [rad] this far by wheel speeds."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -125,7 +125,7 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
 def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
-    """The caster rubs with more than 0.002 N m; 0.02 N m need more than 0.3 s to accelerate."""
+    """The caster's friction exceeds 0.002 N m; 0.02 N m need more than 0.3 s to accelerate."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)
@@ -163,7 +163,7 @@ LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
 @pytest.mark.parametrize("friction", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("share", LOADS)
 def test_a_joint_meets_each_load_below_its_effort_limit(start, law, friction, share):
-    """It gives way by less than 1 mm and comes back, unless friction takes all the effort left."""
+    """The joint gives way by less than 1 mm and returns, unless friction needs all the effort."""
     limit = 20.0
     m = rail(limit=rb.Limit(effort=limit, velocity=2.0), friction=friction)
     loop = start(
@@ -232,7 +232,7 @@ def test_hold_does_not_push_on_a_joint_that_was_stopped(start):
     loop = start(rail(limit=rb.Limit(effort=5.0)), **PAUSING, on_timeout="hold")
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     walk(loop, 55)
-    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # takes all its speed
+    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # removes all its speed
     states = walk(loop, 1000)
     stopped = next(state.qpos[0] for state in states if state.qvel[0] <= 0.0)
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
@@ -266,7 +266,7 @@ def test_hold_stays_where_it_is_behind_a_gear_with_play(start):
 
 
 def elastic(damping, play=0.0):
-    """Return the rail behind a gear whose rotor weighs 0.01 kg; it rings with 700 rad/s."""
+    """Return the rail behind a gear whose rotor weighs 0.01 kg; it oscillates with 700 rad/s."""
     gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0, "gear_damping": damping}
     return rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear, backlash=play)])
 
@@ -275,7 +275,7 @@ def elastic(damping, play=0.0):
 @pytest.mark.parametrize("play", [0.0, 0.01])
 @pytest.mark.parametrize(("damping", "way"), [(20.0, 4e-4), (3.0, 8e-4), (1.0, 6e-3), (0.3, 0.1)])
 def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping, way, play, law):
-    """With 1 N s/m the servo of 10 ms went to infinity within a second."""
+    """With 1 N s/m the servo of 10 ms diverged within a second."""
     settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
     loop = start(elastic(damping, play), **settings, on_timeout="hold")
     if law == "position":
@@ -319,7 +319,7 @@ def test_the_time_constant_of_a_servo_follows_from_its_drive(spec, expected):
 
 
 def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start):
-    """The elbow of the example chattered with 10 ms, also where only its own servo was slow."""
+    """The elbow of the example chattered with 10 ms, even if only its own servo was slow."""
     m = rb.with_actuators(bundled_arm(), "config/actuators.yaml")
     times = servo_times(m, 0.01, 1e-3)
     assert 0.03 < times[0] < 0.1
@@ -385,7 +385,7 @@ def test_a_trajectory_is_tracked_under_a_push(start):
 
 
 @pytest.mark.parametrize("heavier", [1.0, 5.0, 30.0, 300.0])
-def test_a_mass_that_no_model_knows_does_not_make_a_servo_ring(start, heavier):
+def test_an_unmodelled_mass_does_not_make_a_servo_oscillate(start, heavier):
     """A push proportional to the acceleration is a mass: here a cart in front of a block."""
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1)
     block = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1 * heavier)
@@ -403,7 +403,7 @@ def test_a_mass_that_no_model_knows_does_not_make_a_servo_ring(start, heavier):
 
 
 def test_a_blocked_joint_leaves_its_limit_at_once(start):
-    """No windup: after 2 s at its effort limit the joint follows a new goal at once."""
+    """There is no windup: after 2 s at its effort limit the joint follows a new goal at once."""
     wall = rb.SystemBuilder("wall", base="world").body(
         "cart", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     )
@@ -439,7 +439,7 @@ def test_a_joint_that_presses_with_all_its_effort_slows_no_other(start):
 
 
 def test_noise_of_encoders_is_not_taken_for_a_load(start):
-    """Loads follow from the true motion: efforts are as rough as those of the noise alone."""
+    """Loads follow the true motion: efforts are as rough as those of the noise alone."""
     from rbdyn_ros.runtime.types import Faults
 
     sigma = 0.01

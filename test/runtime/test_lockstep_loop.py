@@ -199,7 +199,7 @@ def test_a_command_sent_while_paused_counts_for_the_next_step(start):
 
 @pytest.mark.parametrize("halves", [False, True])
 def test_a_command_from_before_a_reset_does_not_count(start, halves):
-    """A reset of time makes tick 0 come twice; a command for the first is not for the second."""
+    """A reset of time repeats tick 0; a command for the first does not count for the second."""
     loop = start(bundled_arm(), **LOCKED)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=0)
     loop.time.step(1)

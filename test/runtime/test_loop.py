@@ -68,7 +68,7 @@ def test_a_state_says_how_many_contacts_do_not_fit(start):
 
 
 def test_a_state_has_the_memory_of_joints_and_contacts(start):
-    """A state with few contacts is shorter, but has the friction of joints whole.
+    """A state with few contacts is shorter, but keeps the friction of all joints.
 
     Its contact forces are those of step.
     """
@@ -175,7 +175,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
 def test_policies_account_for_springs(start, policy):
-    """Without commands the robot rests: the policy adds to the springs what gravity needs."""
+    """The robot rests without commands: the policy adds to the springs until gravity is held."""
     m = rb.build(
         rb.SystemBuilder("balanced")
         .body("a", BOX)
@@ -272,7 +272,7 @@ def locked_memory():
 
 
 def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
-    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # not of this thread
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # it changes nothing
     one, other = (realtime.obtain("try", bind=False) for _ in range(2))
     if one.memory:
         pytest.skip(f"memory cannot be locked: {one.memory}")
@@ -281,7 +281,7 @@ def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
     assert locked_memory() > 0
     realtime.release(other)
     assert locked_memory() == 0
-    realtime.release(realtime.Grant())  # of a thread that requested nothing
+    realtime.release(realtime.Grant())  # the grant of a thread without a request
 
 
 def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
@@ -289,7 +289,7 @@ def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
     loop = start(arm, realtime="try")
     if loop.grant.memory:
         pytest.skip(f"memory cannot be locked: {loop.grant.memory}")
-    loop.move(arm, arm, arm.qpos0, lambda _: None)  # by a new thread
+    loop.move(arm, arm, arm.qpos0, lambda _: None)  # a new thread continues the loop
     assert locked_memory() > 0
     loop.stop()
     assert locked_memory() == 0

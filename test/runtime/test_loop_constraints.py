@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop with joints that follow others and with loops that are closed."""
+"""The loop with mimic joints and closed loops."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_mimic_joints_are_in_every_state(start):
     assert qvel[:, 0].max() > 0.2
     assert set(effort[:, 2]) == {0.0}
     assert set(effort[:, 0]) == {2.0, 0.0}
-    # q'' = 2 N / (1 + 0.5^2) kg: what follows is felt; Euler's steps add up exactly
+    # q'' = 2 N / (1 + 0.5^2) kg: the follower has an effect; Euler's steps add up exactly
     moving = np.flatnonzero(effort[:, 0])
     first, last = states[moving[0]], states[moving[-1]]
     gained = last.qvel[0] - first.qvel[0]
@@ -111,7 +111,7 @@ def test_hold_brakes_a_turning_mechanism(start):
     speeds = np.array([state.qvel[0] for state in states])
     assert np.abs(speeds).max() > 2.0
     assert np.abs(states[-1].qvel).max() < 1e-4
-    # Euler's steps keep a loop to their third power: at 10 rad/s that is 1e-6 rad of 0.3 m
+    # Euler's steps keep a loop to third order: at 10 rad/s that is 1e-6 rad of 0.3 m
     assert max(crank_slider_gap(state.qpos) for state in states) < 1e-5
     assert not any(state.effort[1:].any() for state in states)
 
@@ -125,7 +125,7 @@ def test_a_mechanism_without_efforts_swings_and_stays_closed(start):
 
 
 def test_joints_without_commands_share_no_effort(start, tmp_path):
-    """A universal joint has an actuator by default, but it takes no commands."""
+    """A universal joint has an actuator by default, but it cannot be commanded."""
     path = tmp_path / "universal.yaml"
     pin = "crank_pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1],"
     text = FILE.read_text()
@@ -171,7 +171,7 @@ def test_efforts_act_on_actuated_dofs():
 
 
 def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(start):
-    """The crank of a linkage that cannot turn round, driven over time: twice the same stop."""
+    """The crank of a linkage with limited motion is driven over time and stops twice alike."""
     system = four_bar(0.2, 0.25, 0.12, 0.3).drive("A", Trajectory((0.0, 9.0), ((1.0,), (40.0,))))
     loop = start(rb.build(system), time_mode="fast", command_timeout=1e6)
     tick, stops = 0, []

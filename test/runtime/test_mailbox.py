@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records between threads are never torn and come in order."""
+"""Records between threads are consistent and come in order."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ def write_many(version, slots, float_slots, words, floats, control):
 
 @kernel
 def read_many(version, slots, float_slots, words, floats, rounds, checked):
-    """Count records that are torn, older than the last one, or of another version."""
+    """Count records that are mixed, older than the last one, or of another version."""
     wrong, last, lost = 0, 0, 0
     for _ in range(rounds):
         found = fetch(version, slots, float_slots, 0, words, floats)
@@ -52,7 +52,7 @@ def read_many(version, slots, float_slots, words, floats, rounds, checked):
 
 @kernel
 def read_carelessly(slots, rounds):
-    """Count torn records of a reader that ignores versions."""
+    """Count mixed records of a reader that ignores versions."""
     torn = 0
     for _ in range(rounds):
         first = slots[0, 0]

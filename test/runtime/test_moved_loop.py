@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop that gets and loses objects: what stays keeps its state and its future, bit for bit."""
+"""A loop whose objects change: the other parts keep their state and future, bit for bit."""
 
 import dataclasses
 import os
@@ -159,8 +159,8 @@ def test_wrenches_follow_their_bodies(start):
     assert state.xfrc[loop.m.body_id("ball")].tolist() == [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
 
 
-def test_what_fails_between_two_ticks_changes_nothing(start):
-    """Commands and measurements under way stay, too."""
+def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
+    """Commands and measurements under way also stay."""
 
     def refuse(_):
         raise RuntimeError
@@ -213,7 +213,7 @@ def without_ball(states, m):
 
 
 def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
-    """Also not for a command, a trajectory and a wrench that are under way."""
+    """This holds also for a command, a trajectory and a wrench under way."""
 
     def after(place):
         _, m = scene()
@@ -287,7 +287,7 @@ def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):
     assert [state.row.tobytes() for state in walk(loop, 20)] == expected
 
 
-def test_a_reset_forgets_friction_on_terrain(start):
+def test_a_reset_clears_the_friction_memory_on_terrain(start):
     """Pairs with height fields have numbers of their own; the same start has the same future."""
     slope = 0.2 * np.linspace(-2.0, 2.0, 9)[None, :].repeat(9, axis=0)
     terrain = rb.Obstacle("slope", rb.HeightField(slope, (4.0, 4.0)))

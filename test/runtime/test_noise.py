@@ -31,7 +31,7 @@ def test_the_hash_is_splitmix64(word):
     assert int(scramble(word)) & MASK == splitmix(word & MASK)
 
 
-def test_numbers_of_known_words():
+def test_known_words_give_known_numbers():
     # Steele et al.: the first outputs of a generator that starts at 1234567
     words, state = [], 1234567
     for _ in range(3):

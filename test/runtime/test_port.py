@@ -165,14 +165,14 @@ def test_the_memory_of_another_user_is_refused(serve, client):
 
 
 @needs_gcc
-def test_what_a_client_cannot_use_is_refused(serve, client):
+def test_unusable_files_of_a_port_are_refused(serve, client):
     said = [client(1).communicate()[0]]
     path = FOLDER / f"rbdyn.{NAME}"
     path.write_bytes(bytes(100))
     said.append(client(1).communicate()[0])
     path.write_bytes(bytes(1000))
     said.append(client(1).communicate()[0])
-    _, port = serve(rail())  # takes the place of the stale file
+    _, port = serve(rail())  # replaces the stale file
     first = client(3)
     first.stdout.readline()
     said.append(client(1).communicate()[0])
@@ -203,7 +203,7 @@ EXTREME = (-1, 0, 1, 7, 1 << 31, 1 << 32, (1 << 62) + 5, (1 << 63) - 1, -(1 << 6
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
 def test_a_client_may_write_any_numbers(serve, time_mode):
-    """The loop goes on, counts what it takes and refuses, and wakes nobody by mistake."""
+    """The loop goes on, counts accepted and refused commands, and does not wake others."""
     loop, port = serve(
         bundled_arm(),
         locked=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop that is put back into a saved state repeats its future to the last bit."""
+"""A loop that returns to a saved state repeats its future to the last bit."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ def test_every_field_is_part_of_the_state_or_known_not_to_be():
 
 
 def seen(states):
-    """Return everything about states but their epoch."""
+    """Return all data about states except their epoch."""
     return [
         (s.tick, s.measured_tick, s.stale, s.tracking, s.saturated, s.row.tobytes())
         for s in states

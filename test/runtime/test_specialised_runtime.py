@@ -104,7 +104,7 @@ def test_every_event_moves_the_robot_like_the_engine(start, robot, settings):
     assert special.plant._d.step_stage != 0
     assert np.abs(np.diff(expected[:, : m.nq], axis=0)).max() > 1e-4
     within = ROUNDING * max(1.0, np.abs(expected).max())
-    # servos judge whether a load was lost, and on a robot that tumbles a rounding error decides
+    # servos judge whether a load was lost, and on a tumbling robot a rounding error decides
     end = -40 if robot is floating else None
     np.testing.assert_allclose(found[:end], expected[:end], rtol=0.0, atol=within)
 
@@ -179,7 +179,7 @@ def test_robots_that_cannot_be_specialised_are_refused(why):
 
 
 def test_a_cart_moves_by_the_closed_form(start):
-    """Semi-implicit Euler under a constant force, an oracle of its own."""
+    """An independent oracle: semi-implicit Euler under a constant force."""
     loop = start(rail(), **WALKING, specialize=True)
     loop.orders.command(commanded(0, EFFORT, effort=3.0))
     q = np.array([state.qpos[0] for state in walk(loop, 100)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which states compiled code publishes, with which bytes, and which it leaves to Python."""
+"""States that compiled code publishes, their bytes, and states left to Python."""
 
 import ctypes
 import struct
@@ -111,7 +111,7 @@ def test_each_plain_state_is_published_once_with_its_own_numbers():
         streamed.loop.time.step(20)
         assert not streamed.carry()
         period, found = streamed.loop.period_ns, streamed.messages
-        assert streamed.readout.next_state(0.0) is None  # it is read, too
+        assert streamed.readout.next_state(0.0) is None  # it is also read
     assert streamed.stamps() == [BASE + states[k].measured_tick * period for k in range(1, 21)]
     for k, (_, _, numbers) in enumerate([each for each in found if each[0] == 7], 1):
         assert numbers == [*states[k].measured[:2], states[k].time]
@@ -119,7 +119,7 @@ def test_each_plain_state_is_published_once_with_its_own_numbers():
     assert [who for who, _, _ in found] == [7, 7, 8] * 10  # in the order of the table
 
 
-def test_what_is_due_in_python_is_left_to_python_in_order():
+def test_commands_due_in_python_are_left_to_python_in_order():
     with Streamed(arm(), others=(5, 7)) as streamed:
         streamed.loop.time.step(16)
         ticks = []
@@ -156,7 +156,7 @@ def test_a_reset_and_a_clamped_effort_are_left_to_python():
         assert streamed.carry()
         assert streamed.messages == []
         assert streamed.python().saturated == 0
-        assert not streamed.carry()  # it is no news any more
+        assert not streamed.carry()  # it is not new any more
         assert len(streamed.stamps()) == 2
         streamed.loop.time.pause(False)
         assert streamed.carry(30.0)

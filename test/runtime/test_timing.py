@@ -48,7 +48,7 @@ def test_mean_and_deviation_agree_with_numpy():
     assert deviation(histogram(values)) == pytest.approx(values.std(), abs=1e-9)
 
 
-def test_timing_since_the_start():
+def test_timing_counts_from_the_start():
     values = [*range(100)]
     found = timing(values, [7] * 99 + [20], ticks=1000, overruns=3, active_ns=2_000_000_000)
     assert (found.ticks, found.overruns) == (1000, 3)

@@ -136,7 +136,7 @@ def test_a_command_ends_a_trajectory_for_its_dof(start):
     loop.orders.track(smooth([0, 4], [0.5, 0.5]))
     walk(loop, 100)
     loop.orders.command(commanded(0, EFFORT, effort=0.25))
-    states = walk(loop, 1000)  # to the servo the motion of the other joint is a load
+    states = walk(loop, 1000)  # for the servo the motion of the other joint is a load
     assert {s.effort[0] for s in states} == {0.25}
     assert states[0].tracking
     assert not states[-1].tracking

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make states such as the runtime hands over."""
+"""Make states like those of the runtime."""
 
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depth cameras: against rays, closed forms, OpenCV's lens, and what they refuse."""
+"""Depth cameras: against rays, closed forms, OpenCV's lens, and their refusals."""
 
 import math
 
@@ -94,7 +94,7 @@ def test_the_lens_matches_opencv(lens):
     np.testing.assert_allclose(distorted(plane, lens), theirs[:, 0], atol=1e-14)
 
 
-def test_the_field_of_view_is_the_width_of_the_picture():
+def test_the_field_of_view_spans_the_width_of_the_picture():
     fx, fy, cx, cy = camera(field_of_view=1.0, width=100, height=20).matrix
     assert 2.0 * math.atan(0.5 * 100 / fx) == pytest.approx(1.0)
     assert (fy, cx, cy) == (fx, 49.5, 9.5)

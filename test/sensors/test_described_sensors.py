@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors that robot files describe: those of a sensors file, with the readings of MuJoCo."""
+"""Sensors that robot files describe equal those of a sensors file, with the readings of MuJoCo."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def described(path, *, contact=False):
     return found, complete(found)
 
 
-def test_sensors_of_mjcf_read_what_mujoco_reads(tmp_path):
+def test_readings_of_mjcf_sensors_equal_mujocos(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(MJCF)
     description, m = described(tmp_path / "m.xml", contact=True)
@@ -144,7 +144,7 @@ def test_a_bad_sensor_of_an_sdf_is_a_warning(tmp_path, inside):
 
 
 def test_a_camera_does_not_see_the_housing_that_carries_its_frames(tmp_path):
-    """As in TIAGo: the eye is fixed to a lens, and that to a head whose shape has both inside."""
+    """As in TIAGo, the eye is fixed to a lens, and that to a head whose shape contains both."""
     shape = "<collision name='c'><geometry><box><size>{}</size></box></geometry></collision>"
     eye = """<sensor name="eye" type="depth"><pose>0.01 0 0.09 0 0 0</pose><camera><image><width>8
     </width><height>6</height></image><horizontal_fov>1</horizontal_fov></camera></sensor>"""

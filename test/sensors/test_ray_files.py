@@ -143,7 +143,7 @@ def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
 
 
 def test_a_turn_may_be_rounded_to_six_digits(robot):
-    """As people write it; a number that is refused reads otherwise than the limit."""
+    """The number is written as by hand; a refused number reads differently from the limit."""
     turn = {"horizontal": "{from: 0, to: 6.28319, rays: 360}"}
     (spec,) = read_sensors_text(one("lidar", **turn)[0], *robot)
     assert spec.horizontal.step == 2 * math.pi / 360  # the ends of a full turn are one ray

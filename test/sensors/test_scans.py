@@ -37,7 +37,7 @@ def lidar(**given):
     return LidarSpec("front", "chassis", **{"rate": 10.0, "near": 0.05, "far": 10.0, **given})
 
 
-def test_a_wall_and_a_ball_are_where_closed_forms_say():
+def test_a_wall_and_a_ball_have_the_distances_of_closed_forms():
     m = cart()
     d = rb.make_data(m)
     fan = Fan(-1.2, 1.2, 97)
@@ -191,7 +191,7 @@ def test_a_suite_reads_as_scan_does_and_waits_for_a_sweep():
     assert later.distance.tobytes() == read.distance.tobytes()
 
 
-def test_rays_need_something_to_meet(robot):
+def test_rays_need_geometries(robot):
     m, description = robot
     sensor = LidarSpec("a", "hand", rate=10.0, near=0.1, far=5.0)
     with refused(rb.ModelError, "no-geometries", "sensor 'a'"):

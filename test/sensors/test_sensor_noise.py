@@ -114,7 +114,7 @@ def test_noise_restarts_at_a_tick(robot):
     from_zero = [force(tick) for tick in (0, 1, 40)]
     suite.reseed(7, 1234)
     assert [force(tick) for tick in (1234, 1235, 1274)] == from_zero
-    assert force(1233) == from_zero[0]  # a state of before the reset, read after it
+    assert force(1233) == from_zero[0]  # a state from before the reset, read after it
     suite.reseed(8, 1234)
     assert force(1235) != from_zero[1]
 

@@ -75,7 +75,7 @@ def test_a_falling_imu_reads_zero():
     np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
 
 
-def test_centrifugal_force(turntable):
+def test_a_turntable_shows_the_centrifugal_force(turntable):
     """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
     m, _ = turntable
     speed, rise = 3.0, 0.7
@@ -92,7 +92,7 @@ def test_centrifugal_force(turntable):
     np.testing.assert_allclose(ft.torque, moment, atol=1e-12)
 
 
-def test_weight_on_a_fixed_joint_either_way(turntable):
+def test_a_fixed_joint_carries_the_weight_in_both_directions(turntable):
     m, _ = turntable
     down = ForceTorqueSpec("down", "mount", "tool")
     up = ForceTorqueSpec("up", "mount", "tool", "parent_to_child")
@@ -202,7 +202,7 @@ def test_a_leg_stands_on_its_sole():
     specs = [
         ContactSpec("foot", "sole"),
         ContactSpec("dull", "sole", threshold=40.0),
-        # only the sole has a geometry, so it is in contact, whatever the side of pushes
+        # only the sole has a geometry, so it is in contact on any side of a push
         ForceTorqueSpec("ankle", "ankle", "sole", pushes="parent"),
         ImuSpec("imu", "leg"),
     ]
@@ -257,7 +257,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     np.testing.assert_allclose(rest, 0.0, atol=1e-9)
 
 
-def test_every_joint_of_the_arm_against_pinocchio(arm):
+def test_every_joint_of_the_arm_agrees_with_pinocchio(arm):
     pin = pytest.importorskip("pinocchio")
     m, description = arm
     model = pin.buildModelFromUrdf("config/robots/seven_dof_arm.urdf")

@@ -45,7 +45,7 @@ def test_every_joint_carries_the_weight_beyond_it(seed, floating):
 
 @needs_robots
 @pytest.mark.parametrize("mimic", [True, False])
-def test_weights_at_every_joint_of_a_robot_with_mimic_joints(mimic):
+def test_every_joint_of_a_robot_with_mimic_joints_shows_the_weight(mimic):
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False, mimic=mimic)
     assert (m.nmimic > 0) is mimic
@@ -53,7 +53,7 @@ def test_weights_at_every_joint_of_a_robot_with_mimic_joints(mimic):
 
 
 @needs_robots
-def test_weights_at_every_joint_of_a_humanoid():
+def test_every_joint_of_a_humanoid_shows_the_weight():
     path = find("talos_reduced.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False)
     _assert_weights(m, robot_files.read(path, strict=False), 0)

@@ -62,7 +62,7 @@ def assert_same_bits(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """In every lane, beside every other robot, in one memory that is reused."""
+    """The robot is in every lane, beside every other robot, in one memory that is reused."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -125,7 +125,7 @@ def test_no_other_memory_is_written(width):
     assert (raw[written] != before[written]).any()
 
 
-def test_slots():
+def test_each_array_has_its_slots():
     """Every array has its own slots, as many as the programs read or write."""
     m = specialised_models.model("coupled")
     lanes = compile_lanes(
@@ -142,7 +142,7 @@ def test_slots():
 
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.3, -2.7, 1e-310, 1e300, -1e300, math.inf, -math.inf, math.nan)
-#: Of the C library, which may be an ulp off what NumPy's own are.
+#: Functions of the C library, which may differ from NumPy's by an ulp.
 ROUNDED = ("tan", "exp", "log", "tanh", "arctan2", "sin", "cos")
 
 
@@ -165,7 +165,7 @@ def every_operation():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_operation(width):
+def test_every_operation_is_exact_in_lanes(width):
     """All pairs of unusual numbers; operations that round once are exact in NumPy too."""
     whole = every_operation()
     kinds = set(whole.counts())

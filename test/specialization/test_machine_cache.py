@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: found again, never wrong, and optional."""
+"""Machine code on disk: found again, always right, and optional."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Compiler:
-    """Counts what is compiled."""
+    """Counts compilations."""
 
     def __init__(self, compiled):
         self.compiled, self.count = compiled, 0
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_compiled_again(compiler, tmp_path, monkeypatch, damag
     assert file.read_bytes() == whole
 
 
-def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
+def test_a_folder_in_place_of_the_cache_file_is_ignored(compiler, tmp_path, monkeypatch):
     before = swing(pendulum())
     (file,) = files(tmp_path)
     file.unlink()
@@ -198,7 +198,9 @@ def test_a_folder_in_place_of_the_file(compiler, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("where", "made"), [("missing", 1), ("none", 2), ("file", 2)])
-def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, caplog, where, made):
+def test_code_is_compiled_without_a_cache_folder(
+    compiler, tmp_path, monkeypatch, caplog, where, made
+):
     """The code is compiled for this process only; a missing folder is made."""
     monkeypatch.setattr(cache, "_warned", [])
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
@@ -215,7 +217,7 @@ def test_without_a_cache_folder(compiler, tmp_path, monkeypatch, caplog, where, 
     assert len(caplog.messages) == (where == "file")
 
 
-def test_a_full_disk(compiler, tmp_path, monkeypatch):
+def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
     """The code works without its file, and no partial file remains; with space it is stored."""
     replace = Path.replace
 
@@ -301,7 +303,7 @@ print(len(count), d.qpos.tobytes().hex())
 """
 
 
-def test_code_in_another_process(tmp_path):
+def test_another_process_uses_the_cached_code(tmp_path):
     """The second process finds the code of the first, and has the same result."""
     tests = str(REPOSITORY / "test")
     text = SCRIPT.format(repository=str(REPOSITORY), tests=tests, folder=str(tmp_path))

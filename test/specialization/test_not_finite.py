@@ -17,7 +17,7 @@ import rbdyn_ros as rb
 WILD = (math.nan, math.inf, -math.inf)
 INPUTS = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
 MODELS = ("balls", "springs", "coordinates", "yaw_pitch_roll", "driven", "coupled", "panda.urdf")
-START = 3  # of the counts in random_data
+START = 3  # first of the counts in random_data
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -27,7 +27,7 @@ def spoiled(m, inputs=INPUTS):
     whole = specialised.random_data(m, 1, seed=13)[0]
     cases = []
     for array in inputs:
-        first = 6 if array == "xfrc_applied" else 0  # the world's is never read
+        first = 6 if array == "xfrc_applied" else 0  # the entry of the world is never read
         for place in range(first, np.size(getattr(whole, array))):
             for wild in WILD:
                 d = whole.copy()
@@ -101,13 +101,13 @@ def test_a_nan_state_stays_visible(name):
         for field in ("qpos", "qvel", "qacc_step"):
             bad = ~np.isfinite(theirs[field])
             assert (bad == ~np.isfinite(found[field][k])).all(), (array, place, field)
-        # dofs whose inertia is a number whatever the state: the engine counts them as well
+        # dofs whose inertia is a number in any state: the engine counts them as well
         assert (found["nbad"][k, 0] > START) == (theirs["nbad"][0] > START)
         assert found["nsingular"][k, 0] == theirs["nsingular"][0]
 
 
-def test_an_exact_zero_hides_what_it_multiplies():
-    """A slide along z: a force along x is not read; in the engine, 0 NaN is NaN."""
+def test_an_exact_zero_removes_its_factor():
+    """A slide along z does not read a force along x; in the engine, 0 NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
     s = rb.specialize(m)

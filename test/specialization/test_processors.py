@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for other processors: it has other instructions, and mostly the same bits."""
+"""Code for other processors has other instructions, and mostly the same bits."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import processors, specialised_models
 
-#: Compile with Numba and with our LLVM; print the assembly and the results. The Model is given: to
-#: build one compiles for 12 s what is not looked at here.
+#: Compile with Numba and with our LLVM; print the assembly and the results. The Model is given,
+#: because building one would compile for 12 s.
 CHILD = """
 import json
 import pickle
@@ -97,13 +97,13 @@ def instructions(text):
 EXPECTED = {
     "generic": (set(), set(), 2),
     "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),
-    # LLVM avoids the widest registers of this one unless code asks for them, as ours does
+    # LLVM avoids the widest registers of this one unless code requests them, like ours
     "skylake-avx512": ({"ymm", "fma"}, {"zmm", "ymm", "fma"}, 8),
 }
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_instructions(name):
+def test_code_has_its_instructions(name):
     """Numba and our LLVM both compile for the processor of the environment."""
     numba, ours, width = EXPECTED[name]
     child = made(name)

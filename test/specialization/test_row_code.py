@@ -58,13 +58,13 @@ def compare_rows(s, rows, name, where):
             found = called(s, ours, name)
             theirs = specialised.generic(m, d.copy(), name)
             specialised.compare_results(case, m, d, name, found, theirs)
-            for field in fields:  # nothing else has changed
+            for field in fields:  # all other fields are unchanged
                 setattr(ours, field, getattr(d, field))
             case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_step(name):
+def test_a_step_of_rows_equals_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 3, seed=5)
@@ -77,7 +77,7 @@ def test_step(name):
 
 
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
-def test_functions(name):
+def test_functions_of_rows_equal_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 2, seed=6)
@@ -87,7 +87,7 @@ def test_functions(name):
 
 
 def test_ten_steps_are_ten_times_one():
-    """To the bit, by both ways to call; a thousand steps equal the engine's up to rounding."""
+    """Bits are equal for both ways to call; a thousand steps equal the engine's up to rounding."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=7)[0]
@@ -155,8 +155,8 @@ def test_old_calls_name_the_new_ones():
 
 
 def test_every_call_returns_new_arrays():
-    """N1: the second mass matrix was the first one, with other numbers."""
-    m = rb.load_urdf(bundled_robot("pendulum"))  # any robot does; its code is small
+    """N1: the second mass matrix overwrote the first one."""
+    m = rb.load_urdf(bundled_robot("pendulum"))  # any robot will do; this one has small code
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
     frame = m.frame_names[-1]
@@ -178,7 +178,7 @@ def test_every_call_returns_new_arrays():
     assert_apart(found, d.buffer)
 
 
-def test_a_robot_without_dofs():
+def test_a_robot_without_dofs_has_empty_arrays():
     """Time advances, and arrays are empty."""
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip
@@ -192,7 +192,7 @@ def test_a_robot_without_dofs():
     assert s.frame_jacobian(d, m.frame_names[-1]).shape == (6, 0)
 
 
-def test_copies_in_threads():
+def test_threads_do_not_interfere():
     """The code keeps nothing between calls, so threads do not interfere."""
     from concurrent.futures import ThreadPoolExecutor
 

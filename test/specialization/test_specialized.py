@@ -54,7 +54,7 @@ def test_options_are_read_at_the_call():
     ):  # fmt: skip
         setattr(m.opt, name, value)
         seen.append(compare_steps(s, d))
-    m.opt.gravity[0] = -20.0  # in place
+    m.opt.gravity[0] = -20.0  # gravity changes in place
     seen.append(compare_steps(s, d))
     for a, b in itertools.pairwise(seen):
         assert np.abs(a - b).max() > 1e-9
@@ -62,7 +62,7 @@ def test_options_are_read_at_the_call():
     assert specialised.same_bits(compare_steps(s, d), first)
 
 
-def test_options_of_other_functions():
+def test_options_of_other_functions_may_change():
     """Passive forces and gravity in forward dynamics; the timestep in joint limits."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
     m = smoothly(m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0))))
@@ -123,14 +123,14 @@ def trajectory():
     ],
     ids=["contact", "loop", "trajectory"],
 )
-def test_models_that_are_refused(make):
+def test_unsuitable_models_are_refused(make):
     m = make()
     for name in specialised.NAMES:
         with refused(ModelError, "not-traceable", f"'{m.name}'"):
             traced(m, name, (), specialised.numbers_of(m, name))
     with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:
         rb.specialize(m)
-    assert "rb.step(m, d)" in str(caught.value)  # the call that works
+    assert "rb.step(m, d)" in str(caught.value)  # the working call
 
 
 def test_driven_dofs_are_refused():
@@ -153,7 +153,7 @@ def test_driven_dofs_are_refused():
 
 
 @pytest.mark.parametrize("name", ["stepp", "energy", ""])
-def test_unknown_functions(name):
+def test_unknown_functions_are_refused(name):
     m = pendulum()
     with refused(ParameterError, "specialize", name):
         rb.specialize(m, functions=("step", name))
@@ -166,7 +166,7 @@ def test_names_must_be_lists_of_strings(what, wrong):
         rb.specialize(pendulum(), **{what: wrong})
 
 
-def test_data_of_another_model():
+def test_data_of_another_model_is_refused():
     m = pendulum()
     s = rb.specialize(m, functions=())
     for d in (rb.make_data(pendulum()), rb.make_data(m.replaced()), None, 5, m):
@@ -181,7 +181,7 @@ def test_data_of_another_model():
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "2", None, 2**62, np.float64(1.0), [1]])
-def test_numbers_of_steps(count):
+def test_bad_numbers_of_steps_are_refused(count):
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     with refused(ParameterError, "nstep", "nstep"):
@@ -201,7 +201,7 @@ def test_frames_and_references():
             s.frame_jacobian(d, "a", reference)
 
 
-def test_functions_that_are_not_specialised():
+def test_functions_that_are_not_specialised_are_refused():
     """Functions that write more than their results exist only for the Model."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
@@ -250,7 +250,7 @@ def test_too_many_operations_are_refused(monkeypatch):
     assert len(graphs[0].operations) <= 1100
 
 
-def test_a_matrix_that_is_too_large():
+def test_a_too_large_matrix_is_refused():
     """It is refused before tracing, as in rb.mass_matrix."""
     builder = rb.SystemBuilder("long")
     for k in range(2001):  # a triangle of more than two million entries

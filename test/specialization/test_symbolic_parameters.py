@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.trace import Tracing
 PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
 INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
 
-#: Model and what of it is scaled; all of it at once.
+#: A Model and its scaled arrays, all at once.
 SCALED = {
     "library": (
         "dof_armature", "dof_damping", "dof_frictionloss", "dof_inertia0", "jnt_solref",
@@ -74,7 +74,7 @@ def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
 
 
 @pytest.mark.parametrize("name", SCALED)
-def test_arrays(name):
+def test_arrays_may_be_symbolic(name):
     m = specialised_models.model(name)
     m = m.replaced(dof_damping=np.full(m.nv, 0.4))
     other = m.replaced(**{field: 1.3 * getattr(m, field) for field in SCALED[name]})
@@ -82,7 +82,7 @@ def test_arrays(name):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_options(integrator):
+def test_options_may_be_symbolic(integrator):
     m = specialised_models.model("library")
     m.opt.integrator = integrator
     other = m.replaced()
@@ -91,18 +91,18 @@ def test_options(integrator):
 
 
 @pytest.mark.parametrize("function", ["step", "inverse", "mass_matrix", "gravity_term"])
-def test_payload(function):
+def test_a_payload_may_be_symbolic(function):
     m = small()
     compare_with_model(m, loaded(m), ("gravity", *PAYLOAD), function)
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf"])
-def test_payload_of_a_real_robot(name):
+def test_the_payload_of_a_real_robot_may_be_symbolic(name):
     m = rb.load_urdf(robots.find(name), strict=False)
     compare_with_model(m, loaded(m), ("gravity", *PAYLOAD, "dof_armature"))
 
 
-def test_single_entries():
+def test_single_entries_may_be_symbolic():
     """Only the entries of the body with the payload are inputs."""
     m = small()
     body = int(m.frame_bodyid[hand(m)])
@@ -114,7 +114,7 @@ def test_single_entries():
     assert read == {(name, k) for name, places in entries for k in places}
 
 
-def test_places_and_offsets():
+def test_places_and_offsets_may_be_symbolic():
     """body_pos and jnt_mimic_offset of a Model built with other numbers."""
     tree = trees.auto_tree(4, 1.5, seed=23)
     follows = Mimic(tree.joints[0].name, 0.7, 0.1)
@@ -132,7 +132,7 @@ def test_places_and_offsets():
     )
 
 
-def test_all_symbolic_parameters_together():
+def test_all_parameters_may_be_symbolic_together():
     m = small()
     m = m.replaced(dof_damping=np.full(m.nv, 0.4), jnt_stiffness=np.full(m.njnt, 2.0))
     other = loaded(m).replaced(dof_damping=np.full(m.nv, 0.7))
@@ -162,7 +162,7 @@ def test_hoisted_programs_compute_the_same(fused):
         assert specialised.same_bits(found[name], values), name
     assert once.flops() >= 3
     assert always.flops() + once.flops() <= whole.flops() + len(once.outputs)
-    for operation in always.operations:  # nothing is left that could have been moved
+    for operation in always.operations:  # all movable operations have been moved
         if operation[0] not in ("input", "constant", "lt", "le", "eq", "ne"):
             leaves = [always.operations[x] for x in operation[1:]]
             assert any(
@@ -172,7 +172,7 @@ def test_hoisted_programs_compute_the_same(fused):
             ), operation
 
 
-def test_hoisting_without_constant_arrays():
+def test_hoisting_works_without_constant_arrays():
     m = small()
     whole = specialised.program_of(m, "step", ())
     once, always = hoist(whole, ("body_mass",))

@@ -77,7 +77,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rule(name):
+def test_each_rule_is_the_derivative(name):
     f, point = RULES[name], np.array([0.7, 1.3])
     by_x = derivative(lambda s: f(point[0] + s, point[1]), h=5e-3)
     by_y = derivative(lambda s: f(point[0], point[1] + s), h=5e-3)
@@ -85,14 +85,14 @@ def test_rule(name):
         case.close("slopes", slopes_of(f, point), [by_x, by_y, 0.5 * by_x - 2.0 * by_y], 1e-12)
 
 
-def test_edges():
+def test_slopes_are_defined_at_edges():
     assert slopes_of(lambda x, _: np.fabs(x), (0.0, 1.0))[0] == 1.0
     assert slopes_of(lambda x, _: np.sqrt(x), (0.0, 1.0))[0] == np.inf
     assert np.isnan(slopes_of(lambda x, _: np.sqrt(x * x), (0.0, 1.0))[0])
     assert np.isnan(slopes_of(lambda x, y: x * y, (np.nan, 1.0))[1])
 
 
-def test_the_operand_that_is_not_selected_has_no_effect():
+def test_the_unselected_operand_has_no_effect():
     """For a unit quaternion, the square root that is not selected has no derivative."""
 
     def length(x, y):
@@ -112,7 +112,7 @@ def test_independent_outputs_have_zero_derivatives_and_add_no_operation():
     assert (slopes == 0.0).all()
     assert len(graph.operations) == before
     (by_y,) = jacobian(graph, [output], [{y.number: 1.0}])[0]
-    assert graph.operations[by_y.number] == ("sin", x.number)  # it was there already
+    assert graph.operations[by_y.number] == ("sin", x.number)  # it is an existing symbol
     assert len(graph.operations) == before
     assert jacobian(graph, [], [{x.number: 1.0}]).shape == (0, 1)
     assert jacobian(graph, [output], []).shape == (1, 0)
@@ -194,7 +194,7 @@ def in_motion(name):
 
 
 @pytest.mark.parametrize("name", [*FORESTS, *ROBOTS])
-def test_against_the_toolbox(name):
+def test_derivatives_agree_with_the_toolbox(name):
     m, d = in_motion(name)
     inverse, forward = inverse_slopes(m, d), forward_slopes(m, d)
     expected = rb.inverse_derivatives(m, d)
@@ -259,7 +259,7 @@ def refused_in_motion(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_models_that_the_toolbox_refuses(name):
+def test_models_refused_by_the_toolbox_have_slopes(name):
     m, d = refused_in_motion(name)
     qacc = d.qacc.copy()
 
@@ -302,7 +302,7 @@ def step_differences(m, d, h):
 
 
 def compare_step_slopes(name, m, d, integrator, h=1e-2):
-    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long, to see what is of higher order
+    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long steps show errors of higher order
     found_slopes, expected = step_slopes(m, d), step_differences(m, d, h)
     nv, dtau = m.nv, rb.inverse_mass_matrix(m, d)
     tolerance = max(DIFFERENCE, 100.0 * with_inverse(EXACT, np.linalg.inv(dtau), nv))
@@ -315,11 +315,11 @@ def compare_step_slopes(name, m, d, integrator, h=1e-2):
 
 
 @pytest.mark.parametrize("name", ["curved", "coupled", "ur5_robot.urdf", "panda.urdf"])
-def test_step(name):
+def test_slopes_of_a_step_equal_differences(name):
     compare_step_slopes(name, *in_motion(name), "implicit_damping")
 
 
-def test_timestep_and_gravity_as_inputs():
+def test_timestep_and_gravity_may_be_inputs():
     m, d = in_motion("coupled")
     m.opt.timestep = 0.004
     shape, inputs = (2 * m.nv, 3 * m.nv), ("timestep", "gravity")
@@ -335,15 +335,15 @@ def test_step_with_damping_of_the_start():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_step_of_models_that_the_toolbox_refuses(name):
-    # dry friction over speed, which damping implicit in the step has, asks for shorter differences
+def test_step_has_slopes_where_the_toolbox_refuses(name):
+    # dry friction over speed, in the implicit damping of the step, needs shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 
 
 @pytest.mark.parametrize(
     "kinds", [("spherical", "revolute"), ("planar_fs", "helical"), ("spherical_ypr", "prismatic")]
 )
-def test_step_of_runge_kutta(kinds):
+def test_slopes_of_a_runge_kutta_step_equal_differences(kinds):
     tree = trees.auto_tree(2, kinds=kinds, seed=5, shuffle=False)
     losses = tuple(replace(joint, damping=0.2) for joint in tree.joints)
     m = rb.build(replace(tree, joints=losses))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.mark.parametrize("name", specialised_models.MAKERS)
-def test_functions(name):
+def test_traced_functions_equal_the_engine(name):
     m = specialised_models.model(name)
     names = [function for function in specialised.NAMES if function != "step"]
     specialised.compare_with_engine(m, specialised.random_data(m, STATES, seed=2), names, name)
@@ -23,7 +23,7 @@ def test_functions(name):
 @pytest.mark.parametrize("passive", [True, False], ids=["passive", "without"])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", specialised_models.MAKERS)
-def test_step(name, integrator, passive):
+def test_a_traced_step_equals_the_engine(name, integrator, passive):
     m = specialised_models.model(name)
     m.opt.integrator, m.opt.passive, m.opt.timestep = integrator, passive, 0.002
     rows = specialised.random_data(m, STATES, seed=3)
@@ -42,8 +42,8 @@ def near_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
-def test_near_a_singularity(integrator, distance):
-    """Runge-Kutta takes Euler steps there; every state decides for itself."""
+def test_traced_steps_are_right_near_a_singularity(integrator, distance):
+    """Runge-Kutta uses Euler steps there; each state decides for itself."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
@@ -52,8 +52,8 @@ def test_near_a_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
-def test_at_a_singularity(integrator, distance):
-    """cond(M) is 1e10, so accelerations are all rounding; but they are finite and counted."""
+def test_traced_steps_are_finite_at_a_singularity(integrator, distance):
+    """cond(M) is 1e10, so accelerations are only rounding; but they are finite and counted."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
     assert all(np.isfinite(values).all() for values in ours.values())
@@ -63,7 +63,7 @@ def test_at_a_singularity(integrator, distance):
         assert ours["nbad"][k] == theirs["nbad"]
 
 
-def test_what_is_hidden_is_met():
+def test_the_states_reach_both_sides_of_branches():
     """The states above exceed limits, reach both sides of branches, and are far from rest."""
     library = specialised_models.model("library")
     for name, least in (("library", 1), ("balls", 1), ("coordinates", 2)):

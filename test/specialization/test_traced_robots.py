@@ -22,7 +22,7 @@ STATES = 2
 #: joints that follow others: loaded with their couplings as well
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
-#: What they are derivatives of, and the tolerance of these: 0 of what has passed through M^-1.
+#: Functions that they differentiate, and their tolerance: 0 after a product with M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
 #: its forward derivatives take more than a million operations with a floating base
@@ -37,7 +37,7 @@ def compare_functions(m, names, where):
 
 @needs_robots
 @each_family
-def test_functions(path):
+def test_traced_functions_equal_the_engine(path):
     """Bases and integrators take turns."""
     number = robots.LOADABLE.index(path)
     floating = number % 2 == 0
@@ -48,7 +48,7 @@ def test_functions(path):
 
 @needs_robots
 @each_family
-def test_inverse_derivatives(path):
+def test_inverse_derivatives_of_a_robot_are_traced(path):
     """Bases take turns; forward derivatives contain these of all floating bases."""
     floating = robots.LOADABLE.index(path) % 2 == 1
     m = robots.load(path, floating_base=floating)
@@ -57,7 +57,7 @@ def test_inverse_derivatives(path):
 
 @needs_robots
 @each_family
-def test_forward_derivatives(path):
+def test_forward_derivatives_of_a_robot_are_traced(path):
     """To save time, robots with a fixed base are in test_trace_derivatives.py."""
     m = robots.load(path, floating_base=True)
     if path.name == TOO_LARGE:
@@ -90,7 +90,7 @@ def compare_derivatives(m, name, where):
 @each_base
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", COUPLED)
-def test_coupled(name, integrator, floating):
+def test_coupled_robots_are_traced(name, integrator, floating):
     m = rb.load_urdf(robots.find(name), floating_base=floating, strict=False)
     assert m.nmimic > 0
     m.opt.integrator = integrator

@@ -85,7 +85,7 @@ def test_compiled_kernels_stay_compiled():
     assert dict(vars(forward)) == before
 
 
-def test_functions_that_call_each_other():
+def test_functions_may_call_each_other():
     made = uncompiled(even)
     assert made.__globals__["odd"].__globals__["even"] is made
     ours, theirs = np.zeros(2), np.zeros(2)

@@ -191,7 +191,9 @@ int arm_update(
   return int(answer);
 }
 
-void arm_set_mode(Arm * arm, int mode) { arm->set_mode(Mode(mode)); }
+int arm_set_mode(Arm * arm, int mode) { return int(arm->set_mode(Mode(mode))); }
+
+void arm_stop(Arm * arm) { arm->stop(); }
 
 int arm_fault(Arm * arm, double * out)
 {

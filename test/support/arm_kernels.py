@@ -23,7 +23,7 @@ class Stopping(BlindArm):
         return self.effort if sends else None
 
     def stop(self, now, time, qpos, qvel, overdue=0.0):
-        """Return the efforts without states to believe; None: stay silent."""
+        """Return the efforts without valid states; None: stay silent."""
         sends = STOP.call(*self.at, now, overdue, time, qpos, qvel, self.effort)
         return self.effort if sends else None
 

@@ -5,7 +5,7 @@ from numba import config as numba_config
 
 
 def pytest_configure(config):
-    """Let an index error fail its test: code that is called by address can only print it."""
+    """Let an index error fail its test: code called by address can only print it."""
     if numba_config.BOUNDSCHECK:
         error = "error::pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of unmodified clients of control boxes share; a client has a process of its own."""
+"""Helpers for tests of unmodified clients of control boxes; a client has its own process."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def result(script, *words, timeout=300):
 
 
 def standing(arm):
-    """Wait until time stands for a second; return the last state."""
+    """Wait until time has stopped for a second; return the last state."""
     tick, since = -1, time.monotonic()
     while time.monotonic() - since < 1.0:
         state = arm.loop.readout.latest()

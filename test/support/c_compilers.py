@@ -32,7 +32,7 @@ def run(*words):
 
 
 def compiled(compiler, text, folder, *more):
-    """Return the library that a source becomes, without a warning."""
+    """Return the library compiled from a source, without a warning."""
     source, library = folder / "source.c", folder / "library.so"
     source.write_text(text)
     run(compiler, *STRICT, *more, "-O1", "-fPIC", "-shared", source, "-lm", "-o", library)

@@ -7,12 +7,12 @@ from scipy.spatial import ConvexHull
 
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Far below what is compared; coal's own tolerance is 1e-6.
+#: Far below the compared distances; coal's own tolerance is 1e-6.
 TOLERANCE = 1e-12
 
 
 def request():
-    """Return a request for signed distances that are as exact as coal's can be."""
+    """Return a request for signed distances with coal's highest accuracy."""
     wanted = coal.DistanceRequest()
     wanted.enable_signed_distance = True
     wanted.gjk_tolerance = wanted.epa_tolerance = TOLERANCE
@@ -36,7 +36,7 @@ def shape(kind, size, corners):
 
 
 def hull(corners):
-    """Return the convex hull of corners (n, 3), with triangles that are seen from outside."""
+    """Return the convex hull of corners (n, 3), with triangles that face outward."""
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     points.extend(list(corners))
     found = ConvexHull(corners)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact forces of a step by another way: a convex problem for forces.
+"""The contact forces of a step, computed independently by a convex problem.
 
 The equations are those of docs/explanation/contact_forces.md. Of the engine only the contact
 points, the dynamics without contact and the constants of the law are used.
@@ -115,7 +115,7 @@ def _frame(normal):
 
 
 def _remembered(start, keys):
-    """Return what contacts remember: a force and a torque.
+    """Return the remembered force and torque of contacts.
 
     New ones of a pair share those of lost ones.
     """
@@ -160,14 +160,14 @@ def _sides(m, d, c):
 def _points(m, d, c, body):
     """Return the contact point on a body at the start, and the one at which friction acts."""
     x = d.contact_pos[c]
-    if d.contact_time[c] != 0.0:  # where both bodies are at this time: the arms are those of then
+    if d.contact_time[c] != 0.0:  # the place of both bodies at this time: the arms belong to it
         arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
         x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 
 def _bent(m, d, c, frame):
-    """Return what friction's velocity changes by in a second at constant joint velocities."""
+    """Return the change of friction's velocity in a second at constant joint velocities."""
     (one, two), normal = d.contact_geom[c], d.contact_normal[c]
     a = w = turning = np.zeros(3)
     for sign, body in _sides(m, d, c):
@@ -178,18 +178,18 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """Return the acceleration of a point of a body at constant qvel, its spin and how it turns."""
+    """Return the acceleration of a point of a body at constant qvel, its spin and its turning."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
     if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
-        straight = np.cross(turning, x - d.xipos[body])  # its centre of mass goes straight on
+        straight = np.cross(turning, x - d.xipos[body])  # its centre of mass moves straight
         return straight + np.cross(w, np.cross(w, x - d.xipos[body])), w, turning
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 
 
 def _compliance(m, d, one, two, normal):
-    """Return by how much a contact goes on if the surfaces turn by 1 rad: their radius (3, 3)."""
+    """Return the shift of a contact if the surfaces turn by 1 rad: their radius (3, 3)."""
     radii = m.geom_radius[[one, two]]
     if radii.any():
         return np.eye(3) / np.sum(1.0 / radii[radii > 0.0])
@@ -240,11 +240,11 @@ def _surface(m, geom1, geom2, heaviest):
 def check_law(m, start, d, rarely=None):
     """Check the forces that a step has written; return the largest normal force.
 
-    They satisfy Signorini's condition and the cone. Where a contact slips so fast that what it
-    remembers no longer counts, friction is opposite to the slip: maximum dissipation. In balls of
-    their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7,
-    unless contacts became softer because it took many passes. A list `rarely` takes larger errors,
-    as parts of the largest force, instead of a failure.
+    They satisfy Signorini's condition and the cone. If a contact slips so fast that its memory no
+    longer counts, friction is opposite to the slip: maximum dissipation. In balls of their normal
+    forces `solve` finds the same forces, up to the error of the step, 5e-7 of the law, unless
+    contacts became softer because it took many passes. A list `rarely` takes larger errors, as
+    parts of the largest force, instead of a failure.
     """
     p = problem(m, start, d)
     f = written(p, d)
@@ -282,7 +282,7 @@ def velocities(p, f):
 
 
 def slipping(p, f):
-    """Return which contacts slip so fast that what they remember no longer counts."""
+    """Return the contacts that slip too fast for their memory to count."""
     changed, limit = p.grip * np.linalg.norm(velocities(p, f)[:, 1:], axis=1), p.mu * f[:, 0]
     return (limit > 0.0) & (changed > 1e3 * np.linalg.norm(p.memory, axis=1) + 2.0 * limit)
 

@@ -11,10 +11,10 @@ import rbdyn_ros as rb
 from support import robots, touching
 
 PANDA = (*(f"panda_joint{n}" for n in range(1, 8)), "panda_finger_joint1")
-REACH = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])  # of the Panda, its hand pointing down
-OPEN = 0.0255  # of its fingers, half a millimetre from the cube
+REACH = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])  # pose of the Panda, its hand pointing down
+OPEN = 0.0255  # positions of its fingers, half a millimetre from the cube
 
-#: What friction remembers, beside positions and velocities.
+#: Memory of friction, beside positions and velocities.
 MEMORY = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
 CONTACTS = ("contact_key", "contact_pos", "contact_force", "contact_torque")
 SUMS = ("cfrc_contact", "qfrc_contact", "qfrc_bias", "qfrc_passive", "nunsolved", "solver_niter")

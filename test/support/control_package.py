@@ -16,7 +16,7 @@ from support.c_compilers import run
 
 CODES = ["", *dict.fromkeys(kind.code for kind in FAULTS)]
 MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
-PHASES = ("running", "braking", "holding", "blind", "silent", "testing")
+PHASES = ("running", "braking", "holding", "blind", "silent", "testing", "disarmed")
 EFFORTS, KEEP, SILENT = range(3)
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 #: Less optimised than by ROS, which takes longer to compile.
@@ -91,7 +91,7 @@ class CppGate:
         self.code.call("gate_begin", self.own, effort)
 
     def release(self, wanted, holding, qpos, dt, last):
-        """Return the efforts, and the first joint whose law is no number, or -1."""
+        """Return the efforts, and the first joint whose law is not a number, or -1."""
         out = np.zeros(len(self.code.package.limits.names))
         arguments = self.own, wanted, holding, qpos, float(dt), int(last), out
         return out, self.code.call("gate_release", *arguments)
@@ -166,7 +166,11 @@ class CppArm:
         return self.code.call("arm_update", self.own, *given)
 
     def set_mode(self, mode):
-        self.code.call("arm_set_mode", self.own, MODES.index(mode))
+        """Return the mode that is still wanted."""
+        return MODES[self.code.call("arm_set_mode", self.own, MODES.index(mode))]
+
+    def stop(self):
+        self.code.call("arm_stop", self.own)
 
     @property
     def fault(self):
@@ -180,7 +184,7 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Let it believe that it has moved to this state, by no effort."""
+        """Put the arm into this state as if it had moved there without an effort."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):

@@ -45,7 +45,7 @@ def gpu():
 
 
 def compiled_by_nvcc(text, folder, processor):
-    """Return what nvcc reports of the code: registers, spills and local memory."""
+    """Return the report of nvcc on the code: registers, spills and local memory."""
     code = folder / "code.cu"
     code.write_text(text)
     words = [

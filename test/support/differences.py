@@ -9,7 +9,7 @@ import numpy as np
 
 from support import states
 
-#: of f(k h) - f(-k h), k = 1 to 4
+#: for f(k h) - f(-k h), k = 1 to 4
 WEIGHTS = (4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0)
 STEP = 0.01
 
@@ -63,7 +63,7 @@ def by_time(m, d, f, h=STEP):
     start = d.copy()
 
     def at(s):
-        # any path will do that leaves with this velocity and acceleration
+        # any path with this velocity and acceleration will do
         d.qpos, d.qvel, d.qacc = start.qpos, start.qvel + s * start.qacc, start.qacc
         d.time = start.time + s
         states.move(m, d, s, start.qvel)

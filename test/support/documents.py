@@ -33,7 +33,7 @@ class Block:
 
     @property
     def is_saved(self):
-        """Whether the reader saves it as a file."""
+        """Return whether the reader saves it as a file."""
         return bool(self.source) and "/" not in self.source
 
     @property

@@ -23,7 +23,7 @@ def free_domain():
                 held.bind(("127.0.0.1", PORTS + number))
             except OSError:
                 continue
-            if is_used(number):  # by something else than these tests
+            if is_used(number):  # used by another program
                 continue
             yield number
             return

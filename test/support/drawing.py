@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this machine can draw pictures."""
+"""A check whether this machine can draw pictures."""
 
 import importlib.util
 

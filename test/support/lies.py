@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lying arms: one table for the closed loop, for processes and for the docs.
+"""The battery of false states: one table for the closed loop, for processes and for the docs.
 
-Each row changes the states of an arm from an onset on. It knows no ROS: a state is a dict with
-names (list), position, velocity, effort (arrays or lists) and stamp [ns].
+Each row changes the states of an arm from an onset on. It is independent of ROS: a state is a dict
+with names (list), position, velocity, effort (arrays or lists) and stamp [ns].
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 MS = 1_000_000
-#: Codes of a row that is no fault.
+#: Codes of a row without a fault.
 NONE = "none"
 LOOP, PROCESSES = "loop", "processes"
 
@@ -48,20 +49,32 @@ class Lie:
         return self.liar()
 
 
-def values(**rows):
-    """Return a liar that changes rows of numbers: name=function(row, time)."""
+def liar(lie):
+    """Make a function of `lie` that returns liars.
 
-    def start():
-        def change(state, time):
-            changed = {
-                name: np.asarray(function(np.array(state[name], float), time), float)
-                for name, function in rows.items()
-            }
-            return [state | changed]
+    `lie` takes a memory, which is empty at each onset, a state, the time since the onset [s] and
+    the arguments of the function; it returns the states that arrive instead.
+    """
 
-        return change
+    @functools.wraps(lie)
+    def make(*arguments, **more):
+        def start():
+            memory = {}
+            return lambda state, time: lie(memory, state, time, *arguments, **more)
 
-    return start
+        return start
+
+    return make
+
+
+@liar
+def values(_memory, state, time, **rows):
+    """Change rows of numbers: name=function(row, time)."""
+    changed = {
+        name: np.asarray(function(np.array(state[name], float), time), float)
+        for name, function in rows.items()
+    }
+    return [state | changed]
 
 
 def one(value, k=1):
@@ -80,171 +93,99 @@ def swapped(row, _time):
     return row
 
 
-def stamps(function):
-    """Return a liar that changes the stamp [ns]: function(stamp, first stamp, count)."""
-
-    def start():
-        seen = []
-
-        def change(state, _time):
-            seen.append(state["stamp"])
-            return [state | {"stamp": int(function(state["stamp"], seen[0], len(seen) - 1))}]
-
-        return change
-
-    return start
+@liar
+def stamps(memory, state, _time, function):
+    """Change the stamp [ns]: function(stamp, first stamp, count)."""
+    seen = memory.setdefault("seen", [])
+    seen.append(state["stamp"])
+    return [state | {"stamp": int(function(state["stamp"], seen[0], len(seen) - 1))}]
 
 
-def late(lag):
-    """Return a liar that delays states; lag(time) [s] of a state taken at this time."""
-
-    def start():
-        waiting = []
-
-        def change(state, time):
-            waiting.append((time + lag(time), state))
-            due = [taken for when, taken in waiting if when <= time + 1e-9]
-            waiting[:] = [pair for pair in waiting if pair[0] > time + 1e-9]
-            return due
-
-        return change
-
-    return start
+@liar
+def late(memory, state, time, lag):
+    """Delay states; lag(time) [s] of a state taken at this time."""
+    waiting = memory.setdefault("waiting", [])
+    waiting.append((time + lag(time), state))
+    due = [taken for when, taken in waiting if when <= time + 1e-9]
+    waiting[:] = [pair for pair in waiting if pair[0] > time + 1e-9]
+    return due
 
 
-def stalls(length, period=np.inf):
-    """Return a liar that loses all states for `length` [s] in every period [s]."""
-
-    def start():
-        return lambda state, time: [] if time % period < length else [state]
-
-    return start
+@liar
+def stalls(_memory, state, time, length, period=np.inf):
+    """Lose all states for `length` [s] in every period [s]."""
+    return [] if time % period < length else [state]
 
 
-def frozen(*rows, joints=None):
-    """Return a liar that repeats numbers with fresh stamps."""
-
-    def start():
-        kept = {}
-
-        def change(state, _time):
-            for row in rows:
-                kept.setdefault(row, np.array(state[row], float))
-            changed = {}
-            for row in rows:
-                values_now = np.array(state[row], float)
-                values_now[joints if joints is not None else slice(None)] = kept[row][
-                    joints if joints is not None else slice(None)
-                ]
-                changed[row] = values_now
-            return [state | changed]
-
-        return change
-
-    return start
+@liar
+def frozen(memory, state, _time, *rows, joints=None):
+    """Repeat numbers with fresh stamps."""
+    chosen = slice(None) if joints is None else joints
+    changed = {row: np.array(state[row], float) for row in rows}
+    for row, now in changed.items():
+        now[chosen] = memory.setdefault(row, now.copy())[chosen]
+    return [state | changed]
 
 
-def noisy(amplitude):
-    """Return a liar that repeats numbers with noise and fresh stamps."""
-
-    def start():
-        repeat, random = frozen(*EVERYTHING)(), np.random.default_rng(0)
-
-        def change(state, time):
-            (kept,) = repeat(state, time)
-            noise = {row: amplitude * random.standard_normal(len(kept[row])) for row in EVERYTHING}
-            return [kept | {row: kept[row] + noise[row] for row in EVERYTHING}]
-
-        return change
-
-    return start
+@liar
+def noisy(memory, state, time, amplitude):
+    """Repeat numbers with noise and fresh stamps."""
+    if not memory:
+        memory.update(repeat=frozen(*EVERYTHING)(), random=np.random.default_rng(0))
+    (kept,) = memory["repeat"](state, time)
+    random = memory["random"]
+    noise = {row: amplitude * random.standard_normal(len(kept[row])) for row in EVERYTHING}
+    return [kept | {row: kept[row] + noise[row] for row in EVERYTHING}]
 
 
-def filtered(time_constant):
-    """Return a liar whose encoders freeze, and whose driver filters what they say."""
-
-    def start():
-        first = {}
-
-        def change(state, time):
-            first.update({} if first else {row: np.array(state[row], float) for row in MOTION})
-            kept = np.exp(-time / time_constant)
-            place, speed = first["position"], first["velocity"]
-            rest = place + speed * time_constant * (1.0 - kept)
-            return [state | {"position": rest, "velocity": kept * speed}]
-
-        return change
-
-    return start
+@liar
+def filtered(memory, state, time, time_constant):
+    """Freeze the encoders, and filter what they say in the driver."""
+    memory.update({} if memory else {row: np.array(state[row], float) for row in MOTION})
+    kept = np.exp(-time / time_constant)
+    place, speed = memory["position"], memory["velocity"]
+    rest = place + speed * time_constant * (1.0 - kept)
+    return [state | {"position": rest, "velocity": kept * speed}]
 
 
-def geared(ratio, joint=1):
-    """Return a liar of a joint whose motion since the onset has another ratio."""
-
-    def start():
-        first = []
-
-        def change(state, _time):
-            q, v = (np.array(state[row], float) for row in MOTION)
-            first[:] = first or [q[joint]]
-            q[joint] = first[0] + ratio * (q[joint] - first[0])
-            v[joint] *= ratio
-            return [state | {"position": q, "velocity": v}]
-
-        return change
-
-    return start
+@liar
+def geared(memory, state, _time, ratio, joint=1):
+    """Give the motion of a joint since the onset another ratio."""
+    q, v = (np.array(state[row], float) for row in MOTION)
+    first = memory.setdefault("first", q[joint])
+    q[joint] = first + ratio * (q[joint] - first)
+    v[joint] *= ratio
+    return [state | {"position": q, "velocity": v}]
 
 
-def outdated(lag):
-    """Return a liar whose numbers are late beside honest stamps."""
-
-    def start():
-        seen = []
-
-        def change(state, time):
-            seen.append((time, {row: np.array(state[row], float) for row in EVERYTHING}))
-            old = [rows for taken, rows in seen if taken <= time - lag + 1e-9]
-            return [state | (old[-1] if old else seen[0][1])]
-
-        return change
-
-    return start
+@liar
+def outdated(memory, state, time, lag):
+    """Send numbers that are late beside honest stamps."""
+    seen = memory.setdefault("seen", [])
+    seen.append((time, {row: np.array(state[row], float) for row in EVERYTHING}))
+    old = [rows for taken, rows in seen if taken <= time - lag + 1e-9]
+    return [state | (old[-1] if old else seen[0][1])]
 
 
-def smoothed(time_constant):
-    """Return a liar whose velocities are filtered."""
-
-    def start():
-        kept = []
-
-        def change(state, time):
-            v = np.array(state["velocity"], float)
-            before, shown = kept or (time, v)
-            share = -np.expm1(-(time - before) / time_constant)
-            kept[:] = time, shown + share * (v - shown)
-            return [state | {"velocity": kept[1]}]
-
-        return change
-
-    return start
+@liar
+def smoothed(memory, state, time, time_constant):
+    """Filter the velocities."""
+    v = np.array(state["velocity"], float)
+    before, shown = memory.get("kept", (time, v))
+    share = -np.expm1(-(time - before) / time_constant)
+    memory["kept"] = time, shown + share * (v - shown)
+    return [state | {"velocity": memory["kept"][1]}]
 
 
-def wave(shape, amplitude, frequency, moves=False):
-    """Return a liar that adds a wave to a joint's position; `moves`: the velocity agrees."""
-
-    def start():
-        def change(state, time):
-            phase = (frequency * time) % 1.0
-            added, rate = shape(phase)
-            q, v = (np.array(state[row], float) for row in MOTION)
-            q[1] += amplitude * added
-            v[1] += amplitude * frequency * rate * moves
-            return [state | {"position": q, "velocity": v}]
-
-        return change
-
-    return start
+@liar
+def wave(_memory, state, time, shape, amplitude, frequency, moves=False):
+    """Add a wave to a joint's position; `moves`: the velocity agrees."""
+    phase = (frequency * time) % 1.0
+    added, rate = shape(phase)
+    q, v = (np.array(state[row], float) for row in MOTION)
+    q[1] += amplitude * added
+    v[1] += amplitude * frequency * rate * moves
+    return [state | {"position": q, "velocity": v}]
 
 
 def sine(phase):
@@ -261,12 +202,12 @@ def square(phase):
 
 
 def paused(begin, end):
-    """Return a function for `stamps`: the clock stands still from one time to another [ns]."""
+    """Return a function for `stamps`: the clock stops from one time to another [ns]."""
     return lambda now, first, _n: first + begin if begin <= now - first < end else now
 
 
 def both_lies(one, other):
-    """Return a lie that is two at once; the second changes what the first makes."""
+    """Return a lie that combines two; the second changes the states of the first."""
 
     def start():
         first, second = one.start(), other.start()
@@ -675,7 +616,7 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    # a joint that friction holds then looks like one whose whole state is old
+    # otherwise a joint held by friction looks like one whose whole state is old
     Lie(
         "frozen_efforts",
         "freezes",
@@ -708,7 +649,7 @@ LIES = (
         None,
         (PROCESSES,),
     ),
-    # loads and restarts, which the harness does itself
+    # loads and restarts, which the test program does itself
     Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",

@@ -29,7 +29,7 @@ _measure = Entry(_measured)
 
 
 def measured(m, d, g, h, poses):
-    """Return what `measure` writes for poses (n, 24): position and rotation of g, then of h."""
+    """Return the results of `measure` for poses (n, 24): position and rotation of g, then of h."""
     out = np.full((len(poses), 10), np.nan)
     place, axis = np.zeros((m.ngeom, PLACE)), np.zeros((1, AXIS))
     _measure.call(*handles(m, d), g, h, poses, place, axis, out)

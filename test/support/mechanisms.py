@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """Shortest and longest bar are as long as the other two: it can fold flat."""
+    """The shortest and the longest bar are together as long as the other two: it can fold flat."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 
@@ -205,7 +205,7 @@ BRICARD_TWIST = np.pi / 3
 
 
 def bricard():
-    """The threefold-symmetric 6R loop of Bricard: it moves although 6 hinges should not let it."""
+    """The threefold-symmetric 6R loop of Bricard moves, although 6 hinges should lock it."""
     length = 0.2
     s = rb.SystemBuilder("bricard", base="link_0")
     for i in range(1, 6):
@@ -254,7 +254,7 @@ def gripper():
 
 
 def pantograph(stiffness=0.0):
-    """Four bars from a fixed pivot: the tip moves twice as far as where the short bars meet."""
+    """Four bars from a fixed pivot: the tip moves twice as far as the joint of the short bars."""
     springs = {"stiffness": stiffness, **HINGE}
     a = 0.2
     return (
@@ -288,7 +288,7 @@ def wedge(radius=0.05):
 
 
 def screw_jack(pitch=0.005):
-    """Two nuts that turn on screws of one table: it closes after any number of turns."""
+    """Two nuts turn on screws of one table: it closes after any number of turns."""
     table = rb.shapes.box((0.4, 0.2, 0.02), mass=3.0)
     nut = rb.shapes.cylinder(0.03, 0.02, mass=0.3)
     return (

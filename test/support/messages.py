@@ -21,7 +21,7 @@ VARIABLE = [
     (r"0x[0-9a-f]{6,}", "0xADDRESS"),
     (r"\b[0-9a-f]{64}\b", "SHA256"),
     (r"(process|pid|port) \d+", r"\1 NUMBER"),
-    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),  # how long such a path is depends on the folder
+    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),  # the length of such a path depends on the folder
     (r"\n", r"\\n"),
 ]
 
@@ -34,7 +34,7 @@ def normalized(message):
 
 
 class Messages(dict):
-    """Messages by code and pattern, where a pattern is a message with `#` for each number."""
+    """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
         """Add a message and return its key. Of two with the same key the smaller one is kept."""

@@ -67,7 +67,7 @@ class Twins:
         return rb.mass_matrix(self.m, self.d)[np.ix_(self.v, self.v)], theirs
 
     def check(self, rtol=1e-9):
-        """Compare everything in the present state."""
+        """Compare all results in the present state."""
         data = self.data
         ours, theirs = self.mass_matrices()
         close(ours, theirs, rtol, "mass matrix")

@@ -11,13 +11,14 @@ from support.trees import rotation
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
-mujoco.set_mju_user_warning(lambda _: None)  # or it writes MUJOCO_LOG.TXT where tests run
+# otherwise it writes MUJOCO_LOG.TXT into the folder of the tests
+mujoco.set_mju_user_warning(lambda _: None)
 
 ANCHOR = "anchor_of_the_floating_base"
 
 
 class RefusedError(Exception):
-    """MuJoCo does not take this robot."""
+    """MuJoCo does not read this robot."""
 
 
 @functools.lru_cache(maxsize=8)

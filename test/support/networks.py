@@ -61,7 +61,7 @@ def linear(path, weights, bias, metadata=None, batch=1):
 
 
 def adding_up(path, size):
-    """Write a network that returns the sum of all it has got, kept in h; return its path."""
+    """Write a network that returns the sum of all its inputs, kept in h; return its path."""
     shape = [1, size]
     node = onnx.helper.make_node("Add", ["obs", "h_in"], ["h_out"])
     copy = onnx.helper.make_node("Identity", ["h_out"], ["actions"])

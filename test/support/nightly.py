@@ -1,53 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of cases of which `make test` runs a few; `make test-nightly` runs all."""
+"""Families of cases: `make test` runs a few of them, and `make test-nightly` runs all."""
 
 import pytest
 
-#: Of the cases of a test one in so many runs.
+#: The share of the cases of a test that runs.
 ONE_IN = {
     # random arms, the same statement of each
     "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
     # robots of others, which mostly have the same tree
-    "specialization/test_traced_robots.py::test_functions": 4,
-    "specialization/test_traced_robots.py::test_inverse_derivatives": 4,
-    "specialization/test_traced_robots.py::test_forward_derivatives": 4,
-    "specialization/test_traced_robots.py::test_coupled": 5,
-    "specialization/programs/test_limbs.py::test_limbs_of_every_robot": 4,
-    "dynamics/test_toolbox_pinocchio.py::test_toolbox_of_robot": 4,
-    "dynamics/test_toolbox_mujoco.py::test_toolbox_of_robot": 4,
-    "dynamics/test_near_pairs.py::test_robots_touch_themselves_where_coal_says": 4,
+    "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 4,
+    "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": 4,
+    "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": 4,
+    "specialization/test_traced_robots.py::test_coupled_robots_are_traced": 5,
+    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_keep_their_bits": 4,
+    "dynamics/test_toolbox_pinocchio.py::test_the_toolbox_agrees_with_pinocchio_on_a_robot": 4,
+    "dynamics/test_toolbox_mujoco.py::test_the_toolbox_agrees_with_mujoco_on_a_robot": 4,
+    "dynamics/test_near_pairs.py::test_self_contacts_of_robots_match_coal": 4,
     "dynamics/test_quantities.py::test_gravity_is_the_gradient_of_the_potential": 3,
-    "dynamics/test_derivatives.py::test_inverse_derivatives": 3,
-    "dynamics/test_derivatives.py::test_forward_derivatives": 3,
-    "engine/test_pinocchio.py::test_robot": 4,
-    "engine/test_stages_mujoco.py::test_robot": 4,
-    "engine/test_falling_robots.py::test_robot": 4,
+    "dynamics/test_derivatives.py::test_inverse_derivatives_equal_differences": 3,
+    "dynamics/test_derivatives.py::test_forward_derivatives_equal_differences": 3,
+    "engine/test_pinocchio.py::test_a_robot_agrees_with_pinocchio": 4,
+    "engine/test_stages_mujoco.py::test_a_robot_agrees_with_mujoco": 4,
+    "engine/test_falling_robots.py::test_a_falling_robot_gains_no_energy": 4,
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": 3,
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": 3,
-    "model/test_model_mujoco.py::test_robot": 4,
+    "model/test_model_mujoco.py::test_the_model_of_a_robot_agrees_with_mujoco": 4,
     # joint types, couplings and integrators in all combinations
-    "engine/test_constraint_equations.py::test_equations_against_differences": 4,
-    "engine/test_constraint_equations.py::test_accelerations_and_forces": 3,
-    "engine/test_constraint_equations.py::test_nothing_drifts": 2,
-    "specialization/test_traced_joints.py::test_step": 4,
-    "specialization/test_traced_joints.py::test_functions": 3,
-    "specialization/test_traced_joints.py::test_near_a_singularity": 2,
-    "specialization/test_trace_derivatives.py::test_models_that_the_toolbox_refuses": 2,
-    "specialization/test_trace_derivatives.py::test_step_of_models_that_the_toolbox_refuses": 2,
-    "specialization/test_row_code.py::test_step": 3,
+    "engine/test_constraint_equations.py::test_equations_agree_with_differences": 4,
+    "engine/test_constraint_equations.py::test_accelerations_and_forces_solve_the_equations": 3,
+    "engine/test_constraint_equations.py::test_constraints_do_not_drift": 2,
+    "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
+    "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
+    "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
+    "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
+    "specialization/test_trace_derivatives.py::test_step_has_slopes_where_the_toolbox_refuses": 2,
+    "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
     "textbook/test_textbook_loops.py::test_K_is_the_derivative_of_the_error": 3,
     "textbook/test_textbook_loops.py::test_k_is_minus_the_rate_of_K_times_qd": 3,
-    "textbook/test_maximal.py::test_joint_forces_hold_every_body": 3,
-    "textbook/test_maximal.py::test_the_smallest_lambda": 3,
-    "textbook/test_maximal.py::test_maximal_kkt_and_projection": 3,
-    "textbook/test_engine_constraints.py::test_closed_loops": 3,
+    "textbook/test_maximal.py::test_joint_forces_balance_every_body": 3,
+    "textbook/test_maximal.py::test_lambda_is_the_smallest": 3,
+    "textbook/test_maximal.py::test_maximal_kkt_and_projection_agree": 3,
+    "textbook/test_engine_constraints.py::test_closed_loops_agree_with_the_textbook": 3,
     "engine/test_joint_library.py::test_subspace_is_the_derivative_of_the_pose": 3,
-    "engine/test_joint_library.py::test_apparent_derivative_of_the_subspace": 3,
-    "engine/test_integrators.py::test_order": 3,
+    "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
+    "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
     "textbook/test_links.py::test_the_trunk_by_unit_vectors": 3,
-    "model/test_graph.py::test_random_graph": 5,
+    "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
     # scenes with contact, each judged by the same law
     "engine/test_contact_places.py::test_a_depth_is_the_distance_to_move": 3,
     "engine/test_contact_places.py::test_the_bounding_sphere_hides_nothing": 3,
@@ -55,12 +55,12 @@ ONE_IN = {
     "engine/test_one_law.py::test_random_systems_have_one_answer_whose_forces_balance": 2,
     "engine/test_implicit.py::test_the_energy_of_boxes_on_ball_joints_is_kept": 3,
     # places of a file, a state or an option, each with the same kind of damage
-    "loading/test_storage.py::test_another_shape": 8,
-    "loading/test_storage.py::test_index_out_of_range": 4,
-    "loading/test_storage.py::test_index_changed_within_its_range": 4,
-    "loading/test_storage.py::test_nan_and_infinity": 6,
-    "loading/test_storage.py::test_every_type_on_every_joint": 4,
-    "description/test_kinds.py::test_only_our_errors_leave": 4,
+    "loading/test_storage.py::test_another_shape_is_refused": 8,
+    "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
+    "loading/test_storage.py::test_an_index_changed_within_its_range_is_checked": 4,
+    "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
+    "loading/test_storage.py::test_any_type_on_any_joint_is_checked": 4,
+    "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
     "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
@@ -72,36 +72,39 @@ ONE_IN = {
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,
 }
 
-#: A family of fewer cases runs whole, except what LONG names: each parameter has a value or two.
+#: A family of fewer cases runs whole, except the names in LONG: each parameter has one or two
+#: values.
 FEW = 10
 
-#: Long cases of the other families; those that run are shorter and show the same.
+#: Long cases of the other families; the remaining ones are shorter and test the same.
 LONG = {
     # large robots, beside smaller ones
-    "specialization/test_traced_robots.py::test_functions": ["a1"],
-    "specialization/test_traced_robots.py::test_forward_derivatives": ["a1"],
-    "specialization/test_traced_robots.py::test_inverse_derivatives": ["a1"],
+    "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": ["a1"],
+    "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": ["a1"],
+    "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": ["a1"],
     "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf",
     ],
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_links_of_real_robots_touch_where_the_distances_say_so": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_distances": [
         "talos_reduced.urdf-25",
     ],
-    "engine/test_contact_force.py::test_sums_over_a_robot": ["talos_reduced.urdf"],
+    "engine/test_contact_force.py::test_sums_include_all_contacts": ["talos_reduced.urdf"],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
     "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
-    "loading/test_geometry_masses.py::test_corner_by_corner_on_a_robot": ["talos_reduced.urdf"],
+    "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
+        "talos_reduced.urdf",
+    ],
     "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": ["Go2"],
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
     # parts of a larger case that runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
-    "dynamics/test_quantities.py::test_centres_of_mass": ["mixed", "three trees"],
-    "dynamics/test_quantities.py::test_rates_of_frames": ["mixed", "three trees"],
+    "dynamics/test_quantities.py::test_centres_of_mass_are_means": ["mixed", "three trees"],
+    "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
     # further scenes under one law
     "engine/test_contact_scenes.py::test_forces_satisfy_the_law": ["dominoes"],
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
@@ -112,18 +115,20 @@ LONG = {
         "False",
     ],
     "engine/test_contact_bodies.py::test_forces_satisfy_the_law": ["panda"],
-    "engine/test_contact_bits.py::test_what_ran_before_does_not_matter": ["humanoid"],
+    "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
     # the same code, compiled in another way
-    "codegen/test_c_robots.py::test_agrees_with_the_engine": [
+    "codegen/test_c_robots.py::test_the_code_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang",
     ],
-    "codegen/test_c_robots.py::test_single_precision": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
-    "specialization/test_processors.py::test_instructions": ["x86-64-v3", "skylake-avx512"],
+    "specialization/test_processors.py::test_code_has_its_instructions": [
+        "x86-64-v3", "skylake-avx512",
+    ],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
-    "rollouts/test_cuda_code.py::test_own_parameters_forces_and_outputs": ["5200"],
+    "rollouts/test_cuda_code.py::test_robots_have_parameters_forces_and_outputs": ["5200"],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
     ],
@@ -135,10 +140,10 @@ LONG = {
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
-    "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": ["hangs"],
+    "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
     # arms in processes; test_controlled_motion.py has them without
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
-    "ros/arm/test_arm_floats_node.py::test_it_floats": ["3.0-ur5_gripper"],
+    "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": ["3.0-ur5_gripper"],
     # the paths of all kinds of drives are in test/control/mobile
     "ros/simulator/test_mobile_base_node.py::test_a_square_closes_within_a_percent": [
         "differential", "public", "skid", "car", "planar", "omni",
@@ -146,7 +151,7 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],
 }  # fmt: skip
-#: Names of LONG that no case of a whole family has.
+#: Names of LONG that belong to no whole family.
 UNKNOWN: list[str] = []
 
 #: Multiples of it, taken modulo 1, are spread evenly, whatever the period of the parameters.

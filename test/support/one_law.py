@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one law demands: forward gives the next step, and the reported forces balance."""
+"""Requirements of one law: forward gives the next step, and the reported forces balance."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from rbdyn_ros.engine.tree.flight import FLYING
 from support.trees import rotation
 
 #: Part of the largest force that the balance may miss: a joint that friction holds keeps 1e-10 of
-#: what its friction may do, and the rest is rounding.
+#: its largest friction, and the rest is rounding.
 EXACT = 1e-9
 
 
@@ -22,7 +22,7 @@ def preview(m, d):
 
 
 def assert_one_answer(m, d):
-    """Check that forward gives what the next step does, bit for bit."""
+    """Check that forward gives the same as the next step, bit for bit."""
     before, after = preview(m, d)
     still = (after.qvel == 0.0) & (before.qacc == -d.qvel / m.opt.timestep)
     reached = np.where(still, 0.0, d.qvel + m.opt.timestep * before.qacc)
@@ -41,7 +41,7 @@ def assert_one_answer(m, d):
 
 
 def missing_force(m, d):
-    """Return what M qacc + bias lacks in the reported forces, and the largest of them."""
+    """Return the residual of M qacc + bias minus the reported forces, and the largest of them."""
     M = rb.mass_matrix(m, d)
     outside = np.zeros(m.nv)
     for body in np.flatnonzero(d.xfrc_applied.any(axis=1)):

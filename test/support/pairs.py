@@ -43,7 +43,7 @@ def tree_pair(name, base):
     return trees.build(description, BASES[base]), theirs
 
 
-#: robots that MuJoCo loads otherwise than the text says
+#: robots that MuJoCo reads differently from the text
 MISREAD = {"bolt.urdf": "MuJoCo drops the inertia of a fixed link without mass (FL_FOOT)"}
 
 

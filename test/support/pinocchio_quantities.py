@@ -28,7 +28,7 @@ def swapped(X):
 
 
 def whole(upper):
-    """Return a symmetric matrix of which Pinocchio promises the upper triangle."""
+    """Return a symmetric matrix of which Pinocchio fills the upper triangle."""
     return np.triu(upper) + np.triu(upper, 1).T
 
 
@@ -112,7 +112,7 @@ class Quantities(Twin):
     # regressors
 
     def columns(self):
-        """Return Pinocchio's place of every parameter of ours."""
+        """Return Pinocchio's index of each of our parameters."""
         joints = [self.joint(body) - 1 for body in range(1, self.m.nbody)]
         return np.concatenate([10 * j + np.arange(10) for j in joints] or [np.zeros(0)]).astype(
             int

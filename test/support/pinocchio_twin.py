@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same robot in Pinocchio, and its joint coordinates translated into ours.
 
-Pinocchio: quaternions xyzw; a free-flyer's and a planar joint's velocity in body axes,
-translation first; a continuous joint is (cos, sin); a planar joint is (x, y, cos, sin). It
-knows no reversed joints: a turn becomes one about the opposite axis, turns in a row come in the
-opposite order, and a pose is inverted.
+Pinocchio: quaternions xyzw; a free-flyer's and a planar joint's velocity in body axes, translation
+first; a continuous joint is (cos, sin); a planar joint is (x, y, cos, sin). It has no reversed
+joints: a turn becomes one about the opposite axis, turns in a row come in the opposite order, and
+a pose is inverted.
 
 With v_pin = B v_ours: tau_ours = B^T tau_pin, M_ours = B^T M_pin B and
 a_pin = B a_ours + Bdot v_ours.
@@ -162,7 +162,7 @@ class Twin:
 
     def mass_matrix(self):
         M = pin.crba(self.model, self.data, self.q)
-        M = np.triu(M) + np.triu(M, 1).T  # only the upper triangle is promised
+        M = np.triu(M) + np.triu(M, 1).T  # only the upper triangle is filled
         return self.B.T @ M @ self.B
 
     def rnea(self, qacc):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start Python processes: fresh ones, or forks of one that has imported the nodes already.
+"""Start Python processes: fresh ones, or forks of one with the nodes imported.
 
 A fork is ready after 0.2 s of CPU time, a fresh node after 1.7 s. It has its own arguments,
 environment, folder and output, signals reach it and it ends as any process does. Tests of the
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: For the imports, and for compiling if this is the first process that does, or waits for it.
+#: Time for the imports, and for compiling in the first process, or waiting for it.
 PATIENCE = 1200.0
 
 
@@ -35,7 +35,7 @@ _zygotes = []
 
 
 def collected():
-    """Take the environment as usual that the imports of all test modules have left.
+    """Use the environment that the imports of all test modules have left.
 
     Some libraries set variables for themselves, after which every node would be a fresh process.
     """
@@ -115,7 +115,7 @@ class Zygote:
 
 @contextmanager
 def adopting():
-    """In this block this process becomes the parent of orphans among its descendants."""
+    """A block in which this process becomes the parent of orphans among its descendants."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of raw sockets in the process of the test, and what tests of live boxes share."""
+"""A client of raw sockets in the process of the test, and helpers for tests of live boxes."""
 
 import os
 import select
@@ -23,7 +23,7 @@ def address(k=0):
 
 
 def settled(arm):
-    """Wait until time stands; return the last state."""
+    """Wait until time stops; return the last state."""
     tick, since = -1, time.monotonic()
     while time.monotonic() - since < 0.5:
         state = arm.loop.readout.latest()
@@ -31,6 +31,14 @@ def settled(arm):
             tick, since = state.tick, time.monotonic()
         time.sleep(1e-3)
     return state
+
+
+def until(condition):
+    """Wait for a condition, not for ever."""
+    give_up = time.monotonic() + PATIENT
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(1e-3)
 
 
 class RawClient:
@@ -70,7 +78,7 @@ class RawClient:
         return data
 
     def move(self, controller=2, generator=4):
-        """Begin a motion; return the first state that libfranka lets a program answer."""
+        """Begin a motion; return the first state that a program of libfranka may answer."""
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         given["path_deviation"] = given["goal_deviation"] = 10.0, 3.0, 6.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: tests assert the class of an error, its code and its element, not its words.
+"""Refusals: tests assert the class of an error, its code and its element, not its text.
 
 The words are in test/messages.txt; a run ends with the number of messages that the file lacks.
 They fail no test, for some of them quote Python or a library and differ between releases.
@@ -17,7 +17,7 @@ SEEN = Messages()
 
 
 def worded(code, text):
-    """Record the words of a refusal."""
+    """Record the text of a refusal."""
     SEEN.add(code, str(text))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is what ur_client_library's driver is: its program, its messages, its servers."""
+"""A client equal to ur_client_library's driver: its program, its messages, its servers."""
 
 import socket
 import struct

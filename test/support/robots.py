@@ -20,7 +20,7 @@ def _folder():
 
 FOLDER = _folder()
 FILES = sorted(FOLDER.glob("**/*.urdf")) if FOLDER else []
-NO_NAME = "ur3.urdf"  # no robot name, no links: nobody's robot
+NO_NAME = "ur3.urdf"  # a file without robot name and links
 
 #: Joints at the ends of these carry links without inertia: M is singular. (icub's is only badly
 #: conditioned, up to 1e9, and stays in: the tolerance grows with cond(M).)
@@ -49,7 +49,7 @@ _FAMILIES = (
     "xarm7",
 )
 FAMILIES = [path for path in LOADABLE if robot_id(path) in _FAMILIES]
-#: All robots, but nightly for those of no new family.
+#: All robots; those of the same family run only nightly.
 each_family = pytest.mark.parametrize(
     "path",
     [pytest.param(p, marks=[pytest.mark.nightly] * (p not in FAMILIES)) for p in LOADABLE],

@@ -33,7 +33,7 @@ def starts(m, count, seed=0):
 
 
 def light_forces(m, shape, seed=1):
-    """Return forces (*shape, nv) that a robot of any size can bear."""
+    """Return forces (*shape, nv) that suit a robot of any size."""
     scale = np.maximum(m.dof_inertia0, 1e-4)
     return scale * np.random.default_rng(seed).uniform(-20.0, 20.0, (*shape, m.nv))
 

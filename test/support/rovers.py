@@ -24,7 +24,7 @@ class Rover:
     name: str
     mass: float
     size: tuple[float, float, float]
-    height: float  # of the centre of mass of the base
+    height: float  # height of the centre of mass of the base
     radius: float
     track: float
     wheel_mass: float
@@ -35,7 +35,7 @@ class Rover:
     caster: float = 0.01
     width: float = 0.02
     friction: float = 1.0
-    centre: float = 0.0  # of the mass of the base, in front of the wheels
+    centre: float = 0.0  # centre of mass of the base, in front of the wheels
 
     @property
     def urdf(self):
@@ -76,7 +76,7 @@ class Rover:
 
     @property
     def left(self):
-        """Which wheels are on the left, in the order of the joints."""
+        """Return which wheels are on the left, in the order of the joints."""
         return np.tile([True, False], len(self.axles))
 
 

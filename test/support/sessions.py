@@ -14,16 +14,16 @@ from pathlib import Path
 
 from support.documents import ROOT, commands
 
-#: What runs until Ctrl-C; `rbdyn replay` with --film does not.
+#: Commands that run until Ctrl-C; `rbdyn replay` with --film does not.
 SERVES = re.compile(
     r"^(?:make sim\b|(?:\.venv/bin/)?(?:rbdyn (?:sim|view|replay(?!.*--film))\b|arm_controller\b"
     r"|python examples/gravity_node\.py))"
 )
-#: What each of them says once it serves.
+#: The output of each of them once it serves.
 READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
-#: What a simulator says, whose page opens before.
+#: The output of a simulator whose page opens before.
 SIMULATES = re.compile(r"simulating '")
-#: How an arm controller refuses to arm while states are late, as they are on a busy machine.
+#: The refusal of an arm controller to arm while states are late, as on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
 #: Its first start compiles the engine.
 PATIENCE = 600.0
@@ -58,7 +58,7 @@ class Terminal:
         assert condition(self.said), f"'{self.command}' does not say it:\n{self.said}"
 
     def end(self):
-        """End it by Ctrl-C, which the whole group of a terminal gets; it must end well."""
+        """End it by Ctrl-C, which the whole group of a terminal gets; it must end cleanly."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGINT)
         status = self.process.wait(60.0)
@@ -75,7 +75,7 @@ class Terminal:
 
 
 def is_ready(command):
-    """Return what finds, in the words of a command, that it serves."""
+    """Return the pattern in a command's output that means that it serves."""
     return (SIMULATES if "rbdyn sim" in command else READY).search
 
 
@@ -138,7 +138,7 @@ class Session:
             self._see(promise, said, started, block.where)
 
     def _without_setup(self, line):
-        """Return a command; of make that which it runs when .venv is up to date, as it is here."""
+        """Return a command; for make, the command that it runs when .venv is up to date."""
         words = shlex.split(line, comments=True)
         if words[0] != "make":
             return line

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smooth law of dry friction and limits, for comparisons with what has no other law.
+"""The smooth law of dry friction and limits, for comparisons with engines that have only this law.
 
 Specialised code, rollouts, generated C, derivatives, MuJoCo's springs of limits and closed forms
-of viscous friction know no exact stops.
+of viscous friction have no exact stops.
 """
 
 import numpy as np

@@ -17,10 +17,10 @@ from support import states
 from support.compare import EPS, Comparison, with_inverse
 from support.smooth import smoothly
 
-#: What is compared here; derivatives have tests of their own.
+#: Compared functions; derivatives have tests of their own.
 NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
 
-#: 1e-12 of the largest entry; of what has passed through M^-1, 64 nv cond(M) eps if that is more.
+#: 1e-12 of the largest entry; after a product with M^-1, 64 nv cond(M) eps if that is more.
 TOLERANCE = 1e-12
 FROM_INVERSE = ("qpos", "qvel", "qacc", "qacc_step")
 
@@ -115,7 +115,7 @@ def evaluate(program, arrays):
 
 
 def filled(program, arrays):
-    """Return the array "out" (S, length) of a Program; of no length where nothing moves."""
+    """Return the array "out" (S, length) of a Program, empty if no joint moves."""
     nothing = np.zeros((len(next(iter(arrays.values()))), 0))
     return evaluate(program, arrays).get("out", nothing)
 
@@ -143,7 +143,7 @@ def generic(m, d, name):
     rb.step(m, d)
     left = left_in(d, name)
     if m.opt.integrator == "rk4":
-        # the tick after the step, which is for results alone, overwrites it where joints follow
+        # the tick after the step computes results only, and overwrites it for mimic joints
         left["qacc_step"] = left_in(alone, name)["qacc_step"]
     return left
 
@@ -257,7 +257,7 @@ class LaneRunner:
 
 
 def same_bits(a, b):
-    """Whether arrays hold the same bits, any NaN being as good as another."""
+    """Return whether arrays hold the same bits; any NaN equals another one."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     return a.shape == b.shape and bool(
         np.all((a.view(np.int64) == b.view(np.int64)) | (np.isnan(a) & np.isnan(b)))

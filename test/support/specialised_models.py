@@ -119,7 +119,7 @@ def user_defined():
 
 
 def mixed_user_joints():
-    """Two types of a user on one body, with other freedoms each."""
+    """Two types of a user on one body, each with other freedoms."""
     builder = rb.SystemBuilder("mixed").body("a", BODY).body("b", BODY)
     builder.joint("screw", "specialised_screw", "base", "a", lead=0.2)
     builder.joint("slides", "specialised_slides", "base", "b")

@@ -27,7 +27,7 @@ def randomise(m, d, seed, speed=1.0):
 
 
 def apply_reasonable_forces(m, d):
-    """Applied forces that cause the accelerations in qacc: right for any size of robot."""
+    """Applied forces that cause the accelerations in qacc: suitable for any size of robot."""
     d.qfrc_applied = 0.0
     d.xfrc_applied[1:] = 0.01 * m.body_mass[1:, None] * d.xfrc_applied[1:]
     rb.inverse(m, d)
@@ -55,7 +55,7 @@ def quaternions(m):
 
 
 def quaternion(kind):
-    """Return where the quaternion begins in a joint's positions, None if there is none."""
+    """Return the place of the quaternion in a joint's positions, None without one."""
     if kind == JointType.FREE:
         return 3
     return 0 if kind in (JointType.BALL, *SIXDOF) else None
@@ -80,7 +80,7 @@ def outputs(*stages):
 
 
 def poison(d, *stages):
-    """Write NaN into every output of the stages: entries they do not write stay NaN."""
+    """Write NaN into every output of the stages: unwritten entries stay NaN."""
     for field in outputs(*stages):
         array = getattr(d, field.name)
         array[(slice(1, None) if field.dims[0] == CONSTANT_ROWS else ...)] = np.nan

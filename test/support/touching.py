@@ -13,7 +13,7 @@ CYLINDER = rb.Cylinder(0.1, 0.2)
 CAPSULE = rb.Capsule(0.05, 0.2)
 POINT = rb.Points(((0.0, 0.0, 0.0),))
 
-#: Of about 0.2 m in all directions; the last is the hull of a mesh, away from its own origin.
+#: Shapes of about 0.2 m; the last is the hull of a mesh, away from its own origin.
 SHAPES = {
     "sphere": BALL,
     "box": rb.Box((0.1, 0.16, 0.22)),

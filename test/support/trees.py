@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limi
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
-#: what MuJoCo has as well
+#: types that MuJoCo has as well
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
 #: every type that moves
 LIBRARY = (
@@ -58,7 +58,7 @@ def auto_tree(
         offsets: share of the joints whose frame on the farther link is not the link's.
     """
     rng = np.random.default_rng([seed, nb])
-    extra = np.random.default_rng([seed, nb, 1])  # leaves trees of URDF's joints as they were
+    extra = np.random.default_rng([seed, nb, 1])  # keeps trees of URDF's joints unchanged
     links = [Link("base", random_inertial(rng))]
     joints = []
     for i in range(1, nb + 1):
@@ -81,7 +81,7 @@ def auto_tree(
 
 
 def library_joint(name, kind, predecessor, successor, axis, rng, **more):
-    """Return a joint with all that its type takes.
+    """Return a joint with all properties of its type.
 
     Args:
         name, kind: of the joint.

@@ -22,7 +22,7 @@ faults:
 limits: {{tracking_max: 0.1}}
 """
 
-#: A PD law in a ROS node, with a place for what goes wrong.
+#: A PD law in a ROS node, with a place for faults.
 NODE = """\
 import os, sys, time
 import rclpy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that has imported the nodes and forks for each one that `support.processes` asks for.
+"""A process that has imported the nodes and forks for each request of `support.processes`.
 
 python zygote.py FD: takes requests from that socket until its other end is closed. What it forks
 is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does after its start.
@@ -26,7 +26,7 @@ def main():
     sys.path[0] = ""  # as for python -c
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
     with Path(__file__).open() as script:
-        fcntl.flock(script, fcntl.LOCK_EX)  # or several would compile the same at once
+        fcntl.flock(script, fcntl.LOCK_EX)  # otherwise several would compile the same code at once
         prepare()
     from rbdyn_ros.trials.processes.ending import Tracer
 
@@ -46,7 +46,7 @@ def main():
 
 
 def prepare():
-    """Import what the nodes need, and load the kernels that all of them load."""
+    """Import the needs of the nodes, and load their common kernels."""
     import inspect
 
     import rbdyn_ros as rb
@@ -132,7 +132,7 @@ def run(code):
 
 
 def status_of(code):
-    """Return the exit status that Python makes of the argument of `sys.exit`."""
+    """Return the exit status that Python derives from the argument of `sys.exit`."""
     if code is None or isinstance(code, int):
         return (code or 0) & 0xFF
     print(code, file=sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random mechanisms whose loops are closed: by construction, at one configuration."""
+"""Random mechanisms with closed loops: by construction, at one configuration."""
 
 from dataclasses import dataclass, replace
 

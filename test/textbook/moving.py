@@ -108,5 +108,5 @@ def force_about_origin(m, d, force):
 
 
 def axes_are_simple(m):
-    """Whether the algorithm of Luh, Walker and Paul supports all joints."""
+    """Return whether the algorithm of Luh, Walker and Paul supports all joints."""
     return set(m.jnt_type) <= {JointType.HINGE, JointType.SLIDE}

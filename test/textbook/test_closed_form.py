@@ -30,7 +30,7 @@ def system(request):
     return moving(*request.param)
 
 
-def test_bodies_without_recursion(system):
+def test_bodies_agree_without_recursion(system):
     x = system
     expected = newton_euler_absolute(*x.state, x.d.qacc)
     last = len(x.s.parent) - 1
@@ -41,7 +41,7 @@ def test_bodies_without_recursion(system):
             case.close("a (5.5)", a, expected.a[i] + x.s.a_g, TOLERANCE)
 
 
-def test_equation_of_motion(system):
+def test_the_equation_of_motion_agrees(system):
     x = system
     s, q, qd = x.state
     found = closed_form(s, q)
@@ -54,7 +54,7 @@ def test_equation_of_motion(system):
 
 
 @pytest.mark.parametrize("name", ["hinge-n7-b1.0", "mixed-n13-b1.6", "reversed", "screws"])
-def test_christoffel_symbols(name):
+def test_the_coriolis_matrix_has_christoffel_symbols(name):
     """C_ijk = (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2; thus dH/dt - 2 C qd is skew.
 
     Differences of two steps, extrapolated: their error is of order STEP^4 and eps / STEP.
@@ -76,7 +76,7 @@ def derivative(s, q, direction):
     return (4.0 * fine - coarse) / 3.0
 
 
-def test_two_links():
+def test_two_links_have_the_terms_of_textbooks():
     """A planar arm of point masses, as in every textbook: its C holds m2 l1 l2 sin(q2)."""
     import rbdyn_ros as rb
     from rbdyn_ros.textbook.system import System

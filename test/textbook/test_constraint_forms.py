@@ -83,7 +83,7 @@ def test_explicit_forms_agree_with_the_implicit_one(x):
     close(constraints.projection(x.H, x.C, x.tau, G, g), ydd)
 
 
-def test_projection_is_a_system_like_any_other(x):
+def test_a_projection_is_again_a_system(x):
     """H_G is symmetric and positive definite; kinetic energy and power stay (3.22, 3.23)."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     H_G, _ = constraints.projected(x.H, x.C, G, g)
@@ -100,7 +100,7 @@ def test_the_motion_does_not_depend_on_coordinates(x):
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     rng = np.random.default_rng(2)
     A = rng.uniform(-1.0, 1.0, (G.shape[1], G.shape[1])) + 2.0 * np.eye(G.shape[1])
-    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # what g may have along S
+    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # the freedom of g along S
     qdd, tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G, g)
     other_qdd, other_tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G @ A, g + shift)
     np.testing.assert_allclose(other_qdd, qdd, atol=1e-9)

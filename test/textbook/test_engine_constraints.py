@@ -27,7 +27,7 @@ RATIOS = {"joint3": ("joint1", -0.7, 0.2), "joint5": ("joint3", 1.5, 0.0)}  # a 
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_closed_loops(seed):
+def test_closed_loops_agree_with_the_textbook(seed):
     rng = np.random.default_rng(seed)
     kinds = rng.choice(LOOP_TYPES, 1 + seed % 3).tolist()
     x = mechanism(6 + seed % 4, kinds, 100 + seed, branching=1.5, reversals=0.4, offsets=0.5)

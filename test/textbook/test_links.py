@@ -37,7 +37,7 @@ def linear_first(a):
     return np.concatenate([a[3:], a[:3]])
 
 
-def test_motion_of_all_links(system):
+def test_the_motion_of_all_links_agrees(system):
     """(vo, w) and (dvo, dw) are cvel and cacc about the world's origin; sv, sw is cdof."""
     x = system
     rb.fwd_position(x.m, x.d)
@@ -95,12 +95,12 @@ def with_rotors(x):
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse
     if x.where.endswith("floating"):
-        d.qfrc_applied[:6] = 0.0  # nothing holds the trunk
+        d.qfrc_applied[:6] = 0.0  # the trunk moves freely
     rb.forward_dynamics(m, d)
     return m, d, rotor_inertia
 
 
-def test_unit_vector_method(system):
+def test_unit_vectors_give_the_accelerations(system):
     """Without rotors = the articulated-body algorithm; with rotors = the engine with armature."""
     x = system
     m, d, rotor_inertia = with_rotors(x)

@@ -48,7 +48,7 @@ def case(request):
     return x, tau, f_ext, f"case {number}"
 
 
-def test_maximal_kkt_and_projection(case):
+def test_maximal_kkt_and_projection_agree(case):
     x, tau, f_ext, where = case
     H, C = unconstrained(x.s, x.q, x.qd, f_ext)
     loops = loop_constraints(x.s, x.q, x.qd)
@@ -61,13 +61,13 @@ def test_maximal_kkt_and_projection(case):
     with Comparison("textbook constraints", where) as compare:
         compare.close("projection", projected, kkt.qdd, allowed)
         compare.close("maximal", bodies.qdd, kkt.qdd, allowed)
-        # of redundant constraints each side has its own smallest lambda; their effect is one
+        # for redundant constraints each side has its own smallest lambda; their effect is the same
         compare.close("tau_c", loops.K.T @ loop_lam, loops.K.T @ kkt.lam, allowed)
         if kkt.rank == len(loops.k):
             compare.close("lambda", loop_lam, kkt.lam, allowed)
 
 
-def test_joint_forces_hold_every_body(case):
+def test_joint_forces_balance_every_body(case):
     x, tau, f_ext, where = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
     with Comparison("textbook joint forces", where) as compare:
@@ -105,7 +105,7 @@ def ends(x):
     return tree + chords
 
 
-def test_the_smallest_lambda(case):
+def test_lambda_is_the_smallest(case):
     """With redundant constraints, lambda has no component in the null space of P T."""
     x, tau, f_ext, _ = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
@@ -139,7 +139,7 @@ def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
         compare.close("qdd", found.qdd, aba(s, q, qd, tau, f_ext), allowed)
 
 
-def test_massless_bodies_inside_a_tree():
+def test_massless_bodies_inside_a_tree_are_allowed():
     """Their rows of I are zero, but the matrix of eq 3.74 is regular."""
     m = rb.build(trees.auto_tree(9, 1.5, seed=3, massless=(1, 2, 4)))
     s, rng = System.of(m), np.random.default_rng(3)
@@ -177,7 +177,7 @@ def four_bar():
     )  # fmt: skip
 
 
-def test_a_parallelogram_against_its_closed_form():
+def test_a_parallelogram_agrees_with_its_closed_form():
     """Crank and rocker turn equally, the coupler only translates: (2 I_A + m l^2) qdd = tau.
 
     I_A is the inertia of a rod about its end. Gravity is along the axes, so the bearings carry the
@@ -205,7 +205,7 @@ def test_a_parallelogram_against_its_closed_form():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
 def test_a_parallelogram_near_its_singular_pose(angle):
-    """With all bars on a line K loses another row: 2 of 5 remain, then 1."""
+    """With all bars on a line K loses one more row: 2 of 5 remain, then 1."""
     s = System.of(rb.build(four_bar()))
     q, qd = np.array([angle, -angle, angle]), np.array([1.3, -1.3, 1.3])
     loops = loop_constraints(s, q, qd)
@@ -213,7 +213,7 @@ def test_a_parallelogram_near_its_singular_pose(angle):
     tau = np.array([2.0, 0.0, 0.0])
     kkt = constraints.implicit(H, C, tau, loops.K, loops.k)
     assert kkt.rank == (1 if angle == 0.0 else 2)
-    # singular values are known to some 1e-16, what they divide to that over the angle
+    # singular values are exact to 1e-16, their quotients to that over the angle
     allowed = max(1e-10, 1e-14 / (angle or 1.0))
     np.testing.assert_allclose(maximal(s, q, qd, tau).qdd, kkt.qdd, atol=allowed)
 
@@ -246,8 +246,8 @@ def test_example_3_2(radius):
     np.testing.assert_allclose(T @ geared.lam[1], bearing, atol=1e-11 / radius)
 
 
-def test_a_rotor_out_of_balance():
-    """The bearing feels m e w^2 outward, and the moment of that force at z."""
+def test_an_unbalanced_rotor_loads_its_bearings():
+    """The bearing carries m e w^2 outward, and the moment of that force at z."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))
     m = rb.build(

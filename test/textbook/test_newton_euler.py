@@ -49,7 +49,7 @@ def arm(request):
     return moving(*request.param)
 
 
-def test_two_spatial_forms_and_the_engine(system):
+def test_two_spatial_forms_agree_with_the_engine(system):
     x = system
     body = rnea(*x.state, x.d.qacc)
     with Comparison("Newton-Euler", x.where) as case:
@@ -77,7 +77,7 @@ def test_forces_on_bodies_and_across_joints(system):
         case.close("f", base.f[1:], across[1:], FORWARD)
 
 
-def test_every_vector_in_both_coordinates(system):
+def test_every_vector_agrees_in_both_coordinates(system):
     """Vectors in body coordinates, transformed to the base, equal the others and Data's."""
     x = system
     body = newton_euler(*x.state, x.d.qacc, x.f_ext)
@@ -94,7 +94,7 @@ def test_every_vector_in_both_coordinates(system):
         case.close("cacc", motion_about_origin(x.m, x.d, x.d.cacc)[1:], base.a[1:], TOLERANCE)
 
 
-def test_three_forms(arm):
+def test_three_forms_agree(arm):
     x = arm
     body = rnea(*x.state, x.d.qacc, x.f_ext)
     with Comparison("Luh, Walker, Paul", x.where) as case:
@@ -104,7 +104,7 @@ def test_three_forms(arm):
         case.close("engine", without, x.d.qfrc_inverse, TOLERANCE)
 
 
-def test_correspondence(arm):
+def test_classical_and_spatial_vectors_correspond(arm):
     """Table 5.2, quantity by quantity and body by body."""
     x = arm
     vectors = luh_walker_paul(*x.state, x.d.qacc, x.f_ext)
@@ -139,7 +139,7 @@ def test_joints_that_are_not_revolute_or_prismatic_are_refused():
         luh_walker_paul(*x.state, x.d.qacc)
 
 
-def test_gravity_and_coriolis_terms(system):
+def test_gravity_and_coriolis_terms_equal_the_recursion(system):
     """Each equals the recursion with the other inputs zero."""
     x = system
     s, q, qd = x.state
@@ -169,7 +169,7 @@ def test_forces_across_joints_carry_the_weight():
 @robots.needs_robots
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
-def test_against_pinocchio(name, floating):
+def test_the_recursion_agrees_with_pinocchio(name, floating):
     pytest.importorskip("pinocchio", reason="pin is not installed")
     from support import pinocchio_twin
 

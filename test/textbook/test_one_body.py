@@ -57,7 +57,7 @@ def test_three_methods_and_the_articulated_body_algorithm(name):
 
 
 @pytest.mark.parametrize("n_f", range(1, 7))
-def test_apparent_inverse_inertia(n_f):
+def test_the_apparent_inverse_inertia_has_the_rank_of_the_freedom(n_f):
     rng = np.random.default_rng(n_f)
     I, S = random_inertia(rng), rng.uniform(-1.0, 1.0, (6, n_f))
     Phi = apparent_inverse_inertia(I, S)
@@ -70,7 +70,7 @@ def test_apparent_inverse_inertia(n_f):
         np.testing.assert_allclose(Phi @ I, np.eye(6), atol=TOLERANCE)
 
 
-def test_a_pendulum():
+def test_a_pendulum_has_its_equation():
     """A point mass at a distance l hangs from a hinge: l^2 m qdd = -m g l sin q + tau."""
     mass, length, g, q, qd = 2.0, 0.7, 9.81, 0.4, 1.3
     about_com = 1e-9 * np.eye(3)

@@ -33,7 +33,7 @@ def momentum_and_energy(R, w):
     return L, 0.5 * w @ L
 
 
-def test_inertia_of_the_box():
+def test_the_box_has_the_inertia_of_the_book():
     inertia = shapes.box((0.1, 0.4, 0.9), mass=36.0).inertia
     np.testing.assert_allclose(inertia, [2.91, 2.46, 0.51, 0.0, 0.0, 0.0], rtol=1e-14)
 
@@ -50,7 +50,7 @@ def test_euler_equation_conserves_momentum_and_energy_to_its_order():
     np.testing.assert_allclose(errors[1] / errors[2], 2.0, atol=0.05)
 
 
-def test_euler_equation_against_the_engine():
+def test_the_euler_equation_agrees_with_the_engine():
     """A ball joint without gravity by Runge-Kutta; the book's loop converges to it."""
     m = rb.build(
         rb.SystemBuilder("box", base="ground")
@@ -70,7 +70,7 @@ def test_euler_equation_against_the_engine():
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.2)
 
 
-def test_steady_rotation_about_a_principal_axis():
+def test_a_rotation_about_a_principal_axis_is_steady():
     for axis in np.eye(3):
         L, dw = euler_dynamics(BOX, np.eye(3), 2.0 * axis)
         np.testing.assert_array_equal(dw, np.zeros(3))
@@ -78,7 +78,7 @@ def test_steady_rotation_about_a_principal_axis():
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_exponentials_against_scipy(angle):
+def test_exponentials_agree_with_scipy(angle):
     rng = np.random.default_rng(7)
     for _ in range(5):
         n = np.array(trees.unit(rng.normal(size=3)))
@@ -107,7 +107,7 @@ def test_the_exponential_is_smooth_at_zero_rotation():
         np.testing.assert_allclose(bent - straight, curve, atol=3e-16 + angle**2)
 
 
-def test_a_screw():
+def test_a_body_moves_along_a_screw():
     """Figure 6.8: about an axis through c with a pitch: around c, and along the axis."""
     c, w = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 2.0 * np.pi])
     vo = np.cross(c, w) + 0.3 * w / (2.0 * np.pi)
@@ -159,7 +159,7 @@ def kinetic_energy(body, x):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_momentum(seed):
+def test_momentum_is_the_gradient_of_the_energy(seed):
     """P = m v_com, L = I_com w + com x P; both are gradients of the kinetic energy."""
     _, body, rng = random_body(seed)
     x = random_state(rng)
@@ -197,7 +197,7 @@ def test_force_and_moment_are_the_rates_of_momentum(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_acceleration_against_the_engine(seed):
+def test_the_acceleration_agrees_with_the_engine(seed):
     I, body, rng = random_body(seed)
     x = random_state(rng)
     m = free_body(I)
@@ -207,7 +207,7 @@ def test_acceleration_against_the_engine(seed):
     rb.forward_dynamics(m, d)
     f, torque = np.split(d.xfrc_applied[1], 2)
     dvo, dw = se3_dynamics(body, x, f, torque + np.cross(d.xipos[1], f))
-    # of the origin: d/dt (vo + w x p), where dp/dt is that velocity itself
+    # acceleration of the origin: d/dt (vo + w x p), where dp/dt is that velocity itself
     velocity = x.vo + np.cross(x.w, x.p)
     of_origin = dvo + np.cross(dw, x.p) + np.cross(x.w, velocity)
     allowed = 1e-12 * size(dvo, dw)
@@ -220,7 +220,7 @@ def size(*arrays):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_motion_of_a_free_body(seed):
+def test_the_motion_of_a_free_body_agrees_with_the_engine(seed):
     """The loop of figure 6.14 against the engine's Runge-Kutta; it is of order 1."""
     I, body, rng = random_body(seed)
     x0 = random_state(rng)

@@ -41,7 +41,7 @@ def test_the_basis_does_not_matter(subspace):
     S, rng = subspace
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     assert same(S, S @ A)
-    assert same(S, np.hstack([S @ A, S]))  # columns that say nothing new
+    assert same(S, np.hstack([S @ A, S]))  # columns that depend on others
     assert same(S, range_matrix(S))
     assert rank(np.hstack([S, S])) == S.shape[1]
 
@@ -52,7 +52,7 @@ def test_removing_a_direction_changes_the_subspace(subspace):
         assert not same(S, S[:, 1:])
 
 
-def test_complement(subspace):
+def test_the_complement_is_orthogonal(subspace):
     S, _ = subspace
     T = complement(S)
     assert T.shape == (6, 6 - S.shape[1])
@@ -105,17 +105,17 @@ def test_no_decomposition_without_a_direct_sum(columns):
 @pytest.mark.parametrize(
     "subspaces", [(), (np.eye(5),), (np.eye(6)[:, :3], np.eye(3)), (np.ones(6),)]
 )
-def test_no_decomposition_by_bases_of_another_shape(subspaces):
+def test_bases_of_another_shape_are_refused(subspaces):
     with refused(ParameterError, "bad-argument", "subspaces"):
         decompose(np.ones(6), *subspaces)
 
 
-def test_subspaces_without_a_direct_sum():
+def test_subspaces_without_a_direct_sum_are_found():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small
     assert not is_direct_sum(one[:, :3], one[:, 2:])  # an intersection
-    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # one, though dimensions add up
+    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # a sum of dimensions alone is not enough
     assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
 
 

@@ -84,7 +84,7 @@ def test_a_recording_has_the_actuators_of_its_run_with_their_states(found, tmp_p
     read, m = rb.read_run(tmp_path / "run.mcap"), built(run.values)
     for name in (*OF_ACTUATORS, "dof_armature", "dof_inertia0"):
         np.testing.assert_array_equal(getattr(read.m, name), getattr(m, name))
-    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # act of the batch is longer
+    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # the action of the batch is longer
     d = rb.make_data(read.m)
     read.restore(d, 99)
     for k in range(100, 120):
@@ -94,7 +94,7 @@ def test_a_recording_has_the_actuators_of_its_run_with_their_states(found, tmp_p
         np.testing.assert_array_equal(d.act, read.act[k])
 
 
-#: What varies, and the message of its refusal.
+#: The variation, and the message of its refusal.
 BAD = {
     "{gear: {knee: 2}}": "unknown-joint",
     "{gear: {uniform: {low: -1, high: 20}}}": "bad-distribution",

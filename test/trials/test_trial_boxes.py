@@ -93,14 +93,14 @@ def test_a_program_is_tried_twice_with_the_same_bits(tmp_path):
         ("waits", 15, "timeout", "after 15 s the "),
     ],
 )
-def test_what_a_program_does_is_the_result_of_its_run(tmp_path, fault, time, status, why):
+def test_the_behaviour_of_a_program_is_the_result_of_its_run(tmp_path, fault, time, status, why):
     word = f"{600 + os.getpid()}.25"  # a number of seconds that no other test sleeps
     words = f'"{fault}"', f'"{word}"'
     found = of_box(tmp_path, "box_program.py", "127.0.0.1", *words, time=time)
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
     assert run.status == status
     assert run.why.startswith(why)
-    assert not is_running(word)  # what it started has ended with it
+    assert not is_running(word)  # its child processes have ended with it
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,12 @@ def test_a_signal_without_a_name_is_a_number(tmp_path):
         ("{command: [a, 127.0.0.1], box: franka, rate: 500}", "bad-rate"),
     ],
 )
-def test_a_box_that_cannot_be_is_refused_with_its_line(tmp_path, controller, code):
+def test_an_invalid_box_is_refused_with_its_line(tmp_path, controller, code):
     with refused(DescriptionError, code):
         of_box(tmp_path, controller=controller)
 
 
-def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
+def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
     found = of_box(tmp_path, controller=command("nowhere", "127.0.0.1"))
     with refused(ParameterError, "no-program"):
         trials.run(found, workers=1)

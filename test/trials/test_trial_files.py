@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial files: what they hold, and what is refused with its line."""
+"""Trial files: their content, and refusals with the line."""
 
 import numpy as np
 import pytest

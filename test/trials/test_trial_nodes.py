@@ -43,7 +43,7 @@ def of_node(folder, fault="pass", **changed):
 
 
 def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
-    """Both laws see each state and act on it, through the actuators of the run."""
+    """Both laws read each state and act on it, through the actuators of the run."""
     name = joint()
     (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
     robots = {
@@ -91,7 +91,7 @@ def test_a_slower_node_is_judged_at_its_ticks(tmp_path):
     ],
     ids=["raises", "hangs"],
 )  # fmt: skip
-def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why):
+def test_the_behaviour_of_a_node_is_the_result_of_its_run(tmp_path, fault, status, why):
     limits = "{time: 15, memory: 2048}" if status == "timeout" else "{time: 300, memory: 2048}"
     (run,) = trials.run(of_node(tmp_path, fault, runs=1, process=limits), workers=1).runs
     assert run.status == status
@@ -110,12 +110,12 @@ def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why)
         ("{command: [a], joints: [knee]}", "unknown-joint"),
     ],
 )
-def test_a_node_that_cannot_be_is_refused_with_its_line(tmp_path, node, code):
+def test_an_invalid_node_is_refused_with_its_line(tmp_path, node, code):
     with refused(DescriptionError, code):
         of_node(tmp_path, controller=f"{{node: {node}}}")
 
 
-def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
+def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
     for node in ("{command: [nowhere]}", "{package: nowhere, executable: pd}"):
         with refused(ParameterError, "no-program"):
             trials.run(of_node(tmp_path, controller=f"{{node: {node}}}"), workers=1)
@@ -125,7 +125,7 @@ def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
 
 
 def test_files_of_another_trial_are_refused_before_the_first_run(tmp_path):
-    """Another machine of a cluster may have others."""
+    """Another machine of a cluster may have other packages."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(bundled_robot("pendulum").read_text())
     found = of_node(tmp_path, robot=robot)

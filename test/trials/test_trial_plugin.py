@@ -25,7 +25,7 @@ def test_fails(rbdyn_trial):
 WITHOUT = """\
 import sys
 
-def test_nothing_is_loaded():
+def test_the_plugin_loads_no_engine():
     assert "numba" not in sys.modules
     assert "numpy" not in sys.modules
     assert "scipy" not in sys.modules
@@ -33,11 +33,11 @@ def test_nothing_is_loaded():
 
 
 def session(folder, *words):
-    """Run pytest in a folder with the plugin, as users of the wheel have it."""
+    """Run pytest in a folder with the plugin, like users of the wheel."""
     command = [sys.executable, "-m", "pytest", "-p", "rbdyn_ros.trials.pytest_plugin"]
     command += ["-p", "no:cacheprovider", "-q", *words]
     environment = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation has it already
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation already has it
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False
     )
@@ -71,7 +71,7 @@ def test_trials_are_tests(tmp_path):
     assert (folders[0] / "report.html").exists()
 
 
-def test_who_does_not_use_it_loads_nothing(tmp_path):
+def test_sessions_without_the_plugin_load_nothing(tmp_path):
     (tmp_path / "test_other.py").write_text(WITHOUT)
     done = session(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -24,7 +24,7 @@ from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.running import RUNS_NAME
 from rbdyn_ros.trials.simulation.runs import failed
 
-#: What the controller does wrong, and how the run ends.
+#: The error of the controller, and the end of the run.
 FAULTY = {
     "raise ValueError('no torque')": ("crashed", "ValueError: no torque (policy.py, line 6)"),
     "sys.exit(3)": ("crashed", "SystemExit: 3"),
@@ -51,7 +51,7 @@ ALLOWED = "{time: 2, memory: 300}"
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_what_a_controller_does_is_the_result_of_its_run(tmp_path, fault):
+def test_the_behaviour_of_a_controller_is_the_result_of_its_run(tmp_path, fault):
     policy = POLICY.replace("FAULT", fault)
     found = trial(tmp_path, policy, controller=PYTHON, process=ALLOWED, runs=1)
     (run,) = trials.run(found, workers=1).runs
@@ -124,7 +124,7 @@ def test_a_process_that_ends_is_replaced_and_its_runs_are_done(tmp_path, monkeyp
 
 
 def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
-    """No process starts for runs that are lost."""
+    """A process does not start for lost runs."""
     give, made = workers.Worker.give, []
 
     def deadly(worker, job):
@@ -146,7 +146,7 @@ def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
 
 
 def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
-    """It would still run for 30 s."""
+    """It would run for 30 s more."""
     monkeypatch.setattr(workers, "ENDING", 0.2)
     code = "import os, time\nos.closerange(3, 256)\ntime.sleep(30)\n"
     found = trial(tmp_path, code + "def control(*_): pass\n", controller=PYTHON)
@@ -189,7 +189,7 @@ def test_results_of_another_trial_are_not_mixed(tmp_path):
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     head, *_ = (out / RUNS_NAME).read_text().splitlines(keepends=True)
-    (out / RUNS_NAME).write_text(head)  # without a run, whose hash would tell it, too
+    (out / RUNS_NAME).write_text(head)  # without a run, whose hash would also show it
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     assert len(trials.run(other, out, workers=1, fresh=True).runs) == 2
@@ -232,8 +232,8 @@ def test_two_processes_do_not_add_runs_to_one_folder(tmp_path):
     assert len((out / RUNS_NAME).read_text().splitlines()) == 4
 
 
-def test_a_full_disk_keeps_what_was_written(tmp_path):
-    """A limit on the size of files gives the error of a full disk at a place of our choice."""
+def test_a_full_disk_keeps_earlier_results(tmp_path):
+    """A limit on the size of files gives the error of a full disk at a chosen place."""
     out, found = tmp_path / "out", trial(tmp_path)
     trials.run(trial(tmp_path, runs=5), out, workers=1)
     size = (out / RUNS_NAME).stat().st_size
@@ -358,7 +358,7 @@ def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
             time.sleep(0.02)
 
 
-def test_the_package_of_trials_costs_nothing_to_import():
+def test_importing_the_package_of_trials_is_fast():
     code = "import sys, rbdyn_ros.trials; print('numpy' in sys.modules, 'scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

@@ -27,7 +27,7 @@ def control(t, qpos, qvel, reference):
 """
 
 
-def test_the_rows_match_one_process_though_a_node_dies(tmp_path, cluster, monkeypatch):
+def test_the_rows_match_one_process_despite_a_dead_node(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     found = trial(tmp_path, runs=60)
     whole = trials.run(found, workers=1)
@@ -46,14 +46,14 @@ def test_the_rows_match_one_process_though_a_node_dies(tmp_path, cluster, monkey
     assert trials.run(found, workers=2).runs == whole.runs
 
 
-def test_a_controller_that_crashes_is_a_result_there_too(tmp_path, cluster):
+def test_a_controller_that_crashes_on_ray_is_a_result(tmp_path, cluster):
     found = trial(tmp_path, PYTHON, controller="{python: 'policy.py:control'}", runs=6)
     there = trials.run(found, ray=cluster.address)
     assert there.runs == trials.run(found, workers=1).runs
     assert {run.status for run in there.runs} == {"finished", "crashed"}
 
 
-def test_a_node_has_the_rows_of_this_machine_there(tmp_path, cluster):
+def test_a_node_on_ray_has_the_rows_of_this_machine(tmp_path, cluster):
     """Every process of Ray has a ROS domain of its own."""
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     cluster.add_node(num_cpus=1)
@@ -83,7 +83,7 @@ def test_an_address_is_checked(tmp_path, address):
         trials.run(trial(tmp_path), ray=address)
 
 
-def test_nothing_accepts_connections_at_an_address(tmp_path):
+def test_an_address_that_accepts_no_connections_is_refused(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # but it does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts, and the reports that hold them."""
+"""Verdicts, and their reports."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -47,7 +47,7 @@ def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
         ("{pass_rate: 0.8}", 10, "failed"),
     ],
 )
-def test_the_decision(tmp_path, rule, broken, decision):
+def test_the_decision_follows_the_rule(tmp_path, rule, broken, decision):
     found = trial(tmp_path, verdict=rule)
     runs = made(found, [0.2] * broken + [0.0] * (20 - broken))
     assert judge(found, runs).decision == decision
@@ -55,16 +55,16 @@ def test_the_decision(tmp_path, rule, broken, decision):
     assert judge(found, runs[:10]).partial
 
 
-def test_no_runs_decide_nothing(tmp_path):
+def test_without_runs_the_verdict_is_undecided(tmp_path):
     verdict = judge(trial(tmp_path), [])
     assert (verdict.decision, verdict.low, verdict.high) == ("undecided", 0.0, 1.0)
 
 
-def test_the_spread_of_a_measure(tmp_path):
+def test_the_spread_of_a_measure_is_reported(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)
-    # what did not finish does not count, whatever its numbers are
+    # an unfinished run does not count, with any numbers
     runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None})
     runs[4] = Run(4, "not finite", "", runs[4].values, {"tracking_max": 0.0})
     runs[5] = Run(5, "finished", "", runs[5].values, {"tracking_max": None})
@@ -88,7 +88,7 @@ def test_a_large_trial_has_the_normal_interval(tmp_path):
     assert spread.high - spread.mean == pytest.approx(half, rel=1e-6)
 
 
-def test_what_a_measure_depends_on_most_comes_first(tmp_path):
+def test_the_strongest_dependence_of_a_measure_comes_first(tmp_path):
     found = trial(tmp_path)
     assert influences(results(found, {}), "tracking_max") == []
     runs = {run.seed: run for run in made(found, np.linspace(0.0, 0.1, 20))}
@@ -114,7 +114,7 @@ def test_junit_has_a_case_for_each_limit(tmp_path):
     assert properties["partial"] == "true"
 
 
-def test_the_page_is_one_file_that_opens_nothing(tmp_path):
+def test_the_page_is_one_file_without_requests(tmp_path):
     found = trial(tmp_path, name="<script>alert(1)</script>", limits="{tracking_max: 0.03}")
     whole = trials.run(found, workers=1)
     files = trials.write_reports(whole, tmp_path / "out")

@@ -16,7 +16,7 @@ from rbdyn_ros.trials.simulation.simulated import HistoryWatcher
 
 KP, KD = 40.0, 4.0
 
-#: The law of PENDULUM as a function that is compiled, and as one that is called.
+#: The law of PENDULUM as a compiled function and as one in Python.
 POLICY = f"""
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of a view that draws nothing: it takes what a browser is sent and talks like one."""
+"""A client of a view without drawing: it receives and sends the same as a browser."""
 
 import contextlib
 import socket
@@ -20,7 +20,7 @@ CAMERA = {
 
 
 class PlainClient:
-    """One that is connected to a server of this process, as long as it is open.
+    """A client connected to a server of this process while it is open.
 
     Attributes:
         number: of the client, as the server counts.
@@ -66,7 +66,7 @@ class PlainClient:
         self.say("SceneNodeDragMessage", phase=phase, **node, **places, **screen)
 
     def vanish(self):
-        """Lose the connection without a word."""
+        """Close the connection without a message."""
         self._pipe.socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Films: as many frames as asked, of the right motion, in a view that stays the same."""
+"""Films have the requested frames of the right motion, in a view that stays the same."""
 
 import itertools
 import shutil
@@ -51,7 +51,7 @@ def frames(path):
     return np.array(pictures), times
 
 
-def test_a_motion_given_by_positions(m, path):
+def test_a_motion_may_be_given_by_positions(m, path):
     qpos = np.linspace(0.0, 1.0, 4)[:, None] * np.ones(m.nq)
     animate(m, qpos, path, fps=20, size=SIZE)
     pictures, times = frames(path)
@@ -72,7 +72,7 @@ def test_a_simulation_starts_from_the_data(m, path):
 
 
 def test_frames_of_a_simulation_are_one_frame_time_apart(m, path):
-    """Also where the timestep does not divide the time of a frame."""
+    """This holds also if the timestep does not divide the time of a frame."""
     m.opt.timestep = 0.003
     d = rb.make_data(m)
     d.qvel = 1.0
@@ -96,7 +96,8 @@ def test_the_box_has_the_inertia_of_the_body():
     inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
     edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
     assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
-    flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))  # no matter is like this
+    # no real material is like this
+    flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))
     assert np.isfinite(flat).all()
 
 
@@ -202,7 +203,7 @@ def test_a_film_has_the_floor_of_the_world(path):
 
 
 def test_a_film_shows_contact_points_and_forces(path):
-    """The arrows of a simulation and of given contacts are one, and no contacts show none."""
+    """Arrows of a simulation and of given contacts are equal; without contacts there are none."""
     m, d = boxed()
     points = np.concatenate([d.contact_pos[:4], d.contact_force[:4]], axis=1)
     animate(m, [d.qpos] * 2, path, contacts=[points, points[:0]], size=SIZE)
@@ -278,7 +279,7 @@ def test_a_diverging_simulation_makes_no_film(m, path):
     assert not path.exists()
 
 
-def test_a_data_of_another_model(m, path):
+def test_a_data_of_another_model_is_refused(m, path):
     other = m.replaced()
     with refused(rb.ModelError, "data-of-other-model"):
         animate(m, rb.make_data(other), path, duration=1.0)
@@ -286,7 +287,7 @@ def test_a_data_of_another_model(m, path):
         animate(3, [[0.0]], path)
 
 
-def test_another_suffix(m, tmp_path):
+def test_another_suffix_is_refused(m, tmp_path):
     with refused(rb.ParameterError, "unknown-suffix", "path"):
         animate(m, [[0.0]], tmp_path / "film.avi")
 
@@ -300,6 +301,6 @@ def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_mp4(m, tmp_path):
+def test_an_mp4_is_written(m, tmp_path):
     animate(m, [[0.0], [0.5], [1.0]], tmp_path / "film.mp4", size=SIZE)
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strip charts without a browser: what is kept, what is drawn, and what costs nothing."""
+"""Strip charts without a browser: stored rows, drawn curves, and free hidden charts."""
 
 import contextlib
 import itertools
@@ -41,7 +41,7 @@ def test_a_table_is_a_copy():
 
 
 def test_numbers_of_joints_are_under_their_names():
-    """Of a system with joints of several freedoms, followers, drives and loops."""
+    """The system has joints of several freedoms, mimic joints, drives and loops."""
     register()
     m = rb.build(everything())
     quantities, rng = Quantities(m), np.random.default_rng(1)
@@ -77,7 +77,7 @@ def test_an_undefined_factor_keeps_the_last_value(arm):
 
 
 class Part:
-    """An element of a panel: a value, who listens, and whether it is there."""
+    """An element of a panel: a value, its callbacks, and whether it exists."""
 
     def __init__(self, gui, **props):
         self.gui, self.calls = gui, []
@@ -103,7 +103,7 @@ class Part:
 
 
 class Panel:
-    """Stands for viser's: keeps what is added."""
+    """Stands for viser's: stores the added elements."""
 
     def __init__(self):
         self.parts = []
@@ -148,13 +148,13 @@ TITLES = ("position", "velocity", "torque", "energy", "real-time factor")
 
 @pytest.fixture
 def clocked(monkeypatch):
-    """A clock that stands until it is told."""
+    """A clock that stops until it is set."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(charts, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
-def test_charts_are_there_only_while_they_are_shown(arm, clocked):
+def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     panel = Panel()
     drawn = Charts(panel, arm, "arm")
     fixed = len(panel.parts)
@@ -187,7 +187,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     panel[arm.jnt_names[0]].set(False)
     run(0.5, 35.0)
     assert [part["label"] for part in panel.parts[fixed].series[1:]] == list(arm.jnt_names[1:])
-    assert len(panel.parts[fixed].data[0]) == charts.LENGTH  # what was kept is shown of it too
+    assert len(panel.parts[fixed].data[0]) == charts.LENGTH  # the stored part is also shown
     run(0.5, 0.0)  # time began anew
     assert len(panel.parts[fixed].data[0]) <= 11
     panel["Show charts"].set(False)
@@ -198,7 +198,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     assert min(panel.parts[fixed].data[0]) >= 9.0
 
 
-def test_they_are_drawn_ten_times_a_second(arm, clocked):
+def test_charts_are_drawn_ten_times_a_second(arm, clocked):
     panel = Panel()
     drawn, instant = Charts(panel, arm, "arm"), Instant.still(arm, arm.qpos0)
     panel["Show charts"].set(True)

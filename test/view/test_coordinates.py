@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that a person moves a robot by: there and back, and from text."""
+"""Coordinates for a person to move a robot: to numbers, back, and from text."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_every_free_coordinate_has_a_number_and_no_other(m):
         assert math.isfinite(c.high - c.low)
 
 
-def test_names_and_units_of_coordinates(m):
+def test_coordinates_have_names_and_units(m):
     found = {(m.jnt_names[c.joint], c.word) for c in coordinates_of(m, 2.0)}
     assert len(found) == len(coordinates_of(m, 2.0))
     free = [c for c in coordinates_of(m, 2.0) if m.jnt_names[c.joint] == "root_joint"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn depths against rays: every kind of shape, robots, and what is refused."""
+"""Drawn depths against rays: every kind of shape, robots, and refusals."""
 
 import math
 
@@ -57,7 +57,7 @@ def camera(**given):
 
 
 def check_against_rays(m, d, eye, shapes=None):
-    """Compare all pixels; return the share of those that see something else."""
+    """Compare all pixels; return the share of those that show something else."""
     rays = rb.scan(m, d, eye, shapes=shapes)
     drawn = rb.DepthRenderer(m, shapes).scan(d, eye)
     assert drawn.names == rays.names

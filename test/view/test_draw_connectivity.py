@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of connectivity graphs: laid out without overlaps, written whole, refused clearly."""
+"""Pictures of connectivity graphs: free of overlaps, complete, and with clear refusals."""
 
 import itertools
 import subprocess
@@ -48,7 +48,7 @@ def test_a_picture_is_written(tmp_path, suffix):
 
 
 def texts(m):
-    """Return what is written in the picture of a Model, and where: rectangles in inches."""
+    """Return the texts in the picture of a Model, and their rectangles in inches."""
     picture = connectivity._Picture(m)
     picture.draw_tree()
     picture.draw_bodies()
@@ -60,7 +60,7 @@ def texts(m):
     return picture, [(text.get_text(), box) for text, box in zip(written, boxes, strict=True)]
 
 
-def test_labels_of_the_graph():
+def test_the_graph_has_labels():
     _, written = texts(linkage())
     told = [text for text, _ in written]
     assert told[0] == "linkage:  N_B = 3, N_J = 4, N_L = 1"
@@ -154,7 +154,7 @@ def test_a_robot_without_joints_and_a_floating_one(tmp_path):
     assert {"world", "base", "root_joint", "floating"} <= {text for text, _ in written}
 
 
-def test_rows_and_columns():
+def test_bodies_have_rows_and_columns():
     rows, depth = tree_rows(Graph((0, 1, 1, 3, 0), (1, 2, 3, 4, 5)))
     assert depth.tolist() == [0, 1, 2, 2, 3, 1]
     assert rows.tolist() == [1.25, 0.5, 0.0, 1.0, 1.0, 2.0]
@@ -218,7 +218,7 @@ for call in (lambda: draw_connectivity(m, "x.svg"), lambda: animate(m, [[]], "x.
 """
 
 
-def test_without_the_plot_extra():
+def test_a_missing_plot_extra_is_reported():
     told = subprocess.run(
         [sys.executable, "-c", WITHOUT_PLOT],
         capture_output=True,

@@ -59,7 +59,7 @@ def at(light, x, y):
 
 @needs_renderer
 def test_a_point_light_fades_with_distance_and_angle(drawn):
-    """What it adds to the floor is the cosine of the angle over a + b r + c r^2."""
+    """It adds to the floor the cosine of the angle over a + b r + c r^2."""
     dark = drawn(LAMP.format("point").replace("0.4 0.4 0.4", "0 0 0"))
     light = drawn(LAMP.format("point"))
     added = {r: at(light, r, 0.0) - at(dark, r, 0.0) for r in (0.0, 2.0, 4.0)}
@@ -88,7 +88,7 @@ def test_a_spot_lights_a_circle(drawn):
 
 @needs_renderer
 def test_parallel_light_is_the_sun_of_a_picture(drawn):
-    """The floor gets the cosine of its direction, and nothing from below."""
+    """The floor gets the cosine of its direction, and no light from below."""
     dark, light, slanted = (
         drawn(SUN.format(direction)) for direction in ("0 0 1", "0 0 -1", "0 -0.6 -0.8")
     )

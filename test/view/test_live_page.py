@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live view in a real browser: buttons are pressed, and the simulation does what they say."""
+"""A live view in a real browser: pressed buttons act on the simulation."""
 
 import itertools
 import threading
@@ -23,12 +23,12 @@ from rbdyn_ros.view.live.panel import Live
 from rbdyn_ros.view.web.server import address_of, open_server
 
 SHOULDER, TORQUES = "shoulder_yaw", "Torques (expert)"
-#: Few pixels to draw without a GPU: what is drawn is not looked at here.
+#: Few pixels to draw without a GPU: these tests do not check pictures.
 SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
-LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a link
+LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # position to hit a link
 
 
-# a view in this process, whose clients are known
+# a view in this process, with known clients
 
 
 @pytest.fixture
@@ -45,17 +45,17 @@ def near(request):
         server.stop()
 
 
-def test_without_a_client_it_polls_rarely(near):
+def test_the_page_polls_rarely_without_a_client(near):
     loop, _, server = near
     looks = []
     wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")
-    assert looks[-1] - looks[0] < 8  # at thirty a second it would be more by far
+    assert looks[-1] - looks[0] < 8  # at thirty a second it would be far more
     with PlainClient(server):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
 
 
 def test_robots_of_several_worlds_stand_side_by_side():
-    """They are farther apart than they reach; their own worlds stay where they are."""
+    """They are farther apart than their reach; their own worlds stay in place."""
 
     class Two:
         def __init__(self, loops):
@@ -91,7 +91,7 @@ def test_robots_of_several_worlds_stand_side_by_side():
 
 
 def seen_at(page, server, point):
-    """Return where on the page a point of the world is seen (x, y)."""
+    """Return the place on the page (x, y) of a point of the world."""
     camera = next(iter(server.get_clients().values())).camera
     forward = np.array(camera.look_at) - camera.position
     forward /= np.linalg.norm(forward)
@@ -105,7 +105,7 @@ def seen_at(page, server, point):
 
 
 def test_a_link_is_pulled_by_the_mouse(browser, near):
-    """The point under the mouse is pulled to the cursor, and let go with the button."""
+    """The point under the mouse is pulled to the cursor, and released with the button."""
     loop, live, server = near
     loop.loop.time.pause(True)
     with open_page(browser, address_of(server), server, **LARGER) as page:
@@ -126,7 +126,7 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
                 if loop.all_of("pull"):
                     return True
                 page.wait_for_timeout(50)
-            page.mouse.up()  # it was the camera that was turned
+            page.mouse.up()  # the camera was turned instead
             camera.position = stood
             camera.look_at = looked
             return False
@@ -156,15 +156,15 @@ def node_of(loop, live, link):
 
 @pytest.fixture
 def told(monkeypatch):
-    """What the hand has told browsers."""
+    """Return the messages of the hand to browsers."""
     words = []
     monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *given: words.append(given[2]))
     return words
 
 
 @pytest.mark.parametrize("loses", [PlainClient.vanish, lambda _: None])
-def test_a_lost_browser_lets_go(near, loses):
-    """Whether its page closes or its network breaks."""
+def test_a_lost_browser_ends_its_pull(near, loses):
+    """The page closes, or its network breaks."""
     loop, live, server = near
     with PlainClient(server) as hand:
         position, _ = live.robots[0].show.pose("hand")
@@ -184,7 +184,7 @@ STANDING = [
 
 @pytest.mark.parametrize(("near", "word"), STANDING, indirect=["near"])
 @pytest.mark.parametrize("let_go", [True, False])
-def test_a_drag_while_time_stands_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
+def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
     node = node_of(loop, live, "hand")
@@ -213,7 +213,7 @@ def test_a_drag_while_time_stands_acts_if_it_is_held_when_time_goes_on(near, tol
 
 
 def test_the_world_is_not_dragged(near, told):
-    """A drag of the base turns the camera; a program that sends one as a drag changes nothing."""
+    """A drag of the base turns the camera; a program that sends it as a drag has no effect."""
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
     with PlainClient(server) as hand:
@@ -224,7 +224,7 @@ def test_the_world_is_not_dragged(near, told):
         assert told == []
 
 
-def test_only_one_browser_has_the_hand(near, told):
+def test_only_one_browser_can_drag(near, told):
     loop, live, server = near
     node = node_of(loop, live, "hand")
     position, _ = live.robots[0].show.pose("hand")
@@ -249,7 +249,7 @@ def test_keys_and_follow_move_the_camera(browser, near):
         camera = next(iter(server.get_clients().values())).camera
 
         def is_in_front():
-            page.keyboard.press("1")  # a page that is not ready yet does not hear it
+            page.keyboard.press("1")  # a page that is not ready yet does not receive it
             page.wait_for_timeout(1000)
             x, y, _ = camera.position - camera.look_at
             return abs(y) < 1e-3 * x
@@ -330,7 +330,7 @@ def test_closing_a_tab_releases_its_forces(near):
     wait_until(lambda: loop.state.effort[0] == 0.0, "the effort to fade")
 
 
-# a view in another process, as it is used
+# a view in another process, as in normal use
 
 
 @pytest.fixture(scope="module")
@@ -356,7 +356,7 @@ def only_page(browser, shown):
 
 @pytest.fixture
 def page(only_page, shown):
-    """The one page of the view; the arm begins at its start and nothing has been ordered yet."""
+    """The one page of the view; the arm begins at its start and without any order."""
     loop, _ = shown
     loop.loop.plant.reset()
     loop.loop.time.pause(False)
@@ -372,7 +372,7 @@ def fill(page, label, number):
     box.press("Enter")
 
 
-def test_time_is_ordered_about(shown, page):
+def test_buttons_pause_and_resume_time(shown, page):
     loop, _ = shown
     press(page, "Pause")
     wait_until(lambda: loop.loop.time.paused, "time to stand", page)
@@ -397,7 +397,7 @@ def test_the_row_of_time_sets_the_speed_and_follows_it(shown, page):
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,)], "the speed", page)
     assert loop.loop.time.real_time_factor == 0.5
     press(page, "Pause")
-    loop.loop.time.set_real_time_factor(0.37)  # set elsewhere; it is not among those offered
+    loop.loop.time.set_real_time_factor(0.37)  # set elsewhere; it is not one of the offered speeds
     page.get_by_text("0.37 x wanted").wait_for()
     press(page, FASTER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,), (0.5,)], "the speed", page)
@@ -432,7 +432,7 @@ def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
 
 def test_a_slider_sets_a_position_and_the_other_joints_stay(shown, page):
     loop, _ = shown
-    # at its limit, where other tests may have driven it, a key press would not move the slider
+    # at its limit, from other tests, a key press would not move the slider
     loop.loop.time.pause(True)
     loop.loop.plant.reset()
     thumb = slider(page, f"{SHOULDER} [rad]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a live view says and lets act, without a browser: a panel of stand-ins."""
+"""Texts and orders of a live view without a browser, on a panel of stand-ins."""
 
 import contextlib
 from dataclasses import replace
@@ -31,7 +31,7 @@ def cast(m):
 
 
 def run(coroutine):
-    """Run what viser would await, if it is a coroutine."""
+    """Run a coroutine like viser, if it is one."""
     if coroutine is not None:
         with contextlib.suppress(StopIteration):
             coroutine.send(None)
@@ -62,7 +62,7 @@ class Part:
 
 
 class Server:
-    """Stands for viser's: keeps what is added by its label, and what clients are told."""
+    """Stands for viser's: stores elements by label, and messages to clients."""
 
     def __init__(self):
         self.parts, self.told, self.watched = {}, [], True
@@ -85,7 +85,7 @@ class Server:
         return add
 
 
-def test_the_state_as_text(m):
+def test_the_state_is_shown_as_text(m):
     still = replace(Instant.still(m, m.qpos0), time=1.5)
     assert state_line([still]) == "running | 1.500 s"
     assert state_line([replace(still, factor=0.98765)]) == "running | 1.500 s | 0.988 x real time"
@@ -108,9 +108,9 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     row, answer = server.parts["Time"], ""
     still = replace(Instant.still(m, m.qpos0), wanted=0.7)
     row.act(value=SLOWER)
-    row.act(value=SLOWER)  # before the simulation has said that it is slower
+    row.act(value=SLOWER)  # before the simulation has reported that it is slower
     assert asked == [0.5, 0.2]
-    clock.put([replace(still, wanted=0.35)])  # set elsewhere
+    clock.put([replace(still, wanted=0.35)])  # another client sets the speed
     row.act(value=FASTER)
     assert asked[2:] == [0.5]
     answer = "too fast"
@@ -126,8 +126,8 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     assert FASTER not in str(other.parts["Time"].value)
 
 
-def test_a_button_does_what_its_word_says(m):
-    """The state may have changed since the word was drawn: Resume must never pause."""
+def test_a_button_acts_as_its_label_says(m):
+    """The state may have changed since the label was drawn: Resume must never pause."""
     server, asked = Server(), []
     simulated = SimpleNamespace(pause=lambda paused: asked.append(paused) or "")
     clock, row = Clock(server, simulated, 1.0, {}), server.parts["Time"]
@@ -136,15 +136,15 @@ def test_a_button_does_what_its_word_says(m):
         clock.put([replace(still, paused=paused)])
         row.act(value="Resume")
         row.act(value="Pause")
-        clock.pause(None)  # by the key
+        clock.pause(None)  # the key pauses time
     assert asked == [False, True, True, False, True, False]
 
 
-def test_a_robot_that_left_the_picture_is_said_and_followed():
+def test_a_robot_outside_the_picture_is_reported_and_followed():
     server, seen = Server(), np.array([2.0, 0.0, 0.5])
 
     class Camera(SimpleNamespace):
-        """As viser's: what it looks at moves with its position."""
+        """Like viser's: its target moves with its position."""
 
         def __setattr__(self, name, value):
             if name == "position":
@@ -197,7 +197,7 @@ def test_the_help_is_hidden_by_its_key_and_by_escape():
         assert not open_sheets
 
 
-def test_noise_of_a_force_has_no_digits(m):
+def test_the_noise_of_a_force_is_rounded_away(m):
     still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
     for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
         xfrc = np.zeros((m.nbody, 6))
@@ -205,7 +205,7 @@ def test_noise_of_a_force_has_no_digits(m):
         assert _strength(replace(still, xfrc=xfrc), body, turns=False) == text
 
 
-def test_the_history_lists_what_was_ordered(m):
+def test_the_history_lists_the_orders(m):
     refusals = {"step": "time runs"}
     taken = []
 
@@ -278,7 +278,8 @@ def test_torques_are_held_until_a_refusal(m, cast):
     assert not joints.held
     assert released == [1]
     assert {server.parts[f"{name} [N m]"].value for name in m.jnt_names} == {0.0}
-    server.parts["wrist_roll [N m]"].act(client=None, value=0.0)  # as viser says what we set
+    # as viser reports our own settings
+    server.parts["wrist_roll [N m]"].act(client=None, value=0.0)
     assert not joints.held
 
 
@@ -316,8 +317,8 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
 
 
-def test_a_release_ends_what_was_set_before_it(m, cast):
-    """Also where the simulation gets to know of both at once, or refuses the release."""
+def test_a_release_ends_earlier_settings(m, cast):
+    """This holds if the simulation hears of both at once, or refuses the release."""
     server, driven, released, answers = Server(), [], [], ["", "it has ended"]
     joints = JointSliders(
         server, m, cast, lambda *one: driven.append(one) or "",
@@ -337,7 +338,7 @@ def test_a_release_ends_what_was_set_before_it(m, cast):
     assert (driven, released) == ([({"wrist_roll": 0.5}, {})], [1, 1])
 
 
-def test_a_reset_ends_what_sliders_hold():
+def test_a_reset_ends_the_holds_of_sliders():
     order = []
     simulated = SimpleNamespace(reset=lambda: order.append("reset") or "")
     clock = Clock(Server(), simulated, 1.0, {})
@@ -353,7 +354,7 @@ def test_joints_never_accepted_have_no_sliders(m, cast):
     assert not set(m.jnt_names) & set(server.parts)
 
 
-def test_a_push_suits_what_hangs_together_with_the_link():
+def test_a_push_suits_the_bodies_joined_to_the_link():
     cube = rb.Object("cube", rb.Box((0.05, 0.05, 0.05)), mass=0.1)
     m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []
@@ -363,7 +364,7 @@ def test_a_push_suits_what_hangs_together_with_the_link():
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
     assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves it against friction
-    force.value = (1.0, 2.0, 3.0)  # by the user
+    force.value = (1.0, 2.0, 3.0)  # the user changes the force
     link.act(value="hand")
     pushes.choose("cube")
     assert force.value == (1.0, 2.0, 3.0)
@@ -371,7 +372,7 @@ def test_a_push_suits_what_hangs_together_with_the_link():
     assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
-#: Where the world of a robot is on the page.
+#: The place of a robot's world on the page.
 ORIGIN = np.array([0.0, 7.0, 0.0])
 
 
@@ -428,7 +429,7 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert moved == pytest.approx(at - ORIGIN + 0.1)
     assert second == pytest.approx(4.0 * first)  # in simulated time
     run(made.dragged("hand", event("end", at, at)))
-    assert made.held  # the last pull is to be ended
+    assert made.held  # the last pull must end
     made.hold()
     assert pulled[2] == ("hand", point, (), 0.004)
     assert not made.held
@@ -463,19 +464,19 @@ def test_a_pull_ends_when_its_browser_leaves_or_it_is_refused(m, hand):
     assert not made.held
 
 
-def test_a_link_that_is_deleted_is_pulled_no_more(m, hand):
+def test_a_deleted_link_is_no_longer_pulled(m, hand):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
-    made.move()  # the link is still there
+    made.move()  # the link still exists
     assert made.held
     made._show.m = SimpleNamespace(body_names=("world", "cube"))
     made.move()
     assert not made.held
-    assert server.told == ["'hand' is gone, so it is pulled no more"]
+    assert server.told == ["'hand' is gone, so the pull ends"]
 
 
-def test_a_hand_is_told_once_why_nothing_moves(m, hand, monkeypatch):
+def test_a_drag_without_motion_is_explained_once(m, hand, monkeypatch):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     for paused, cause in ((True, "paused"), (False, "waiting for commands in lock-step")):
@@ -508,7 +509,7 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
         ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;", "it &lt;brakes&gt;"),
     ],
 )
-def test_a_robot_says_what_holds_it(m, cast, idle, released, after):
+def test_the_text_names_the_hold_of_a_robot(m, cast, idle, released, after):
     server = Server()
     torques = JointSliders(server, m, replace(cast, start="held <so>", idle=idle), None, None)
     (held,) = (
@@ -524,7 +525,7 @@ def test_a_robot_says_what_holds_it(m, cast, idle, released, after):
     assert (held.visible, rest.visible) == (False, True)
 
 
-def test_a_robot_that_fell_from_the_start_says_nothing_of_a_hold(m, cast):
+def test_the_text_of_a_falling_robot_names_no_hold(m, cast):
     server = Server()
     JointSliders(server, m, cast, None, None).put(Instant.still(m, m.qpos0))
     assert not any(part.visible for label, part in server.parts.items() if "holds it" in label)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pull of a hand: the point that was taken follows the cursor, whatever the robot weighs."""
+"""The pull of a hand: the grasped point follows the cursor for any weight of the robot."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ from rbdyn_ros.view.live.pull import (
 )
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
-#: A browser says thirty times a second where its cursor is [ticks of 1 ms].
+#: Interval between the cursor positions of a browser [ticks of 1 ms].
 RENEWAL = 33
 WAY = np.array([0.1, -0.1, 0.1])
 
@@ -130,7 +130,7 @@ def hang(loop, link, point, share):
 
 
 def drag(loop, link, point, goal, seconds):
-    """Pull as a view does; return the way of the point, three ticks a row (n, 3)."""
+    """Pull like a view; return the motion of the point, three ticks a row (n, 3)."""
     spring, way = HandSpring(loop), []
     for _ in range(round(seconds * 1000) // RENEWAL):
         loop.orders.push(spring.pull(link, point, goal, 0.25), "hand")
@@ -143,7 +143,7 @@ def drag(loop, link, point, goal, seconds):
 @pytest.mark.parametrize("load", [0.0, 0.5])
 @pytest.mark.parametrize(("model", "link", "point"), CASES)
 def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point, load):
-    """Also while half the weight of the robot hangs from the point."""
+    """This holds also while half the weight of the robot hangs from the point."""
     m, point = model(), np.array(point)
     qpos = start_position(m, {})
     loop = begin(m, on_floor(m, qpos) if model is walker else qpos)
@@ -160,7 +160,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
 
 
 def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
-    """The goal leads by load over stiffness, at most as far as the largest load asks for."""
+    """The goal leads by load over stiffness, at most as far as the largest load needs."""
     loop = begin(cube())
     spring, up = HandSpring(loop), np.array([0.0, 0.0, 1.0])
     far = place(loop, "cube", np.zeros(3)) + up
@@ -174,7 +174,7 @@ def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
     first = LEARNING * 0.1 * 0.1 * RATE**2  # the cube rests: 0.1 kg RATE^2 times a metre
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
-    assert lead(np.zeros(3), 0.0) == 0.0  # it was let go for longer than the pull lasts
+    assert lead(np.zeros(3), 0.0) == 0.0  # it was released for longer than the pull lasts
     assert lead(0.01 * up, 0.1) == 0.0  # another point
 
 
@@ -226,7 +226,7 @@ def test_a_coarse_timestep_softens_the_spring(begin):
 
 @pytest.mark.parametrize("robot", ["seven_dof_arm", "pendulum"])
 def test_no_direction_is_heavier_than_the_robot(begin, robot):
-    """Where the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
+    """If the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
     m = rb.load_urdf(bundled_robot(robot))
     loop, link = begin(m), m.body_names[-1]
     pull = HandSpring(loop).pull(link, np.zeros(3), np.zeros(3), 0.2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows: pictures, tables and films as HTML."""
+"""Output in a notebook: pictures, tables and films as HTML."""
 
 import base64
 import io
@@ -14,7 +14,7 @@ from rbdyn_ros.view.notebook import MOST_JOINTS, html_of_model
 
 
 def picture_in(text):
-    """Return the pixels of the picture in HTML; skip where no picture can be drawn."""
+    """Return the pixels of the picture in HTML; skip if no picture can be drawn."""
     pytest.importorskip("moderngl", reason="moderngl is not installed")
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     found = re.search(r"data:image/png;base64,([^\"]+)", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of runs: what is drawn where, peaks of long runs, refusals."""
+"""Figures of runs: curves, peaks of long runs, refusals."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_peaks_of_long_runs_are_kept():
     assert few_time[few.argmax()] == time[123_456]
     assert (few_time[0], few_time[-1]) == (time[0], time[-1])
     assert (np.diff(few_time) >= 0.0).all()
-    # of every hundredth of the time the extremes are those of all points
+    # in every hundredth of the time the extremes are those of all points
     for edge in range(100):
         here, there = (time // 1 == edge), (few_time // 1 == edge)
         assert few[there].max() == values[here].max()
@@ -129,7 +129,7 @@ def test_the_error_is_taken_before_the_next_command():
     assert second.curves["error"] == []
 
 
-def test_coordinates_of_a_floating_base():
+def test_coordinates_of_a_floating_base_are_plotted():
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False)
     run = run_of(m, qpos=np.tile(m.qpos0, (200, 1)))
     angle = np.linspace(0.0, 6.0, 200)  # nearly a turn about z: without a jump at half a turn
@@ -152,7 +152,7 @@ def test_joints_are_chosen_by_patterns():
         joint_rows(run, ["elbow_jont"])
 
 
-def test_contact_forces_of_the_most_loaded_bodies():
+def test_the_most_loaded_bodies_have_their_contact_forces_drawn():
     m = robots.load(robots.find("talos_reduced.urdf"))
     contact = np.zeros((200, m.nbody, 6))
     for k in range(1, 12):
@@ -165,7 +165,7 @@ def test_contact_forces_of_the_most_loaded_bodies():
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_pictures(tmp_path, suffix):
+def test_a_run_is_drawn(tmp_path, suffix):
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))
     path = tmp_path / f"run{suffix}"
@@ -199,7 +199,7 @@ def test_labels_do_not_cover_the_curves():
                 assert not a.get_window_extent().overlaps(b.get_window_extent()), (a, b)
 
 
-def test_pages_of_many_joints(tmp_path):
+def test_many_joints_need_several_pages(tmp_path):
     m = robots.load(robots.find("talos_full_v2.urdf"))
     assert m.nv > plots.PAGE_ROWS
     run = run_of(m, n=20)
@@ -208,7 +208,7 @@ def test_pages_of_many_joints(tmp_path):
     assert data.count(b"/Type /Page ") == -(-m.nv // plots.PAGE_ROWS)
 
 
-def test_refusals(tmp_path, monkeypatch):
+def test_bad_arguments_are_refused(tmp_path, monkeypatch):
     run = run_of(arm())
     with refused(ParameterError, "no-quantity", "quantities", found="efort"):
         draw_run(run, tmp_path / "run.png", quantities=["efort"])

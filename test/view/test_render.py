@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures without a display: where things are in them, colours, shadows, the lens."""
+"""Pictures without a display: places of objects, colours, shadows, the lens."""
 
 import math
 
@@ -54,7 +54,7 @@ def is_red(picture):
     [{}, {"distortion": (-0.25, 0.05, 0.002, -0.001)}, {"intrinsics": (90.0, 100.0, 70.5, 50.2)}],
 )
 @pytest.mark.parametrize("slide", [0.0, 0.4, -0.5])
-def test_things_are_where_rays_meet_them(cubes, lens, slide):
+def test_rendered_objects_are_at_the_hits_of_rays(cubes, lens, slide):
     """The picture of a cube covers the pixels whose rays meet it."""
     d = rb.make_data(cubes)
     d.qpos[0] = slide
@@ -133,7 +133,7 @@ def test_without_an_appearance_boxes_of_inertia_are_drawn(cubes):
     assert (rb.render(cubes, away, camera()) != boxes).any()
 
 
-@pytest.mark.nightly  # test_things_are_where_rays_meet_them looks through the same lens
+@pytest.mark.nightly  # test_rendered_objects_are_at_the_hits_of_rays looks through the same lens
 @needs_renderer
 def test_opencv_finds_the_intrinsics_again():
     """A checkerboard seen from many sides gives the camera back, as in a calibration."""
@@ -171,7 +171,7 @@ def test_opencv_finds_the_intrinsics_again():
     error, matrix, coefficients, _, _ = cv2.calibrateCamera(
         [board] * len(found), found, (1280, 960), None, None, flags=cv2.CALIB_FIX_K3
     )
-    assert error < 0.15  # of a pixel
+    assert error < 0.15  # in pixels
     fx, fy, cx, cy = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     assert (fx, fy) == pytest.approx((1000.0, 1010.0), rel=1e-3)
     assert (cx, cy) == pytest.approx((645.0, 472.0), abs=1.0)
@@ -208,7 +208,7 @@ def test_only_a_colour_camera_draws_pictures(cubes):
 
 
 @needs_renderer
-def test_a_far_plane_hides_nothing_near(cubes):
+def test_a_far_plane_does_not_hide_near_objects(cubes):
     d = rb.make_data(cubes)
     pictures = [rb.render(cubes, d, camera(near=0.01, far=far), CUBES) for far in (10.0, 1e6)]
     assert is_red(pictures[0]).sum() == is_red(pictures[1]).sum() > 0

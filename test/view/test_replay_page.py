@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in a real browser: play, pause, scrub, step; and what plays it, without one."""
+"""A recording in a real browser: play, pause, scrub, step; and its player without one."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def a_run(n=1001, begin=2.0, effort=None):
     return RecordedRun(m, "x", "x", time, time, stamps, qpos, np.ones((n, 1)), effort)
 
 
-def test_time_of_a_player():
+def test_a_player_advances_its_time():
     player = Player(duration=10.0, frame=0.1)
     assert not player.advance(1.0)
     player.play(True)
@@ -61,7 +61,7 @@ def test_time_of_a_player():
     assert not still.advance(1.0)
 
 
-def test_charts_of_a_run():
+def test_a_run_has_charts():
     run = a_run()
     quantities = Quantities(run.m)
     table = chart_table(run, quantities)
@@ -79,7 +79,7 @@ def test_charts_of_a_run():
         assert curve[top] == pytest.approx(10.0 * (at - 2.0), abs=1e-9)
 
 
-def test_a_page_plays_and_obeys():
+def test_a_page_plays_and_its_buttons_work():
     run = a_run()
     server = open_server(0, "127.0.0.1", "replay")
     timeline = None
@@ -87,7 +87,7 @@ def test_a_page_plays_and_obeys():
         show = Show(server, run.m, read_appearance(PENDULUM))
         (rod,) = (node for _, node in show.nodes._parts["visuals"])
         assert rod._impl.click_cb
-        assert not rod._impl.drag_cb  # there is nothing to pull in a replay
+        assert not rod._impl.drag_cb  # a replay has nothing to pull
         put = []
         show_put = show.put
         show.put = lambda instant: (put.append(instant), show_put(instant))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a robot, and where, against other ways to know it."""
+"""The shown parts of a robot and their places, against other ways to compute them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_poses_of_links_match_frame_pose():
     )
     scene, d = Scene(m, Appearance(looks)), rb.make_data(m)
     d.qpos[:] = random_state(m)
-    d.time = 0.3  # of joints that are driven
+    d.time = 0.3  # the time of driven joints
     placed = scene.place(Instant.of(m, d))
     inside = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
     assert len(scene.parts(VISUALS)) == m.nframe
@@ -152,7 +152,7 @@ def test_the_hand_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
         last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
         hit.add("last" if last < 1e-9 else near)
         assert min(distances[near], last) < 1e-9
-    assert hit == {"last", 0}  # either limit has an end of its own
+    assert hit == {"last", 0}  # either limit has its own end
 
 
 def _one_joint(parent, child):
@@ -228,7 +228,7 @@ def test_arrows_are_finite_and_no_longer_than_the_view():
 def test_torques_without_a_force_have_arrows_of_their_own():
     wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
     arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
-    # as long as a force of the torque over the robot's size
+    # the length of a force equal to the torque over the robot's size
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 
@@ -257,7 +257,7 @@ def test_contact_forces_of_an_instant_act_at_its_contacts():
     rb.forward(m, d)
     found, force = contact_on_bodies(m, d), d.contact_force[: d.ncon]
     torque = np.cross(d.contact_pos[: d.ncon] - d.xipos[body], force).sum(axis=0)
-    torque += d.contact_torque[: d.ncon].sum(axis=0)  # of the patch
+    torque += d.contact_torque[: d.ncon].sum(axis=0)  # the torque of the patch
     expected = [*force.sum(axis=0), *torque]
     assert d.ncon > 0
     assert np.allclose(found[body], expected, rtol=0.0, atol=1e-9 * np.abs(force).max())
@@ -326,7 +326,7 @@ def test_loop_joints_are_drawn_closed_where_they_are():
     assert np.array_equal(first[0], placed.xpos[m.loop_bodyid[0, 0]])
 
 
-def test_closed_rods_and_bands():
+def test_closed_rods_and_bands_are_drawn():
     register()
     m = rb.build(everything())
     closed = m.length_closed.tolist()
@@ -335,7 +335,7 @@ def test_closed_rods_and_bands():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_layers_shown_first():
+def test_the_first_layers_are_chosen_by_the_robot():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
@@ -433,7 +433,7 @@ def test_a_robot_without_geometry_has_a_scene():
 
 
 def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
-    """A recording has the URDF of the robot only; the Model has the shapes of the objects."""
+    """A recording has only the URDF of the robot; the Model has the shapes of the objects."""
     m = rb.load("config/scenes/gripper.yaml")
     for source in ("config/scenes/gripper.urdf", "config/scenes/gripper.yaml"):
         scene = Scene(m, read_appearance(source))

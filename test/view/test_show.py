@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views as a server sees them: where they listen, who may talk to them, what they send."""
+"""Views of a server: their addresses, their allowed pages, and their messages."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ def server():
 
 @contextlib.contextmanager
 def taken_ports(number):
-    """Yield the first of so many ports in a row that somebody listens at."""
+    """Yield the first port of several in a row that are in use."""
     for first in range(20_000, 60_000, 50):
         with contextlib.ExitStack() as held:
             try:
@@ -69,7 +69,7 @@ def taken_ports(number):
     pytest.skip("no ports in a row are free")
 
 
-def test_it_listens_at_this_machine_alone_and_says_where(server):
+def test_the_server_listens_at_this_machine_alone_and_prints_its_address(server):
     address = address_of(server)
     assert address == f"http://127.0.0.1:{server.get_port()}"
     with urllib.request.urlopen(address, timeout=30) as page:
@@ -85,7 +85,7 @@ def test_a_taken_port_gives_the_next_free_one():
             server.stop()
 
 
-def test_no_free_port():
+def test_a_missing_free_port_is_reported():
     with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as caught:
         open_server(first)
     assert (caught.value.code, caught.value.found) == ("no-free-port", str(first))
@@ -141,7 +141,7 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
         ("127.0.0.1:8080", "file://127.0.0.1:8080"),
         ("127.0.0.1:8080", ""),
         ("127.0.0.1:8080", "http://["),
-        ("evil.example:8080", "http://evil.example:8080"),  # a name that points here
+        ("evil.example:8080", "http://evil.example:8080"),  # a name of this machine
         ("127.0.0.1.evil.example", "http://127.0.0.1.evil.example"),
         ("evil.example", None),
         ("", None),
@@ -161,7 +161,7 @@ def test_words_after_the_address_are_refused():
 
 
 def knock(server, headers, host=None):
-    """Open a websocket as a browser would; return the status it is refused with, or 101."""
+    """Open a websocket like a browser; return the status of the refusal, or 101."""
     import viser
     import websockets.asyncio.client
     import websockets.exceptions
@@ -200,7 +200,7 @@ def test_another_host_name_gets_no_page(server):
         urllib.request.urlopen(request, timeout=30)
 
 
-def test_nobody_can_publish_the_view(server):
+def test_requests_to_share_the_view_are_ignored(server):
     from viser import _messages
 
     handlers = server._websock_server._incoming_handlers
@@ -208,7 +208,7 @@ def test_nobody_can_publish_the_view(server):
     assert _messages.ShareUrlDisconnect not in handlers
 
 
-def test_only_our_own_line_is_printed(capfd):
+def test_opening_a_server_prints_nothing(capfd):
     server = open_server(0)
     server.stop()
     import rich
@@ -219,12 +219,12 @@ def test_only_our_own_line_is_printed(capfd):
 
 
 def nodes_of(server, kind):
-    """Return the last message of a kind that each node of the scene got."""
+    """Return the last message of a kind for each node of the scene."""
     messages = server._websock_server._broadcast_buffer.message_from_id.values()
     return {one.name: one for one in messages if type(one).__name__ == kind}
 
 
-def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
+def test_an_instant_moves_only_the_frames_of_bodies(server):
     m = rb.load_urdf(ARM)
     show = Show(server, m, LOOKS, "arm")
     qpos = np.array([0.4, 0.2])
@@ -235,11 +235,11 @@ def test_an_instant_moves_the_frames_of_bodies_and_nothing_else(server):
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
         assert np.allclose(turned, placed.xquat[body])
-    assert len(sent.messages) == 3  # body 1 turns where it is
+    assert len(sent.messages) == 3  # body 1 turns in place
 
 
 class _Sent:
-    """What a server sends to all, from now on until it is closed."""
+    """Collect the messages of a server to all clients, until it is closed."""
 
     def __init__(self, server):
         self._server, self._queue = server, server._websock_server.queue_message
@@ -277,7 +277,7 @@ def test_forces_are_sent_where_they_act(server):
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, False)
     show.put(Instant.of(m, d))
-    assert arrows["pushes"].points.shape == (0, 2, 3)  # what is hidden is not sent
+    assert arrows["pushes"].points.shape == (0, 2, 3)  # hidden parts are not sent
     assert not arrows["touches"].visible
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, True)
@@ -304,7 +304,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
     box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
     show = Show(server, m, Appearance((box,), (box,)))
     present = [VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, GRID]
-    assert list(show.display.boxes) == present  # all but lines, which this robot does not have
+    assert list(show.display.boxes) == present  # all but lines, which this robot lacks
     for layer in present:
         show.display.set(layer, True)
         assert show.nodes._layers[layer]
@@ -313,7 +313,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
         assert not any(node.visible for node in show.nodes._layers[layer])
 
 
-def test_what_is_not_asked_for_is_not_made(server):
+def test_layers_are_made_only_on_request(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     assert MASSES not in show.nodes._layers
     assert BOXES not in show.nodes._layers
@@ -328,7 +328,7 @@ def test_frames_are_seen_through_the_robot(server):
     assert display.opacity.value == TRANSLUCENT
     display.set(JOINTS, False)
     assert display.opacity.value == 1.0
-    display.opacity.value = 0.7  # of the user's choice
+    display.opacity.value = 0.7  # the speed set by the user
     display.set(FRAMES, True)
     display.set(FRAMES, False)
     assert display.opacity.value == 0.7
@@ -358,7 +358,7 @@ def test_a_texture_is_shown_while_the_robot_is_opaque(server, tmp_path):
     assert node.glb_data.startswith(b"glTF")
 
 
-def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):
+def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
     m = rb.load_urdf(ARM)
     show, told = Show(server, m, LOOKS), []
     show.on_click(told.append)
@@ -378,7 +378,7 @@ def room(*names):
     return rb.scene(ARM, objects=items)
 
 
-def test_objects_come_and_go_and_what_stays_keeps_its_nodes(server):
+def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     show = Show(server, room("ball", "other"), LOOKS)
     show.display.set(FRAMES, True)
     show.display.set(FRAMES, False)
@@ -402,7 +402,7 @@ def test_objects_come_and_go_and_what_stays_keeps_its_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # by its name, wherever it is in the Model
+    show._click("third")  # by its name, at any place in the Model
     assert show.picked == "third"
 
 
@@ -417,7 +417,7 @@ def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
     assert all(one.count("/") <= 2 for one in nodes_of(server, "FrameMessage"))
     kinds = {type(one).__name__ for one in
              server._websock_server._broadcast_buffer.message_from_id.values()}  # fmt: skip
-    assert "GuiMarkdownMessage" not in kinds  # viser runs what it finds in braces there
+    assert "GuiMarkdownMessage" not in kinds  # viser runs the text in braces there
 
 
 def test_a_robot_can_be_taken_away_again(server):
@@ -476,7 +476,7 @@ def test_of_a_long_robot_the_first_joints_have_sliders(server):
     assert sliders.qpos[-1] != 0.0
 
 
-def test_a_random_configuration_of_a_robot_that_floats_leaves_it_where_it_is(server):
+def test_a_random_configuration_keeps_the_place_of_a_floating_robot(server):
     m = rb.load_urdf(ARM, floating_base=True)
     sliders = Sliders(Show(server, m, Appearance()))
     sliders.random()
@@ -572,7 +572,7 @@ def test_a_page_has_our_head(server, packed):
         ((Appearance((LinkShape("elbow", rb.Sphere(1.0)),)),), "unknown-frame"),
     ],
 )
-def test_invalid_arguments_of_a_view(arguments, code):
+def test_invalid_arguments_of_a_view_are_refused(arguments, code):
     with refused(rb.RbdynError, code):
         rb.view(rb.load_urdf(ARM), None, *arguments, port=0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lidars and cameras see, in a live view: pictures and points, and their making."""
+"""Measurements of lidars and cameras in a live view: pictures and points."""
 
 import numpy as np
 import pytest

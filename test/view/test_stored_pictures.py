@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colour pictures are as stored: an arm, legs, textures, a mobile base, a mechanism, solids."""
+"""Colour pictures equal the stored ones: robots, textures, a mechanism, solids."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support.similarity import similarity
 
 
 def likeness(a, b):
-    """Return the similarity in the part of two pictures that has more than sky."""
+    """Return the similarity of two pictures in the part without sky."""
     seen = (np.abs(a - a[0, 0].astype(float)) + np.abs(b - b[0, 0].astype(float))).sum(axis=2) > 6
     rows, columns = (np.flatnonzero(seen.any(axis=axis)) for axis in (1, 0))
     part = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
@@ -30,7 +30,7 @@ def likeness(a, b):
         "scene",
     ],
 )
-def test_pictures_are_as_stored(name):
+def test_pictures_equal_the_stored_ones(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as triangles: sizes, sides, colours, and what is refused of mesh files."""
+"""Shapes as triangles: sizes, sides, colours, and refused mesh files."""
 
 import builtins
 import math
@@ -127,7 +127,7 @@ def test_surfaces_back_to_back_are_smooth_on_either_side():
     assert len(triangles) == 2 * len(ball.faces)
 
 
-def test_triangles_without_area_go():
+def test_triangles_without_area_are_removed():
     vertices, faces = bent(0.0)
     faces = np.concatenate([faces, [[0, 0, 1], [0, 3, 1]]])
     assert len(creased(vertices, faces)[1]) == 2
@@ -213,7 +213,7 @@ def test_a_mirroring_scale_keeps_the_sides(keep, scale):
 
 @pytest.mark.parametrize("scale", ["1 1 1", "1 1 -1", "-2 1 1"])
 def test_units_and_nodes_of_a_scene(keep, scale):
-    """One colour is one surface; a node that mirrors leaves the sides too."""
+    """One colour is one surface; a mirroring node keeps the sides, too."""
     needs_collada()
     found = single(keep("m.dae", dae(unit="0.01", scale=scale)))
     x, y, z = map(float, scale.split())
@@ -231,7 +231,7 @@ def test_units_and_nodes_of_a_scene(keep, scale):
         ("<transparent><color>0 0 0 0</color></transparent>", 1.0),
     ],
 )
-def test_opacity(keep, alpha, opacity):
+def test_a_surface_has_its_opacity(keep, alpha, opacity):
     needs_collada()
     *rgb, a = single(keep("m.dae", dae(alpha=alpha))).color
     assert rgb == [1.0, 0.0, 0.0]
@@ -255,7 +255,7 @@ def test_each_colour_is_a_surface_and_no_picture_is_opened(keep, tmp_path, monke
 @pytest.mark.parametrize("bind", [RED, '<instance_material symbol="m" target="#none"/>'])
 @pytest.mark.parametrize("end", [False, True])
 def test_a_mesh_with_a_broken_material_is_shown(keep, bind, end):
-    """pycollada drops what names a material with a broken picture."""
+    """pycollada drops nodes whose material has a broken picture."""
     needs_collada()
     broken = PICTURE.replace("/>", "></instance_material>") if end else PICTURE
     found = surfaces_of(keep("m.dae", dae(sampled="none", bind=bind, bind2=broken)))
@@ -365,7 +365,7 @@ def test_a_missing_file_has_a_warning(tmp_path):
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "go2.urdf"]
 )
 def test_bounding_boxes_match_pinocchio(name):
-    """Which reads the meshes with assimp: units and up axes of COLLADA among them."""
+    """Pinocchio reads the meshes with assimp, including units and up axes of COLLADA."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))
@@ -393,10 +393,10 @@ def test_bounding_boxes_match_pinocchio(name):
         ("ur5_robot.urdf", [(64, 89, 104), (36, 36, 36)]),
         ("panda.urdf", [(255, 255, 255), (64, 64, 64), (230, 235, 237)]),
         ("go2.urdf", [(230, 242, 242), (171, 177, 197), (0, 0, 0)]),
-        ("anymal.urdf", [(26, 26, 26)]),  # of its feet, whose picture is broken
+        ("anymal.urdf", [(26, 26, 26)]),  # the colour of its feet, whose picture is broken
     ],
 )
-def test_colours_of_real_robots(name, expected):
+def test_real_robots_have_their_colours(name, expected):
     shown = [
         part
         for look in read_appearance(robots.find(name)).visuals

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures: where the image is on boxes and meshes, and what is refused of images."""
+"""Textures: their places on boxes and meshes, and refused images."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ def parts_of(m, looks):
 
 
 def one_finding(m, looks):
-    """Return the warning about a texture, without which the shape is drawn in its colour."""
+    """Return the warning about a texture; without it the shape is drawn in its colour."""
     (part,), (finding,) = parts_of(m, looks)
     assert part.image is None
     assert part.color[:3] == (0.0, 1.0, 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view in another process: requests, answers, and how it begins and ends."""
+"""A view in another process: requests, answers, its start and its end."""
 
 import importlib.util
 import math
@@ -44,7 +44,7 @@ def path():
 
 
 class Echo:
-    """Says what it was asked; `pause` takes as long as it is told to."""
+    """Records its calls; `pause` takes as long as requested."""
 
     def __init__(self):
         self.let_go = threading.Event()
@@ -68,7 +68,7 @@ class Echo:
 
 @pytest.fixture
 def far():
-    """An Echo at the other end of two pipes, and what it heard of the view itself."""
+    """An Echo at the other end of two pipes, and the messages of the view itself."""
     echo, heard = Echo(), []
     (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
     threads = [
@@ -102,7 +102,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     remote.tell(SERVING, "http://there")
     remote.tell(WARNED, "a mesh is missing")
     remote.tell(FAILED, "it broke")
-    assert remote.push(1, "", (), (), (), 0.0)  # what was told has been read by now
+    assert remote.push(1, "", (), (), (), 0.0)  # the messages have been read by now
     assert heard == [
         (SERVING, "http://there"),
         (WARNED, "a mesh is missing"),
@@ -114,7 +114,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     "said", [b"", b"nonsense", b"[1]", b"[[], {}]", b"[" * 100_000, pickle.dumps(("reset", ()))]
 )
 def test_an_invalid_request_ends_only_the_service(said):
-    """Of the view, which hears the network, nothing is unpickled."""
+    """Data of the view, which is open to the network, is not unpickled."""
     asked = []
     here, there = Pipe()
     there.send_bytes(said)
@@ -138,7 +138,7 @@ def test_pace_is_of_the_last_second_and_begins_anew():
     for k in range(1, 40):
         factor = pace.at(10.0 + 0.1 * k, 0.05 * k, False)
     assert factor == pytest.approx(0.5)
-    for k in range(40, 52):  # a second later nothing is left of the slow time
+    for k in range(40, 52):  # a second later the slow time is over
         factor = pace.at(10.0 + 0.1 * k, 1.95 + 0.2 * (k - 39), False)
     assert factor == pytest.approx(2.0)
     assert math.isnan(pace.at(16.0, 4.4, True))
@@ -207,7 +207,7 @@ def test_energies_follow_the_exchanged_plant(path):
 
 
 def gone(pid):
-    """Whether a process has ended, or is about to be read away by its parent."""
+    """Return whether a process has ended, or its parent is about to collect it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -216,7 +216,7 @@ def gone(pid):
 
 
 def children(pid):
-    """Return the processes that a process has started, theirs included."""
+    """Return the processes that a process has started, and theirs."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -230,7 +230,7 @@ def children(pid):
 
 @pytest.fixture
 def shown(path):
-    """A pendulum in a loop, and what starts a view of it: the view, and what it says."""
+    """A pendulum in a loop, and a function that starts a view: the view, and its messages."""
     views = []
 
     def start(loop, **options):
@@ -248,7 +248,7 @@ def shown(path):
 
 
 @needs_viser
-def test_it_serves_with_low_priority_and_leaves_no_process(shown):
+def test_the_view_has_low_priority_and_leaves_no_process(shown):
     loop, start = shown
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -256,9 +256,9 @@ def test_it_serves_with_low_priority_and_leaves_no_process(shown):
     assert view.address.startswith("http://127.0.0.1:")
     assert os.getpriority(os.PRIO_PROCESS, view.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 10
     assert os.sched_getscheduler(view.pid) == os.SCHED_OTHER
-    assert os.getsid(view.pid) == view.pid  # Ctrl-C is not for it
+    assert os.getsid(view.pid) == view.pid  # Ctrl-C does not end it
     assert view.pid in children(os.getpid())
-    os.kill(view.pid, signal.SIGSTOP)  # it may be as stuck as it likes
+    os.kill(view.pid, signal.SIGSTOP)  # it may hang
     view.close()
     view.close()
     assert gone(view.pid)
@@ -305,7 +305,7 @@ MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 @needs_viser
 def test_unusable_meshes_are_one_warning(shown, tmp_path):
-    """Missing files, and one that is no mesh though it is called so."""
+    """The files are missing, or one has only the name of a mesh."""
     loop, start = shown
     (tmp_path / "empty.stl").write_bytes(b"no mesh")
     names = ["gone.stl", "lost.stl", "empty.stl"]
@@ -327,7 +327,7 @@ def test_unusable_meshes_are_one_warning(shown, tmp_path):
 @needs_viser
 def test_an_unreadable_appearance_is_one_warning(shown):
     loop, start = shown
-    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # since it was read
+    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # changed after it was read
     view, said = start(loop)
     assert view.wait(60.0), said
     wait_until(lambda: len(said) > 1, "the warning")
@@ -335,7 +335,7 @@ def test_an_unreadable_appearance_is_one_warning(shown):
     assert "gone.yaml" in warning
 
 
-def test_many_warnings_are_counted():
+def test_repeated_warnings_are_counted():
     def odd(count):
         return [rb.Finding("x", f"{k} is odd", "warning") for k in range(count)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn view` in a real browser: what is seen, and what a person does there."""
+"""`rbdyn view` in a real browser: its pictures and its controls."""
 
 import contextlib
 import re
@@ -30,7 +30,7 @@ SMALL = {"width": 760, "height": 420}
 
 @contextlib.contextmanager
 def opened(browser, m, scale=0.25):
-    """Yield a page of a robot in a small window, what it shows, and its sliders."""
+    """Yield a page of a robot in a small window, its view, and its sliders."""
     from rbdyn_ros.view.web.show import Show, address_of, open_server
     from rbdyn_ros.view.web.sliders import Sliders
 
@@ -105,7 +105,7 @@ def test_buttons_and_the_text_set_all_joints(arm):
     wait_until(lambda: not sliders.qpos[7:].any(), "the way back to zero", page)
 
 
-def test_the_robot_and_its_layers_are_shown(arm):
+def test_the_page_shows_the_robot_and_its_layers(arm):
     page, show, _ = arm
     assert colours_of(page) > 300  # shades of boxes and of their shadow, not a blank page
     page.get_by_text("Display", exact=True).click()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The visuals of robots as shapes that rays meet."""
+"""The visuals of robots as shapes for rays."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-#: How long anything may take on a busy machine [s], and the same as Playwright counts [ms].
+#: Longest time of a step on a busy machine [s], and in Playwright's unit [ms].
 PATIENCE = 300.0
 PATIENCE_MS = 1e3 * PATIENCE
 
@@ -40,7 +40,7 @@ def browser_path():
 
 
 def require_browser():
-    """Skip the test, with the reason, where there is no viser, no Playwright or no Chromium."""
+    """Skip the test, with the reason, without viser, Playwright or Chromium."""
     for package in ("viser", "playwright"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -90,7 +90,7 @@ def open_page(browser, address, server=None, size=None, scale=1.0, **like):
 
 
 def wait_until(condition, what, page=None, patience=PATIENCE):
-    """Wait until condition() is true and return what it returned; fail saying what was missed."""
+    """Wait until condition() is true and return its value; fail with the missing event."""
     end = time.monotonic() + patience
     while True:
         answer = condition()
@@ -98,7 +98,7 @@ def wait_until(condition, what, page=None, patience=PATIENCE):
             return answer
         assert time.monotonic() < end, f"waited {patience:g} s for {what}"
         if page is not None:
-            page.wait_for_timeout(50)  # lets Playwright handle what the page says
+            page.wait_for_timeout(50)  # lets Playwright handle messages of the page
         else:
             time.sleep(0.02)
 
@@ -112,7 +112,7 @@ def wait_for_picture(page):
 
 
 def control(page, label):
-    """Return what a label of the panel belongs to; the label may go on after this text."""
+    """Return the element of a label in the panel; the label may go on after this text."""
     found = page.locator("label[for]").filter(has_text=re.compile(f"^{re.escape(label)}")).first
     found.wait_for(state="attached")
     return page.locator(f'[id="{found.get_attribute("for")}"]')

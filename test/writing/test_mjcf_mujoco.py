@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written as MJCF moves in MuJoCo as it does here."""
+"""Robots written as MJCF move in MuJoCo as here."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def compare(m, mm, seed, where):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("turned", [False, True], ids=["outwards", "turned round"])
-def test_random_trees(seed, turned, tmp_path):
+def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
     tree = trees.auto_tree(
         12,
         1.5,
@@ -59,7 +59,7 @@ def test_random_trees(seed, turned, tmp_path):
     compare(rb.build(tree), mm, seed, tree.name)
 
 
-def test_balls(tmp_path):
+def test_balls_agree_in_mujoco(tmp_path):
     """A ball has the quaternion of ours where the joint frame is not turned in the link."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
@@ -70,13 +70,66 @@ def test_balls(tmp_path):
     assert "the quaternion of MuJoCo is in the axes of the link" in str(finding)
 
 
+STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">
+  <joint name="x" type="slide" axis="1 0 0" damping="1"/>
+  <joint name="z" axis="0 0 1" pos="0.2 0 0" range="-90 40"/>
+  <joint name="ball" type="ball" pos="0 0.1 0"/>
+  <geom size="0.1" pos="0.3 0 0"/>
+  <body name="foot" pos="0 0 -1"><joint name="y" axis="0 1 0" armature="0.1"/>
+    <joint name="w" axis="1 1 0"/><geom type="box" size="0.1 0.2 0.3"/></body></body>
+  </worldbody></mujoco>"""
+
+
+def test_several_joints_of_a_body_stay_in_one(tmp_path):
+    """MuJoCo takes no bodies without mass between them."""
+    given = tmp_path / "given.xml"
+    given.write_text(STACKED)
+    _, mm = written(given, tmp_path)
+    theirs = mujoco.MjModel.from_xml_path(str(given))
+    assert mm.nbody == theirs.nbody
+    data = [mujoco.MjData(model) for model in (theirs, mm)]
+    rng = np.random.default_rng(1)
+    mujoco.mj_integratePos(theirs, data[0].qpos, rng.uniform(-1, 1, theirs.nv), 0.5)
+    data[0].qvel[:] = rng.uniform(-1, 1, theirs.nv)
+    data[1].qpos[:], data[1].qvel[:] = data[0].qpos, data[0].qvel
+    for model, one in zip((theirs, mm), data, strict=True):
+        mujoco.mj_forward(model, one)
+    for name in ("xpos", "xmat", "qfrc_bias", "qfrc_passive", "qacc"):
+        np.testing.assert_allclose(*(getattr(x, name) for x in data), atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
+)
+def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
+    """Six degrees of freedom at most, and no joint that turns behind a ball."""
+    system, before = rb.SystemBuilder("stack"), "base"
+    for n, kind in enumerate(kinds):
+        system.body(f"b{n}", bar(0.2) if n == len(kinds) - 1 else None)
+        axis = {} if kind == "spherical" else {"axis": np.eye(3)[n % 3]}
+        system.joint(f"j{n}", kind, before, f"b{n}", xyz=(0.1, 0, 0), armature=0.1, **axis)
+        before = f"b{n}"
+    findings, mm = written(system, tmp_path)
+    assert sum("kg are written" in str(finding) for finding in findings) == light
+    assert mm.nbody == light + 3  # the world, the base, the last link
+
+
+def test_a_link_without_mass_at_the_end_gets_the_least(tmp_path):
+    system = rb.SystemBuilder("tip").body("arm", bar(0.3)).body("tip")
+    system.joint("A", "revolute", "base", "arm", axis=(0, 1, 0))
+    system.joint("B", "revolute", "arm", "tip", axis=(0, 1, 0), armature=1.0)
+    findings, mm = written(system, tmp_path)
+    assert "1e-06 kg are written" in str(findings[0])
+    assert mm.body("tip").mass[0] == 1e-6
+
+
 @needs_robots
 @pytest.mark.parametrize(
     "path",
     [pytest.param(p, marks=[pytest.mark.nightly] * (robot_id(p) not in QUICK)) for p in SHOWN],
     ids=list(map(robot_id, SHOWN)),
 )
-def test_robots(path, tmp_path):
+def test_robots_agree_in_mujoco(path, tmp_path):
     m = rb.load_urdf(path, strict=False, mimic=False)
     findings, mm = written(path, tmp_path, strict=False)
     mm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -86,7 +139,7 @@ def test_robots(path, tmp_path):
         compare(m, mm, 1, path.stem)
 
 
-def test_a_floating_base(tmp_path):
+def test_a_floating_base_agrees_in_mujoco(tmp_path):
     tree = trees.auto_tree(5, seed=3, kinds=("revolute",))
     _, mm = written(tree, tmp_path, floating_base=True)
     compare(rb.build(tree, floating_base=True), mm, 3, "floating")
@@ -118,7 +171,7 @@ def coupled():
     )
 
 
-def test_gears_springs_and_limits(tmp_path):
+def test_gears_springs_and_limits_agree_in_mujoco(tmp_path):
     system = coupled()
     m = rb.build(system)
     findings, mm = written(system, tmp_path)
@@ -130,7 +183,7 @@ def test_gears_springs_and_limits(tmp_path):
     np.testing.assert_array_equal(mm.jnt_range[0], (-1.0, 2.0))
     np.testing.assert_array_equal(mm.jnt_actfrcrange[0], (-30.0, 30.0))
     np.testing.assert_array_equal(mm.dof_armature, m.dof_armature)
-    # the spring between the links pulls as ours does; without the spring of the joint
+    # the spring between the links pulls like ours; without the spring of the joint
     d = rb.make_data(m)
     d.qpos, d.qvel = md.qpos.copy(), (0.3, -0.2)
     md.qvel[:] = d.qvel
@@ -182,7 +235,7 @@ def test_shapes_are_where_they_were(tmp_path):
         distance = mujoco.mj_ray(mm, md, start, aim, None, 1, -1, geom)
         hit = start + distance * aim
         if geom[0] == mm.geom("hills").id and np.any(np.abs(hit - (4, 1, 0))[:2] > (1.499, 0.999)):
-            theirs[n] = np.nan  # on a side, which our fields do not have
+            theirs[n] = np.nan  # on a side, which our fields lack
         elif distance >= 0.0:
             theirs[n] = distance
     seen = ~np.isnan(theirs)

@@ -29,7 +29,7 @@ def same(ours, theirs):
         assert value.shape == other.shape, name
         if value.dtype.kind == "f":
             # principal axes turn by the rounding of the inertia over the gap of its moments;
-            # articulated inertias amplify what the file rounds in poses
+            # articulated inertias amplify the rounding of poses in the file
             bar = 1e-9 if name == "dof_inertia0" else 1e-11
             np.testing.assert_allclose(other, value, rtol=bar, atol=bar, err_msg=name)
         else:
@@ -43,14 +43,20 @@ def lost(findings):
 @needs_robots
 @each_robot
 @pytest.mark.parametrize("suffix", [".urdf", ".yaml"])
-def test_there_and_back_is_the_same_robot(path, suffix, tmp_path):
+def test_a_robot_survives_writing_and_reading(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
     rb.convert(path, written, strict=False)
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")
     same(m, rb.load(written, contact=SHAPES))
 
 
+INWARDS = (
+    rb.SystemBuilder("inwards")
+    .body("one", rb.shapes.sphere(0.1, mass=1.0))
+    .joint("A", "universal", "one", "base", xyz=(0, 0, 1), axis=(1, 0, 0), axis2=(0, 1, 0))
+)
 MECHANISMS = {
+    "inwards": INWARDS,
     "four_bar": four_bar(0.3, 0.8, 0.6, 0.7),
     "crank_slider": crank_slider(),
     "delta": delta(),
@@ -60,13 +66,13 @@ MECHANISMS = {
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_mechanism_file_says_what_a_builder_says(name, tmp_path):
+def test_a_mechanism_file_equals_its_builder(name, tmp_path):
     written = tmp_path / "robot.yaml"
     assert not lost(rb.convert(MECHANISMS[name], written))
     same(rb.build(MECHANISMS[name]), rb.load(written))
 
 
-def test_what_a_format_cannot_say_is_named(tmp_path):
+def test_values_that_a_format_lacks_are_named(tmp_path):
     system = (
         rb.SystemBuilder("losses", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))
@@ -85,8 +91,50 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
     same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("suffix", "kind", "properties", "named"),
+    [
+        (
+            *("sdf", "spherical"),
+            {"damping": 1.0, "friction": 2.0, "stiffness": 3.0, "limit": rb.Limit(0.0, 0.5)},
+            ("damping", "friction", "stiffness", "limit of lower", "limit of upper"),
+        ),
+        (
+            *("urdf", "planar"),
+            {"stiffness": 3.0, "rest": (0.1, 0.2, 0.3), "limits": (rb.Limit(-1.0, 1.0),) * 3},
+            ("rest position of its spring", "limit of lower", "limit of upper"),
+        ),
+    ],
+)
+def test_joints_of_several_coordinates_lose_nothing_in_silence(
+    suffix, kind, properties, named, tmp_path
+):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", kind, "base", "one", **properties)
+    texts = lost(rb.convert(system, tmp_path / f"robot.{suffix}"))
+    assert all(any(words in text for text in texts) for words in named), texts
+
+
+def test_each_axis_of_a_universal_joint_keeps_the_rest_position_of_its_spring(tmp_path):
+    system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
+    system.joint("A", "universal", "base", "one", axis=(1, 0, 0), axis2=(0, 1, 0),
+                 stiffness=3.0, rest=(0.1, 0.2))  # fmt: skip
+    rb.convert(system, tmp_path / "robot.sdf")
+    m = rb.load(tmp_path / "robot.sdf")
+    np.testing.assert_array_equal(m.qpos_spring, [0.1, 0.2])
+
+
+def test_numbers_of_numpy_are_written_into_a_mechanism_file(tmp_path):
+    one = np.float64(0.5)
+    inertial = rb.Inertial(one, rb.Pose((one, one, one)), (one,) * 3 + (0.0,) * 3)
+    system = rb.SystemBuilder("s").body("one", inertial)
+    system.joint("A", "revolute", "base", "one", limit=rb.Limit(-one, one))
+    rb.convert(system, tmp_path / "robot.yaml")
+    same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
+
+
 @pytest.mark.parametrize(("suffix", "joint"), [("urdf", "teeth"), ("sdf", "teeth")])
-def test_a_loop_without_a_word_for_it_is_named(suffix, joint, tmp_path):
+def test_a_loop_that_a_format_lacks_is_named(suffix, joint, tmp_path):
     if suffix == "sdf":
         with refused(ParameterError, "not-convertible", f"joint '{joint}'"):
             rb.convert(rack(), tmp_path / "robot.sdf")
@@ -106,7 +154,7 @@ def test_a_joint_that_a_format_lacks_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_robot_is_not_replaced_by_itself(tmp_path):
+def test_a_robot_does_not_overwrite_itself(tmp_path):
     path = tmp_path / "robot.yaml"
     rb.convert(four_bar(0.1, 0.25, 0.2, 0.3), path)
     before = path.read_bytes()
@@ -120,7 +168,7 @@ def test_a_robot_is_not_replaced_by_itself(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["robot.yaml"]
 
 
-#: What an SDF keeps: no frames, which are no links there, and no pairs of an SRDF.
+#: Contents that an SDF keeps: no frames without a link, and no pairs of an SRDF.
 MOVING = (
     *("body_mass", "body_ipos", "body_pos", "body_quat", "body_parentid", "jnt_axis", "jnt_range"),
     *("dof_damping", "dof_frictionloss", "geom_pos", "geom_mat", "vert_pos"),
@@ -173,7 +221,7 @@ def test_links_without_mass_stay_without(base, suffix, tmp_path):
     assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)  # the table
 
 
-def test_files_of_others_are_not_replaced(tmp_path):
+def test_foreign_files_are_not_replaced(tmp_path):
     arm = with_frames("stand")
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
@@ -228,6 +276,17 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     assert m.jnt_effort[0] <= 1e-9
 
 
+def test_what_is_not_read_of_a_source_is_named(tmp_path):
+    (tmp_path / "in.xml").write_text(
+        '<mujoco><option density="1000"/><worldbody><body name="b" gravcomp="1"><joint name="j"/>'
+        '<geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    for suffix in ("urdf", "sdf", "yaml"):
+        text = " ".join(map(str, rb.convert(tmp_path / "in.xml", tmp_path / f"out.{suffix}")))
+        assert "density" in text
+        assert "gravcomp" in text
+
+
 def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option gravity="0 0 -1.5"/><worldbody><body name="b"><joint name="j"/>'
@@ -253,7 +312,7 @@ def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
         (rb.Surface(stiffness=1e5, damping=3.0), ["its damping", "its stiffness"]),
     ],
 )
-def test_a_surface_that_a_urdf_cannot_say_is_named(surface, words, tmp_path):
+def test_a_surface_that_a_urdf_lacks_is_named(surface, words, tmp_path):
     system = (
         rb.SystemBuilder("touching", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))

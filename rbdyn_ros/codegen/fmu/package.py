@@ -11,16 +11,14 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from rbdyn_ros.codegen.fmu.description import description, token
 from rbdyn_ros.codegen.header import header
+from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.source import source
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import write_whole
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.project import CProject
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 #: Time in every archive: the same robot gives the same bytes.

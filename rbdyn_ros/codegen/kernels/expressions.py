@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ast
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +32,6 @@ from rbdyn_ros.codegen.kernels.texts import (
     number,
 )
 from rbdyn_ros.control.base.record import RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OPERATORS = {ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT), ast.Add: ("+", SUM)}
 OPERATORS |= {ast.Sub: ("-", SUM)}

@@ -9,8 +9,10 @@ import inspect
 import itertools
 import sys
 import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, ModuleType
+from typing import Any
 
 from rbdyn_ros.codegen.kernels.statements import KernelBody
 from rbdyn_ros.codegen.kernels.texts import (
@@ -23,13 +25,8 @@ from rbdyn_ros.codegen.kernels.texts import (
 )
 from rbdyn_ros.control.base.record import RECORDS
 from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.compiler.views import ViewType
 from rbdyn_ros.specialization.uncompiled import LIBRARIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from types import FunctionType, ModuleType
-
-    from rbdyn_ros.engine.compiler.views import ViewType
 
 
 class Translation:

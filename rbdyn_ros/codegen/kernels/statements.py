@@ -7,20 +7,18 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rbdyn_ros.codegen.kernels.expressions import OPERATORS, condition, expression
 from rbdyn_ros.codegen.kernels.texts import (
     ARRAYS,
     NUMBERS,
     WIDTH,
+    Signature,
     Text,
     TranslationError,
     is_constant,
 )
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.kernels.texts import Signature
 
 
 class KernelBody:
@@ -48,7 +46,7 @@ class KernelBody:
         self._node, self._names, self._result = node, names, result
         self._signature_of = signature_of
         self._scopes: list[dict[str, Text]] = [{k: Text(k, kind) for k, kind in kinds.items()}]
-        self._owners = {name: name for name in kinds}  # of the arrays
+        self._owners = {name: name for name in kinds}  # by array: its owner
         self.written: set[str] = set()
         stores = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
         self._stores = Counter(stores)
@@ -57,7 +55,7 @@ class KernelBody:
         """Yield the lines of the body."""
         yield from self._block(self._node.body)
 
-    # what the expressions ask
+    # queries of the expressions
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""
@@ -72,7 +70,7 @@ class KernelBody:
         """Return a constant of the kernel's module."""
         value = self.value(node)
         if not is_constant(node.id, value):
-            raise TranslationError(node, f"`{node.id}`, which is no number")
+            raise TranslationError(node, f"`{node.id}`, which is not a number")
         return Text(node.id, type(value).__name__)
 
     def value(self, node: ast.expr) -> Any:

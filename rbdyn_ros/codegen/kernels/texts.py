@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from rbdyn_ros.model.declared.fields import Field
 
-#: How tightly C++ binds: operands that bind less tightly need parentheses.
+#: Binding strength of operators in C++: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
 #: Arrays of kernels: their number of indices, and the type of an entry.
 ARRAYS = {"Vector": (1, "float"), "Matrix": (2, "float"), "Ints": (1, "int")}
@@ -123,7 +123,7 @@ class Signature:
 
 
 class Names(Protocol):
-    """The meaning of the names in an expression; the body of a kernel knows them."""
+    """The meaning of the names in an expression; the body of a kernel provides them."""
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""

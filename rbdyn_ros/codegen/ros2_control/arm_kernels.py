@@ -68,7 +68,7 @@ EFFORTS, KEEP, SILENT = range(3)
 #: Reasons for which the arm does not start or refuses a request; 0: none.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
 REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
-#: The same in words.
+#: The same reasons in words.
 REFUSALS = {
     LATCHED: "a fault is latched; call clear_fault first",
     UNREADABLE: "a position, velocity or effort is not a finite number",
@@ -83,8 +83,8 @@ REFUSALS = {
     TOO_HEAVY: "joint '{joint}' would need {value} to hold the arm; its effort limit is {bound}",
     SHAKES: "the gains of the mode would shake joint '{joint}' at {value} updates a second; they "
     "need {bound}",
-    REFERENCE: "a reference is not followed: it is not finite, beyond the limits, or begins "
-    "farther than start_tolerance from the target",
+    REFERENCE: "a reference is not followed: it is not finite, beyond the limits, or more than "
+    "start_tolerance from where the target can be",
     ROOM: "joint '{joint}' is at {value}; the start-up test needs {bound} of room to a limit on "
     "one side",
     FOUND: "the start-up test found: ",
@@ -103,7 +103,7 @@ class ArmState(Record):
         Field("floating", (2, "nv"), "gains of mode gravity: 0, and the rate of decay [1/s]"),
         Field("springs", (2, "nv"), "gains of impedance and pd_gravity; 0: from the inertia"),
         Field("tracking_tolerance", (), "largest distance from the target in computed_torque"),
-        Field("start_tolerance", (), "largest distance of the first reference from the target"),
+        Field("start_tolerance", (), "largest way ahead, see below"),
         Field("target_timeout", (), "longest time without a reference after one; 0: any [s]"),
         Field("arm_tolerance", ("n",), "of efforts at the start; 0: a share of the limits"),
         Field("includes_gravity", (), "1: measured efforts have the robot's own gravity", "int"),
@@ -111,7 +111,7 @@ class ArmState(Record):
         Field("slides", ("n",), "1: the joint slides", "int"),
         Field("all_dofs", ("nv",), "all degrees of freedom", "int"),
         Field("simulated", (), "1: the clock of the updates may run at any speed", "int"),
-        # what an update reads
+        # inputs of an update
         Field("given", (3, "nv"), "positions, velocities, measured efforts (NaN: none)"),
         Field("reference", (3, "n"), "positions, velocities and accelerations"),
         Field("refers", (), "1: there is a reference", "int"),
@@ -132,7 +132,8 @@ class ArmState(Record):
         Field("stopping", (), "time in which it decelerates [s]"),
         Field("follows", (), "1: it follows references", "int"),
         Field("idle", (), "time since the last reference; infinite: there was none [s]"),
-        # what is refused
+        Field("ahead", ("n",), "way of the target beyond that of its velocity limit"),
+        # refusals
         Field("refusal", (), "why, see LATCHED", "int"),
         Field("joint", (), "number of the controlled joint", "int"),
         Field("value", (), "what was seen"),
@@ -209,7 +210,7 @@ def start(
     if s.faulty > 0:
         refuse(c, LATCHED, 0, 0.0, 0.0)
         return False
-    if not (take(s, c) and take(s, c)):  # it is the state before, too
+    if not (take(s, c) and take(s, c)):  # it is also the state before the first one
         refuse(c, UNREADABLE, 0, 0.0, 0.0)
         return False
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -272,7 +273,7 @@ def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     c.idle = np.inf
     s.testing, s.armed, s.acts, s.held = 0, 1, 1, 0.0
     for i in range(len(s.dofs)):
-        c.first[i] = s.holding[s.dofs[i]]
+        c.first[i], c.ahead[i] = s.holding[s.dofs[i]], 0.0
     begin_efforts(s, c)
     begin(s, c.first)
     begin_witness(b)
@@ -419,7 +420,7 @@ def update(
 
     `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
     update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
-    `readable` is none.
+    `readable` does not count.
     """
     c.refusal = 0
     advance_clock(s, c, period, steady)
@@ -526,11 +527,15 @@ def follow_target(
 def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Move the target by the time since the last state."""
     dt = min(s.step, s.state_timeout)
+    for i in range(len(s.dofs)):  # while it follows, it may move during `dt`
+        passed = s.limits[VELOCITY, i] * dt
+        c.ahead[i] = max(c.ahead[i], 0.0 if c.follows > 0 else passed) - passed
     if c.mode == GRAVITY:
         rest_at(s, c)
     elif c.refers > 0 and is_possible(s, c):
         c.follows, c.idle = 1, 0.0
         for i in range(len(s.dofs)):
+            c.ahead[i] += abs(c.reference[0, i] - c.target[0, s.dofs[i]])
             for row in range(3):
                 c.target[row, s.dofs[i]] = c.reference[row, i]
     else:
@@ -549,12 +554,12 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def is_possible(s: ArmLoopState, c: ArmState) -> bool:
-    """Return whether a reference is finite, within the limits, and begins near the target."""
+    """Return whether a reference is finite, within the limits, and does not jump or run away."""
     fine = True
     for i in range(len(s.dofs)):
         q, v, acceleration = c.reference[0, i], c.reference[1, i], c.reference[2, i]
-        near = c.follows > 0 or abs(q - c.target[0, s.dofs[i]]) <= c.start_tolerance
-        fine = fine and near and s.limits[LOWER, i] <= q <= s.limits[UPPER, i]
+        fine = fine and c.ahead[i] + abs(q - c.target[0, s.dofs[i]]) <= c.start_tolerance
+        fine = fine and s.limits[LOWER, i] <= q <= s.limits[UPPER, i]
         fine = fine and abs(v) <= s.limits[VELOCITY, i] * ROUNDING
         fine = fine and abs(q) < LARGEST and abs(acceleration) < LARGEST
     return fine

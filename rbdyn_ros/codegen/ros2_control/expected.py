@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,12 +19,7 @@ from rbdyn_ros.control.laws.joint_laws import (
     PDGravity,
 )
 from rbdyn_ros.dynamics.configuration import random_qpos
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rbdyn_ros.arrays import Array
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Number of states.
 STATES = 3
@@ -49,7 +44,7 @@ def _row(arm: Arm, rng: np.random.Generator) -> str:
     target = Target(n, qpos + rng.uniform(-0.1, 0.1, n))
     target.rows[1:] = rng.uniform(-1.0, 1.0, (2, n))
     efforts = (law(qpos, qvel, target).copy() for law in _laws(arm))
-    rows = [_braces(row) for row in (qpos, qvel, *target.rows, *efforts)]
+    rows = [f"{{{numbers(row)}}}" for row in (qpos, qvel, *target.rows, *efforts)]
     weight = float(arm.m.body_subtreemass[0] * np.linalg.norm(arm.m.opt.gravity))
     state, desired, forces = rows[:2], rows[2:5], rows[5:]
     parts = [f"{{{', '.join(part)}}}" for part in (state, desired)]
@@ -63,7 +58,3 @@ def _laws(arm: Arm) -> Iterator[Law]:
     yield PDGravity(arm, *SPRING)
     yield ComputedTorque(arm, settings.stiffness, settings.damping)
     yield JointImpedance(arm, *SPRING)
-
-
-def _braces(row: Array) -> str:
-    return f"{{{numbers(row)}}}"

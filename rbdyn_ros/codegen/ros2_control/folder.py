@@ -8,29 +8,17 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.loading.output import unwritable
+from rbdyn_ros.loading.output import is_folder, not_overwritten, unwritable
 
 
 def check_empty(folder: Path) -> None:
     """Raise ParameterError unless a folder is empty, or does not exist but its parent does."""
     try:
-        reason = ""
-        if folder.is_dir():
-            reason = "it is not empty; choose a new folder" if any(folder.iterdir()) else ""
-        elif folder.exists():
-            reason = "it is a file"
-        elif folder.is_symlink():
-            reason = "it is a link to a missing folder"
-        elif not folder.parent.is_dir():
-            reason = "its parent folder does not exist"
-    except OSError as error:  # the name is too long, or it may not be read
+        full = is_folder(folder) and any(folder.iterdir())
+    except OSError as error:  # it may not be read
         raise unwritable(folder, error, "folder") from error
-    if reason:
-        text = f"{quote(str(folder), 200)} is not written: {reason}"
-        raise ParameterError(
-            Finding("not-overwritten", text, "error", "output", None, str(folder))
-        )
+    if full:
+        raise not_overwritten(folder, "it is not empty; choose a new folder")
 
 
 def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
@@ -51,7 +39,7 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
 
 
 def fill_folder(folder: Path, write: Callable[[Path], None]) -> None:
-    """Fill a folder with what `write` writes to a folder beside it, so an error leaves nothing.
+    """Fill a folder by way of a folder beside it, so that an error leaves no files.
 
     Raises:
         ParameterError: see check_empty, or a file cannot be written.

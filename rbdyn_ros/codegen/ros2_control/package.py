@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from rbdyn_ros.codegen.functions import Wanted, c_functions
@@ -25,12 +25,8 @@ from rbdyn_ros.control.arm.arm import check_arm
 from rbdyn_ros.control.arming import start_up
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY, Limits
 from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.languages.c_language import DOUBLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rbdyn_ros.model.model import Model
 
 #: Functions of the generated dynamics that the controller and the solver call.
 FUNCTIONS = ("gravity", "bias", "inverse", "forward", "mass_matrix")

@@ -5,26 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base import faults, friction, limits
 from rbdyn_ros.control.base.faults import FAULTS, KIND_CODES, REMEDIES
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.states import gate, loop_state
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.model.declared.joints import JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from types import ModuleType
-
-    from rbdyn_ros.arrays import Array
-    from rbdyn_ros.control.base.limits import Limits
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
 MODULES = (faults, limits, gate, loop_state)
@@ -152,7 +149,7 @@ def _codes() -> list[str]:
 
 def robot(m: Model, given: Limits) -> dict[str, str]:
     """Return the numbers of a robot for the template of its header."""
-    free = ~np.isin(np.arange(m.nv), given.dofs)  # not controlled
+    free = ~np.isin(np.arange(m.nv), given.dofs)  # dofs that are not controlled
     lower, upper = position_ranges(m, m.dof_jntid).T
     rows: dict[str, Iterable[float]] = {
         "Joints LOWER": given.lower,

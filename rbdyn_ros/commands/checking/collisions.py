@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.commands.line.common import FileOf, flag
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from rbdyn_ros.description.parts.geometries import Contact
     from rbdyn_ros.description.parts.types import Description
     from rbdyn_ros.model.model import Model
@@ -118,10 +116,5 @@ def sampled(
     found = sample_collisions(m, description, samples, options.seed or 0)
     target: Path | None = options.write_srdf
     if target is not None:
-        text = srdf_text(description.name, found).encode()
-
-        def write(file: BinaryIO) -> None:
-            file.write(text)
-
-        write_whole(target, write)
+        write_whole(target, srdf_text(description.name, found).encode())
     return found

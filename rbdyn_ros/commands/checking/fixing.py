@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.types import Description
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
-    """Repair a URDF file in its place; return what was repaired, by line.
+    """Repair a URDF file in its place; return the repairs by line.
 
-    Every repair that adds no error is written, also if other errors remain. A word that is written
-    right may show errors that it hid; `with_hidden` reports them before.
+    Every repair that adds no error is written, also if other errors remain. A corrected word may
+    reveal errors that it hid; `with_hidden` reports them before.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
@@ -47,11 +47,7 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
         done += [f"{finding}" for finding in _without(errors, left)]
     if repaired == text or not done:
         return []
-
-    def write(file: BinaryIO) -> None:
-        file.write(repaired.encode(guard.encoding_of(data), "xmlcharrefreplace"))
-
-    write_whole(path, write)
+    write_whole(path, repaired.encode(guard.encoding_of(data), "xmlcharrefreplace"))
     return done
 
 
@@ -182,4 +178,4 @@ def _findings(
             collisions=collisions,
         )
     except DescriptionError:
-        return ()  # reading reports it
+        return ()  # the reader reports the error

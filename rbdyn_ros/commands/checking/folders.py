@@ -13,12 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, loaded_robot
-
-if TYPE_CHECKING:
-    from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding
 
 #: The verdicts, from the best to the worst.
 LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
-#: What takes options: a command, or a group of its options.
+#: A parser that takes options: of a command, or a group of its options.
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -242,7 +242,7 @@ def opened_robot(
 def loaded_robot(
     options: argparse.Namespace, path: Path, mimic: bool = True
 ) -> tuple[Model, Source | None]:
-    """Return the Model of a robot file, and where it came from; None for a saved Model.
+    """Return the Model of a robot file, and its source; None for a saved Model.
 
     Raises:
         RbdynError: the robot or an option is refused.
@@ -266,7 +266,7 @@ def loaded_robot(
 
 
 def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
-    """Return as loaded_robot, with gravity in the axes of the base link, without contact.
+    """Return the same as loaded_robot, with gravity in the axes of the base link, without contact.
 
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.

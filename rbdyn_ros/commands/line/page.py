@@ -25,7 +25,7 @@ def port(text: str) -> int:
 
 
 def add_page(command: argparse.ArgumentParser) -> None:
-    """Add the options that say where a page is."""
+    """Add the options for the address of a page."""
     command.add_argument(
         "--port",
         type=port,

@@ -58,8 +58,8 @@ class Parser(argparse.ArgumentParser):
         advice = self.get_default("one_robot")
         if advice is not None and more and not more[0].startswith("-"):
             self.error(
-                f"{quote(more[0])} is no option and no name:=value, and one robot is there: "
-                f"{advice}"
+                f"{quote(more[0])} is neither an option nor name:=value, and a robot is given "
+                f"already: {advice}"
             )
         if more:  # argparse lets `rbdyn` refuse it, without the name of the command
             what = (

@@ -60,7 +60,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return as read_samples, of any robot whose joints have one coordinate."""
+    """Return the same as read_samples, for any robot whose joints have one coordinate."""
     from rbdyn_ros.identification.data.columns import read_by_columns
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.plausible import (
@@ -179,7 +179,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     qvel, effort = np.full((2, len(time), m.nv), np.nan)
     qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
     if samples.qvel is not None:
-        qvel[:] = 0.0  # of joints at rest
+        qvel[:] = 0.0  # the other joints are at rest
         qvel[:, dofs] = samples.qvel[kept]
     stamps = np.round(time * NANOSECONDS).astype(np.int64)
     return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)

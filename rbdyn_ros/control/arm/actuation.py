@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps from the efforts of the rigid body dynamics to the commands of an arm.
 
-A command contains friction, and does not contain what the robot compensates itself. In these
+A command contains friction, but not the efforts that the robot compensates itself. In these
 kernels m and d are the robot without payloads, for which it compensates, unless there is `bare`.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Actuation(Record):
-    """Friction of an arm, and what it compensates itself."""
+    """Friction of an arm, and its own gravity compensation."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),

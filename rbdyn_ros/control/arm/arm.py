@@ -198,7 +198,7 @@ class Arm:
     ) -> Array:
         """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
 
-        It adds friction and subtracts what the robot compensates itself.
+        It adds friction and subtracts the robot's own compensation.
 
         Args:
             effort: (nv,), contiguous.
@@ -232,7 +232,7 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) as kernels take it; raises ParameterError for other ones."""
+        """Return an array (nv,) for kernels; raises ParameterError for other ones."""
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):

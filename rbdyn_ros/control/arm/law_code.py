@@ -101,7 +101,7 @@ def law_program(m: Model, law: Any) -> Program:
     def run() -> dict[str, Any]:
         memory = np.zeros((ROWS, n), object)
         for row in (*range(GAINS, EFFORTS), *range(TARGET, ROWS)):
-            first = (row - EFFORTS) * n  # negative for gains
+            first = (row - EFFORTS) * n  # the index is negative for gains
             memory[row] = [tracing.graph.enter(("input", "out", first + k)) for k in range(n)]
         target, gains, effort = memory[TARGET:], memory[GAINS:EFFORTS], memory[EFFORTS]
         function(tracing.m, tracing.data(MOTION), target, gains, effort)

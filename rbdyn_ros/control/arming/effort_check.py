@@ -108,8 +108,8 @@ class EffortCheck:
     def check_payload(self, arm: Arm) -> None:
         """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
 
-        They must agree better with it than with the present payload: a small one that is not there
-        is within the tolerance.
+        They must agree better with it than with the present payload, because a small missing
+        payload is within the tolerance.
         """
         self.check(arm)
         k, before = self._dofs, self.holding()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes positions: it tests each joint before arming.
 
-First the arm is sent the positions that it reports: it must stay. Then each joint in turn is sent
-a few mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit
-those sent, and reported velocities must fit the reported positions. No reply changes what is sent.
+First the arm is sent its reported positions, and must stay. Then each joint in turn is sent a few
+mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit those
+sent, and reported velocities must fit the reported positions. No reply changes the positions sent.
 After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
 positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
 
-Wrong units show only once the arm moves. If the arm takes other units or zeros than it reports,
-the first position moves it at the speed of its own controller; the test says so.
+Wrong units show only once the arm moves. If the arm reads commands in other units or zeros than it
+reports, the first position moves it at the speed of its own controller; the message says so.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _remember, _fit, _within = map(Entry, (replies.remember, replies.fit, replies.wi
 
 
 class PositionTest:
-    """Moves each joint by some mrad and compares what it reports with what was sent.
+    """Moves each joint by some mrad and compares its reports with the positions sent.
 
     Args:
         limits: of the controlled joints (n).
@@ -66,7 +66,7 @@ class PositionTest:
 
     @property
     def what(self) -> str:
-        """What the test does now."""
+        """Description of the present part of the test."""
         if self._k < 0:
             return f"testing whether the arm stays (0 of {len(self._names)})"
         return f"testing joint '{self._names[self._k]}' ({self._k + 1} of {len(self._names)})"
@@ -131,7 +131,7 @@ class PositionTest:
                 f"joint '{self._names[k]}' moves by {off[k]:.3g} when it is sent the position "
                 "that it reports"
             )
-            cause = "Check units, zeros and order of the positions sent, and who else sends some"
+            cause = "Check units, zeros and order of the positions, and other senders"
             raise _refused(f"{text}. {cause}", self._names[k])
 
     def _check_near(self, place: Array) -> None:
@@ -159,7 +159,8 @@ class PositionTest:
         except RbdynError:
             if last:
                 raise
-            self._begin(self._k, self._attempt + 1, place)  # noise, friction, slowness
+            # noise, friction or a slow motion may be the cause
+            self._begin(self._k, self._attempt + 1, place)
         else:
             self.done = self._k + 1 == len(self._names)
             self._begin(self._k + (not self.done), 0, place)
@@ -201,8 +202,8 @@ class PositionTest:
     def _ratio(self) -> float:
         """Return the mean displacement at the end of the stay, as a share of that sent.
 
-        A servo that lags has nearly arrived by then. A fit over the whole motion would take a part
-        of the lag for a smaller ratio.
+        A servo that lags has nearly arrived by then. A fit over the whole motion would count a
+        part of the lag as a smaller ratio.
         """
         reply, end = self._reply, float(self._going[self._k]) + STAYING[self._attempt]
         moments = np.linspace(end - SETTLED, end, 11)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes efforts: it tests each joint before arming.
 
-Some errors show in no number of an arm at rest: the sign of an unloaded joint, a gear ratio, two
-equal joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds them by small
+Some errors stay hidden while an arm rests: the sign of an unloaded joint, a gear ratio, two equal
+joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds them by small
 motions. After a refusal nothing is sent, and the arm's own controller holds the arm, as before.
 """
 
@@ -71,7 +71,7 @@ def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
 
 
 class StartUpTest:
-    """Moves each joint by some mrad and compares what it reports with the model.
+    """Moves each joint by some mrad and compares its reports with the model.
 
     Args:
         arm: the robot.
@@ -107,15 +107,15 @@ class StartUpTest:
 
     @property
     def what(self) -> str:
-        """What the test does now."""
+        """Description of the present part of the test."""
         n, k = len(self._names), self._s.k
         if k < 0:
-            return f"testing who carries the arm (0 of {n})"
+            return f"testing how the arm is held (0 of {n})"
         return f"testing joint '{self._names[k]}' ({k + 1} of {n})"
 
     @property
     def done(self) -> bool:
-        """Whether every joint has passed."""
+        """True once every joint has passed."""
         return bool(self._s.done)
 
     @property
@@ -164,7 +164,8 @@ class StartUpTest:
             raise self._refused(kernels.APART, 0, 1e3 * age, 0.0)
 
     def _refused(self, found: int, joint: int, value: float, bound: float) -> RbdynError:
-        name = "" if found == kernels.APART else self._names[joint]  # it concerns all joints
+        # this finding concerns all joints
+        name = "" if found == kernels.APART else self._names[joint]
         driven = self._names[int(bound)] if found == kernels.OTHER else ""
         bounds = (bound, 1.0 / bound) if found == kernels.SHARE else (bound,)
         numbers = dict(zip(("value", "bound"), apart(value, *bounds, digits=3), strict=False))

@@ -4,9 +4,9 @@
 First the arm is held by the model alone. Then each joint in turn gets an effort that moves it by
 some mrad and back, and the others the efforts at which they stay.
 
-A pulse is decided before it begins. What arrives during it changes only the efforts against
-gravity, by as little as the arm may move, or ends the test: no wrong number is amplified. A
-stronger pulse follows where friction may have held a joint, and once where a reply was wrong.
+A pulse is decided before it begins. States that arrive during it change only the efforts against
+gravity, and only a little, or end the test: wrong numbers are not amplified. A stronger pulse
+follows where friction may have held a joint, and once where a reply was wrong.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ QUIET, STILL = 0.1, 0.004
 FARTHEST, SLIDING = 0.015, 0.25
 #: Least distance from a limit during a pulse [rad or m].
 CLEAR = 0.002
-#: Number of strengths. From this one on friction hides all but the sign. Where it held the joint
-#: under the first pulse, the factor of the tolerance counts twice.
+#: Number of strengths. From SIGN_ONLY on friction hides all but the sign of the reply. If it held
+#: the joint under the first pulse, the factor of the tolerance counts twice.
 LEVELS, SIGN_ONLY = 4, 2
 #: A joint that seems this much lighter while all others are free shares its axis with another one:
 #: only its sign is judged.
 COUPLED = 15.0
-#: A joint has moved if it has moved by this share of its way.
+#: A joint counts as moved beyond this share of its way.
 MOVED = 0.25
 #: Farthest that the driven joint, or another one, may be reported away [rad or m].
 FAR, OTHERS = 0.06, 0.03
@@ -67,10 +67,10 @@ LATE = 0.03
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of a known friction that is compensated for sure.
 SURE = 0.75
-#: Friction of this share of a pulse's largest effort leaves less than MOVED of the way, by
-#: Newton's law; of the smaller share also, if the efforts for other joints move these instead.
+#: Friction of this share of a pulse's largest effort lets a joint move less than MOVED of its way,
+#: by Newton's law. So does friction of the smaller share if the pulse moves other joints instead.
 HOLDS, HINDERS = 0.65, 0.25
-#: These move by at most this multiple of what their efforts do while the driven joint is fixed.
+#: The other joints move by at most this multiple of their motion with a fixed driven joint.
 DRAGGED = 1.5
 #: Share of an effort limit that a pulse may take before friction must be larger than described.
 GENTLE = 0.1
@@ -83,10 +83,10 @@ APART, LEFT, DRIFTS, OTHER, HELD, SIGN, MISMATCH, SHARE, SLOW, SPEED, EFFORT = r
 
 
 class StartUp(Record):
-    """State of a start-up test; positions in rad or m, and what goes with them."""
+    """State of a start-up test; positions in rad or m, other quantities to match."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        # given
+        # inputs
         Field("dofs", ("n",), "controlled degrees of freedom", "int"),
         Field("velocity", ("n",), "limits"),
         Field("effort", ("n",), "limits"),
@@ -96,7 +96,7 @@ class StartUp(Record):
         Field("tolerance", (), "factor by which an acceleration may differ from the model"),
         Field("latency", (), "latency_limit [s]"),
         Field("measures", (), "1: the joints measure their efforts", "int"),
-        # the test
+        # progress of the test
         Field("k", (), "number of the driven joint; -1: none yet", "int"),
         Field("level", (), "number of the strength", "int"),
         Field("stuck", (), "1: friction held the joint at first", "int"),
@@ -116,7 +116,7 @@ class StartUp(Record):
         Field("mass", ("nv", "nv"), "mass matrix"),
         Field("mobility", ("n", "n"), "inverse of that of the controlled joints"),
         Field("rows", ("n", "n"), "work space"),
-        # what is found
+        # findings
         Field("joint", (), "number of the joint", "int"),
         Field("value", (), "what was seen"),
         Field("bound", (), "what belongs to it; for OTHER the number of the driven joint"),
@@ -129,7 +129,7 @@ def choose_ways(
 ) -> int:
     """Write the largest displacements (n,), away from near limits.
 
-    Return the first joint that has no room for it, or -1.
+    Return the first joint without room for the motion, or -1.
     """
     for i in range(len(dofs)):
         place = qpos[dofs[i]]
@@ -194,7 +194,7 @@ def advance(
     step: float,
     wanted: Vector,
 ) -> int:
-    """Write the commands (nv,) after a state; return what was found, which ends the test, or 0.
+    """Write the commands (nv,) after a state; return the finding that ends the test, or 0.
 
     `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
     `released` the commands that acted since the state before (n,), and `step` the time since then.
@@ -287,7 +287,7 @@ def start_pulse(s: StartUp, r: Reply, k: int, level: int, qpos: Vector) -> None:
 
 @kernel
 def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Return what is wrong if a joint is reported where it cannot be, or 0."""
+    """Return the finding if a joint is reported where it cannot be, or 0."""
     for i in range(len(s.dofs)):
         off = qpos[s.dofs[i]] - s.rest[i]
         if s.k < 0 and not abs(off) <= STILL:
@@ -348,8 +348,8 @@ def check_order(s: StartUp, a: Actuation) -> int:
     """Return OTHER if another joint moved instead of the driven one, or 0.
 
     Efforts of other joints belong to the motion of the driven one, and move them if friction holds
-    it back: then a stronger pulse decides. A motion that is too large for this is no such one,
-    however large the friction is said to be.
+    it back: then a stronger pulse decides. A larger motion is not explained by friction, for any
+    declared friction.
     """
     other = 0
     for i in range(len(s.dofs)):
@@ -377,7 +377,7 @@ def record(
 
 @kernel
 def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Judge the reply to a pulse once the joint rests again, and go on; return what was found."""
+    """Judge the reply to a pulse once the joint rests again, and go on; return the finding."""
     over, moved = s.time - s.duration, has_moved(s)
     if over < AFTER or (over < LONGEST_DELAY and not (moved and rests(s, r))):
         return 0
@@ -416,7 +416,7 @@ def rests(s: StartUp, r: Reply) -> bool:
 
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Begin a stronger pulse; return what was found if there is none."""
+    """Begin a stronger pulse; return the finding if there is none."""
     found = check_order(s, a)
     if found > 0:
         return found
@@ -434,10 +434,10 @@ def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
 
 @kernel
 def judge(s: StartUp, r: Reply) -> int:
-    """Return what is wrong with the reply to a pulse, or 0."""
+    """Return the finding about the reply to a pulse, or 0."""
     tolerance = s.tolerance * s.tolerance if s.stuck > 0 else s.tolerance
     allowed, work = PROMPT * s.latency, 0.0
-    for i in range(1, r.count):  # positive, since friction takes it
+    for i in range(1, r.count):  # the work is positive, because friction dissipates it
         work += r.sent[i] * (r.place[i] - r.place[i - 1])
     fit(r, MOTION)
     if s.level >= SIGN_ONLY or is_coupled(s) or (work < 0.0 and r.delay <= allowed):
@@ -455,7 +455,7 @@ def judge(s: StartUp, r: Reply) -> int:
 
 @kernel
 def judge_measurements(s: StartUp, r: Reply, allowed: float) -> int:
-    """Return what is wrong with velocities and measured efforts, or 0."""
+    """Return the finding about velocities and measured efforts, or 0."""
     fit(r, VELOCITY)
     if not within(r, SLOWEST, FASTEST) or r.delay > allowed:
         return refuse(s, SPEED, s.k, r.share, 1e3 * r.delay)

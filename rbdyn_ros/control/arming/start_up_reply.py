@@ -39,8 +39,8 @@ CLEARER = 0.003
 SIGMAS, NOISE = 3.0, 0.4
 #: A term that the others explain but for this share is left out.
 SAME = 1e-5
-#: What is compared: velocities with the expected ones, reported velocities with the true ones, or
-#: what is measured with what was sent.
+#: Comparisons: velocities with the expected ones, reported velocities with the true ones, measured
+#: efforts with the efforts sent.
 MOTION, VELOCITY, MEASURED = range(3)
 
 

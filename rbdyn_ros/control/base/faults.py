@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Kinds of faults that kernels find. Blind ones up to FROZEN are wrong states: after one no state
-#: is believed again, unless it jumped and was dropped; then the next ones must be near where a
-#: braked arm is.
+#: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After one, no
+#: state is believed again. Only if a state jumped and was dropped are later ones believed, if they
+#: are near the predicted place of a braked arm.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
 #: Their codes; FINITE may also be `names`.
@@ -17,8 +17,8 @@ KIND_CODES = (
     *("clock", "clock", "frozen", "latency", "finite", "age", "age", "effort", "tracking"),
     "target",
 )
-#: What is found (FOUND,): the kind of a fault, its joint, whether it is blind (MOVED: the state
-#: jumped, too), and the numbers that show it.
+#: Entries of a finding (FOUND,): the kind of a fault, its joint, whether it is blind (MOVED:
+#: whether the state jumped, too), and the numbers that show it.
 KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
 
 

@@ -201,8 +201,7 @@ class Limits:
 def _gain(m: Model, joints: Ints) -> Array:
     """Return the largest gains of speed (n,); a limit of 0 is none, as in many files."""
     limits = m.jnt_acceleration[joints]
-    gain: Array = np.where(limits > 0.0, OVERSHOOT * limits, np.inf)
-    return gain
+    return np.where(limits > 0.0, OVERSHOOT * limits, np.inf)
 
 
 def _controllable(m: Model) -> list[int]:

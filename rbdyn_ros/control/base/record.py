@@ -7,7 +7,7 @@ generated C++ has a struct with the same fields.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numba.extending import typeof_impl
@@ -15,9 +15,7 @@ from numba.extending import typeof_impl
 from rbdyn_ros.dynamics.entry import TYPES
 from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.compiler.views import ViewType
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 #: Numba types of all records, by the names of their classes.
 RECORDS: dict[str, ViewType] = {}
@@ -48,7 +46,7 @@ class Record:
         table = np.array([*(sizes[name] for name in kind.sizes), *starts[:-1]], np.int64)
         row.view(np.int64)[0] = table.ctypes.data
         keep["memory"], keep["table"], keep["scalars"] = row, table, {}
-        #: what the call of an Entry takes, see `handles`
+        #: arguments for the call of an Entry, see `handles`
         keep["handle"] = self if DISABLED else row[1:].ctypes.data
         for field, start, count in zip(self.FIELDS, starts[:-1], counts, strict=True):
             part = row[1 + start : 1 + start + count]

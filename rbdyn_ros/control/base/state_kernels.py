@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
-#: Positions and velocities are compared over three times [s]: a large error shows at once, a slow
-#: one at all. They may differ by this much [rad or m].
+#: Positions and velocities are compared over three times [s]: short times show large errors soon,
+#: the long time shows slow errors. They may differ by this much [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the

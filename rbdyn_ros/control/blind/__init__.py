@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm whose states cannot be believed: how that is noticed, and how it is stopped."""
+"""Detection of states that cannot be believed, and the stop of such an arm."""

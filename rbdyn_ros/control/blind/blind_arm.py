@@ -22,7 +22,7 @@ _forget, _end = Entry(velocity_vote.forget), Entry(endings.begin)
 
 
 class BlindArm:
-    """The memory with which kernels notice states that cannot be believed, and stop an arm.
+    """The memory of the kernels that detect wrong states and stop an arm.
 
     Args:
         arm: the robot.

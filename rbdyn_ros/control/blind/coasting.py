@@ -4,8 +4,8 @@
 The last effort of a law belongs to the moment of its state. While it acts on, it accelerates a
 light arm far beyond its bounds before the missing states are a fault. So an arm whose newest state
 is late coasts: the efforts carry it, balance the Coriolis forces of the velocity that it has by
-the model, and damp this velocity gently. They drive no joint that is blocked meanwhile. If states
-come in time the law goes on; if not, the arm is braked from where it coasted to.
+the model, and damp this velocity gently. They do not drive a blocked joint. If states come in time
+the law goes on; if not, the arm is braked from the position that it has coasted to.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def coast(
     no friction.
 
     `now` is on the steady clock [ns], `late` the age of the state [s], `dt` the time since the
-    last effort of the law [s], and `command` (nv,) what was sent last.
+    last effort of the law [s], and `command` (nv,) the last efforts sent.
     """
     if s.coasts > 0:
         dt = max(seconds(s.coast_answered, now), 0.0)
@@ -70,7 +70,7 @@ def coast(
 
 @kernel
 def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
-    """Write where an arm should be that accelerates by d.qacc and the push for a time [s]."""
+    """Write the state of an arm that accelerates by d.qacc and the push for a time [s]."""
     for k in range(m.nv):
         s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
     for i in range(len(s.dofs)):
@@ -89,7 +89,7 @@ def begin(s: BlindState, now: int) -> None:
 
 @kernel
 def coasted(s: BlindState, now: int) -> None:
-    """Write where the arm should have coasted to."""
+    """Write the predicted state of a coasting arm."""
     left = np.exp(-DAMPING * max(seconds(s.coast_begun, now), 0.0))
     decay(s.coast_qpos, s.coast_qvel, left, DAMPING, s.qpos, s.qvel)
 
@@ -98,7 +98,7 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write where a motion has led, of whose velocity a share is left, decaying at a rate."""
+    """Write the position of a motion that has decayed at a rate to a share of its velocity."""
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]
@@ -116,7 +116,7 @@ def drive(
     measured: Vector,
     effort: Vector,
 ) -> None:
-    """Write the commands with which motion decays at a rate where the arm should be by now.
+    """Write the commands that let motion decay at a rate, at the predicted state.
 
     The robot itself may compensate Coriolis forces at a measured velocity.
     """

@@ -45,7 +45,7 @@ CALM_SPEED = 0.05
 #: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
 #: none may exceed this multiple of it, or of its speed at the onset if that was higher.
 GRACE, EXCEEDED = 0.2, 1.2
-#: A push that begins with the fault accelerates a braked arm until the brake has learnt it [s].
+#: A push that begins with the fault accelerates a braked arm until the brake has estimated it [s].
 LEARNING = 0.1
 #: After that, braking must not increase the kinetic energy by this factor while a joint is faster
 #: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
@@ -58,7 +58,7 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
-#: States that were too old for blind_time and this long before anybody asked end in silence [s].
+#: If the states were too old by more than this at the first call, the arm stays silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.
@@ -164,7 +164,7 @@ def stop_blindly(
     qvel: Vector,
     effort: Vector,
 ) -> bool:
-    """Write the efforts of an arm without states to believe; return False to stay silent.
+    """Write the efforts of an arm without credible states; return False to stay silent.
 
     `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
     [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
@@ -199,7 +199,7 @@ def stop_blindly(
 
 @kernel
 def foresee(s: BlindState, now: int) -> None:
-    """Write where a blind arm should be by now."""
+    """Write the predicted state of a blind arm."""
     left = np.exp(-BRAKING * max(seconds(s.lost, now), 0.0))
     decay(s.blind_qpos, s.blind_qvel, left, BRAKING, s.qpos, s.qvel)
 
@@ -216,8 +216,8 @@ def doubt(s: BlindState, dropped: bool) -> None:
 def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
     """Return whether a state after a wrong one is rejected.
 
-    The gate alone would believe exchanged joints again, as soon as enough time has passed for the
-    joints to have moved there.
+    The gate alone would accept exchanged joints again, as soon as the joints could have moved that
+    far.
     """
     if s.phase != BLIND or s.lied == 0:
         return False
@@ -318,7 +318,8 @@ def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
     """Give up braking that accelerates the arm; `since`: time of braking before this state [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
-        speed, robots = abs(qvel[s.dofs[i]]), s.limits[2, i] / s.velocity_scale  # not tightened
+        # limit of the robot, not tightened
+        speed, robots = abs(qvel[s.dofs[i]]), s.limits[2, i] / s.velocity_scale
         share = max(share, speed / robots)
         fast = fast or speed > min(FAST_SHARE * robots, FAST)
     if since == 0.0:
@@ -344,7 +345,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up; what the feedback carried may be an effect of wrong states."""
+    """Give up; the load on the feedback may be an effect of wrong states."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -29,7 +29,7 @@ class BlindState(Record):
         Field("dry", ("nv",), "dry friction that the witness expects"),
         Field("gains", (2, "nv"), "stiffness [1/s^2] and damping [1/s] of holding"),
         Field("blind_time", (), "how long an arm is braked without states [s]"),
-        # what lasts, of the efforts sent: witness
+        # lasting effects of the efforts sent: witness
         Field("push", ("nv",), "acceleration that the model does not explain"),
         Field("due", ("nv",), "velocity that the efforts sent should have given so far"),
         Field("steady_push", ("nv",), "mean of the push"),
@@ -48,7 +48,7 @@ class BlindState(Record):
         Field("most", ("nv",), "acceleration of the largest effort"),
         Field("weighed", (), "states since the mass matrix was computed", "int"),
         Field("acting", ("nv",), "efforts of the rigid body dynamics under a command"),
-        # standstills of the joints, by EXACTLY and NEARLY: witness
+        # standstills of the joints at the tolerances EXACTLY and NEARLY, see witness
         Field("still_qpos", (STANDSTILLS, "nv"), "position"),
         Field("still_qvel", (STANDSTILLS, "nv"), "velocity that repeats"),
         Field("still_push", (STANDSTILLS, "nv"), "size of the push before it"),

@@ -6,9 +6,9 @@
     due        the velocity REACH before, and what the efforts sent have changed since then
 
 So one wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a clock
-of another pace, a model without the payload. Of states that repeat, `measured` is the old
-velocity and `moved` is 0, and the result lies between them. Of a joint that is really blocked both
-are 0, and the model, in which it goes on, has no say.
+of another pace, a model without the payload. Of states that repeat, `measured` is the old velocity
+and `moved` is 0, and the result lies between them. Of a joint that is really blocked both are 0,
+and the model, in which it goes on, is outvoted.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
     """Write the median for a state, which need not be remembered; arguments as `remember`.
 
-    Where the state is certainly an old one the model decides alone.
+    If the state is certainly an old one, the model decides alone.
     """
     near, far = before(s, time, WINDOW), before(s, time, REACH)
     passed = seconds(s.past_time[near], time)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model as a witness: does the arm move as the efforts sent should move it?
+"""The model as a witness: compare the motion of the arm with its prediction from the efforts sent.
 
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A joint that something blocks looks the same, so contact is a matter
-of how much effort it may withstand. Measured efforts tell the two apart: they follow the commands
-of a joint that is held, but not where a driver repeats old states.
+friction should have moved it. A joint that something blocks looks the same, so a contact may
+withstand a given share of the effort limits. Measured efforts tell the two apart: they follow the
+commands of a joint that is held, but not where a driver repeats old states.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ AGREES = 0.5
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
-#: Unmodelled friction may withstand this share of the effort limits; where people move
-#: the arm, a hand; and after a fault, when efforts change too fast for a prediction that knows
-#: nothing of the delay of commands, anything.
+#: Shares of the effort limits that an unmodelled force may withstand: friction and contact; a
+#: hand, where people move the arm; any force after a fault, when efforts change too fast for a
+#: prediction without the delay of commands.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
-#: Where a joint stands still, the measured effort must follow a command that changed by more than
+#: If a joint stands still, the measured effort must follow a command that changed by more than
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
@@ -182,7 +182,8 @@ def compare(
             load += s.mass[k, j] * qacc[j]
             resisted += s.mass[k, j] * s.push[j]
         unmodelled, load = unmodelled / s.mass[k, k], abs(load / s.mass[k, k])
-        resisted = abs(resisted / s.mass[k, k])  # what withstands the efforts on this joint
+        # the effort that friction and contact may withstand on this joint
+        resisted = abs(resisted / s.mass[k, k])
         a, moved = qacc[k], (qpos[k] - s.last_qpos[k]) / dt
         first = np.isnan(s.last_qvel[k])
         s.last_qpos[k], s.last_qvel[k] = qpos[k], qvel[k]
@@ -192,7 +193,7 @@ def compare(
             s.still_qpos[EXACTLY, k] = s.still_qpos[NEARLY, k] = np.inf
             continue
         held, withstood = contact * s.most[k], blocked * s.most[k]
-        # where contact is expected, an impact may stop a joint with any effort
+        # if contact is expected, an impact may stop a joint with any effort
         stopped = ANYTHING * s.most[k] if contact > 0.0 else withstood
         stopped += NOISES * learn_noise(s, dt * unmodelled, dt, k) / dt
         learn(s, a, qvel[k], unmodelled, dt, stopped, k)
@@ -211,7 +212,7 @@ def compare(
 def learn(
     s: BlindState, a: float, v: float, unmodelled: float, dt: float, withstood: float, k: int
 ) -> None:
-    """Learn the push from a velocity, and how far the motion is behind the efforts."""
+    """Learn the push from a velocity, and the delay of the motion behind the efforts."""
     # v' = a + push
     follow = 1.0 - np.exp(-RATE * dt)
     s.due[k] += dt * a
@@ -219,14 +220,14 @@ def learn(
     off = v - s.expected[k]
     s.expected[k] += 2.0 * follow * off
     s.push[k] += RATE * follow * off
-    # what the steady push does not explain, beyond friction and contact
+    # the effort that the steady push, friction and contact do not explain
     beyond = max(abs(unmodelled) - s.grip[k] - withstood, 0.0)
     s.steady_push[k] += (1.0 - np.exp(-STEADY_RATE * dt)) * (s.push[k] - s.steady_push[k])
     kept = np.exp(-dt / RECENT)
     s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, unmodelled)
     s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
     s.peak[k] *= kept
-    if abs(v) > abs(s.peak[k]):  # what was before it has nothing to do with a stop
+    if abs(v) > abs(s.peak[k]):  # the motion before it is no evidence about a stop
         s.peak[k], s.lag[k], s.behind[k] = v, 0.0, 0.0
 
 
@@ -251,7 +252,7 @@ def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
 
 @kernel
 def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
-    """Learn which efforts do not move a joint whose numbers are new although they repeat."""
+    """Learn the efforts that do not move a joint, from new numbers that repeat."""
     held = abs(a) - s.grip[k]
     if held <= withstood:
         s.still_push[EXACTLY, k] = max(s.still_push[EXACTLY, k], held)
@@ -263,7 +264,8 @@ def listen(
     s: BlindState, command: float, measured: float, dt: float, blocked: float, k: int
 ) -> float:
     """Return the suspicion that the measured effort of a standing joint is an old one."""
-    unknown = np.isnan(measured) or measured == 0.0  # drivers that measure none often say 0
+    # drivers that measure no effort often report 0
+    unknown = np.isnan(measured) or measured == 0.0
     if s.still_time[NEARLY, k] == 0.0 or unknown or blocked >= ANYTHING:
         s.still_command[NEARLY, k], s.still_measured[NEARLY, k] = command, measured
         s.unheard[k] = 0.0

@@ -51,8 +51,7 @@ def first_breach(
             left = out[n, 0] - bounds[found[n]]
             if left < 0.0:
                 result[0], result[1] = t, out[n, 0]
-                pair: int = found[n]
-                return pair
+                return found[n]
             room = min(room, left)
         while segment < last and t >= times[segment + 1]:
             segment += 1

@@ -59,7 +59,13 @@ class SelfCollision:
         self, m: Model, dofs: Ints, margin: float, *, links: bool = True, world: bool = False
     ) -> None:
         check_pairs(m, "SelfCollision")
-        _check_margin(margin)
+        if not margin >= RESOLUTION:
+            found, least = apart(1e3 * margin, 1e3 * RESOLUTION)
+            text = (
+                f"the margin is {found} mm; allowed are {least} mm or more: a path is checked in "
+                f"steps of {least} mm, between which thin parts could pass through each other"
+            )
+            raise ParameterError(Finding("self-collision", text, "error", "margin"))
         self.overlaps = start_overlaps(m)
         self.model, self._dofs, self.margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
@@ -72,7 +78,7 @@ class SelfCollision:
         )  # fmt: skip
         self._skipped = np.array([not one for one in wanted], np.int64)
         self.uncontrolled = uncontrolled(m, self._dofs, m.distance_geom[self._skipped == 0])
-        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
+        self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compile the kernel
 
     def check(self, parts: list[Path], qpos: Array, what: str = "the path") -> None:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.
@@ -127,16 +133,6 @@ class SelfCollision:
         return refusal(text, "scene-collision" if world else "self-collision", one)
 
 
-def _check_margin(margin: float) -> None:
-    if not margin >= RESOLUTION:
-        found, least = apart(1e3 * margin, 1e3 * RESOLUTION)
-        text = (
-            f"the margin is {found} mm; allowed are {least} mm or more: a path is checked in "
-            f"steps of {least} mm, between which thin parts could pass through each other"
-        )
-        raise ParameterError(Finding("self-collision", text, "error", "margin"))
-
-
 def _reach_of_dofs(m: Model) -> Array:
     """Return the largest relative speed of two points per unit of velocity of each dof, (nv,)."""
     moved = m.jnt_dofadr < m.nv  # mimic joints by their leader
@@ -154,15 +150,14 @@ def _reach(m: Model) -> Array:
         reason = "slides without limits" if sliding[j] else "neither turns nor slides"
         text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {reason}"
         raise ParameterError(Finding("self-collision", text, "error", m.jnt_names[j]))
-    far = np.zeros(m.nbody)  # of the points of a subtree from the origin of its body
+    far = np.zeros(m.nbody)  # farthest point of a subtree from its body's origin
     beyond = np.linalg.norm(m.geom_pos, axis=1) + m.geom_rbound
     np.maximum.at(far, m.geom_bodyid, beyond)
     length = np.linalg.norm(m.body_pos, axis=1)
     for i in range(m.nbody - 1, 0, -1):
         parent = m.body_parentid[i]
         far[parent] = max(far[parent], length[i] + travel[i - 1] + far[i])
-    reach: Array = np.where(sliding, 1.0, far[1:])
-    return reach
+    return np.where(sliding, 1.0, far[1:])
 
 
 def _travel(m: Model) -> Array:

@@ -38,7 +38,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
     above = _above(m)
     moved_by = _moved_by(m)
     bodies = np.unique(m.geom_bodyid[pairs].reshape(-1, 2), axis=0)
-    between = (above[bodies[:, 0]] ^ above[bodies[:, 1]]) @ moved_by  # (n, nv)
+    between = (above[bodies[:, 0]] ^ above[bodies[:, 1]]) @ moved_by  # shape (n, nv)
     changing = between[between[:, controlled].any(axis=1)].any(axis=0) & ~controlled
     ends = _ends(m, controlled, above, moved_by) | _wheels(m, controlled, above, moved_by)
     found = np.flatnonzero(changing).tolist()
@@ -48,7 +48,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
 
 def _above(m: Model) -> Bools:
-    """Return (nbody, nbody): whether a body is the other, or carries it."""
+    """Return whether each body is another one, or carries it (nbody, nbody)."""
     above = np.eye(m.nbody, dtype=bool)
     for i in range(1, m.nbody):
         above[i] |= above[m.body_parentid[i]]
@@ -56,7 +56,7 @@ def _above(m: Model) -> Bools:
 
 
 def _moved_by(m: Model) -> Bools:
-    """Return (nbody, nv): whether a body moves in its parent with a degree of freedom."""
+    """Return whether a body moves in its parent with a degree of freedom (nbody, nv)."""
     moved = np.zeros((m.nbody, m.nv), bool)
     joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
     moved[joints + 1, m.jnt_dofadr[joints]] = True
@@ -64,9 +64,9 @@ def _moved_by(m: Model) -> Bools:
 
 
 def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return (nv,): whether the last controlled joint of a chain carries all bodies of a dof."""
+    """Return whether the last controlled joint of a chain carries all bodies of each dof (nv,)."""
     driven = moved_by[:, controlled].any(axis=1)
-    carries_driven = (above[driven].sum(axis=0) - driven) > 0  # besides itself
+    carries_driven = (above[driven].sum(axis=0) - driven) > 0  # other than itself
     ends = np.ones(m.nv, bool)
     for body, dof in np.argwhere(moved_by).tolist():
         carriers = np.flatnonzero(above[body] & driven)
@@ -75,7 +75,7 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
 
 
 def _wheels(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return (nv,): whether a dof, and each one that it carries, turns without limits."""
+    """Return whether a dof, and each dof that it carries, turns without limits (nv,)."""
     turning = np.zeros(m.nv, bool)
     kinds = (m.jnt_type == JointType.HINGE) & (m.jnt_limited == 0)
     joints = np.flatnonzero(kinds & (m.jnt_dofadr < m.nv))

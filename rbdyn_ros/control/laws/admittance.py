@@ -35,8 +35,8 @@ class Admittance:
     """Moves joints so that a link has the displacement of a VirtualMass from its target.
 
     The joints reach it by differential inverse kinematics: within their limits and, with a
-    clearance, without collisions. The virtual mass stays within LEASH of where they can bring the
-    link, so it does not wind up.
+    clearance, without collisions. The virtual mass stays within LEASH of the places that the link
+    can reach, so it does not wind up.
 
     Args:
         m: the robot; with geometries if distances are to be kept.

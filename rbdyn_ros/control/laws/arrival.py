@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When an arm under Cartesian impedance control has arrived: what is left of its way is short."""
+"""Arrival of an arm under Cartesian impedance control: the rest of its way is short."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Larger forces [N] and torques [N m] are not measured.
 LARGEST = 1e6
-#: Directions in which a link moves less than this per unit of a joint count for nothing [m or 1].
+#: Directions in which a link moves less than this per unit of a joint are ignored [m or 1].
 MOVES = 1e-2
 
 
@@ -78,7 +78,7 @@ class SensedWrench:
             self._newest = link, numbers, now
 
     def missing(self, now: int) -> str:
-        """Return why there is no valid wrench at a time on the steady clock [ns], or nothing."""
+        """Return the reason why there is no valid wrench at a time [ns], or ""."""
         arrival = self._newest[2]
         if arrival is None:
             return "no wrench of the force-torque sensor has arrived yet"
@@ -122,7 +122,7 @@ class EstimatedWrench:
         raise refusal(text, "wrench")
 
     def missing(self, _now: int) -> str:
-        """Return the reason why there is no valid wrench, or nothing."""
+        """Return the reason why there is no valid wrench, or ""."""
         if np.isfinite(self._seen.effort[self._dofs]).all():
             return ""
         return "a joint measures no effort, from which the wrench is estimated"
@@ -144,5 +144,4 @@ class EstimatedWrench:
         arm.d.qpos[:] = qpos
         J = frame_jacobian(arm.m, arm.d, self._frame)[:, self._dofs]
         external = np.nan_to_num((needed - measured)[self._dofs])
-        found: Array = np.linalg.solve(J @ J.T + MOVES**2 * np.eye(6), J @ external)
-        return found
+        return np.linalg.solve(J @ J.T + MOVES**2 * np.eye(6), J @ external)

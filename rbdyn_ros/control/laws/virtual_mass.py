@@ -81,8 +81,7 @@ def rotation_vector(turn: Array) -> Array:
     turn = turn if turn[0] >= 0.0 else -turn
     size = float(np.linalg.norm(turn[1:]))
     share = 2.0 if size < 1e-8 else 2.0 * math.atan2(size, turn[0]) / size
-    found: Array = share * turn[1:]
-    return found
+    return share * turn[1:]
 
 
 def product(one: Array, other: Array) -> Array:

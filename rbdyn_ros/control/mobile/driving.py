@@ -2,8 +2,8 @@
 """Wheel speeds of a twist, the twist of wheel speeds, and ramps between twists.
 
 A twist is (vx, vy, wz) of the base: forward, to the left [m/s], and to the left [rad/s]. A wheel
-at p that rolls along d and holds the floor along g has the speed g (v + w x p) / (r g d): what the
-hub does along the grip, the wheel's surface does, too. Sideways its rollers turn, or it slips.
+at p that rolls along d and holds the floor along g has the speed g (v + w x p) / (r g d): hub and
+surface of the wheel have the same velocity along the grip. Sideways its rollers turn, or it slips.
 """
 
 from __future__ import annotations
@@ -175,8 +175,7 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.where(np.abs(change) > 0.0, np.abs(change) / acceleration, 0.0)
     slowest = float(needed.max())
-    result: Array = target if slowest <= period else now + change * (period / slowest)
-    return result
+    return target if slowest <= period else now + change * (period / slowest)
 
 
 def _bend(x: float, y: float, angle: float) -> float:
@@ -199,7 +198,8 @@ def ramped_arc(
 ) -> tuple[float, float]:
     """Return speed and curvature a period later, on a straight line to the target.
 
-    A base with steered wheels reverses so without turning its wheels across. Both arrive together.
+    A base with steered wheels thus reverses without turning its wheels across. Speed and curvature
+    arrive together.
 
     Args:
         now: speed [m/s] and curvature [1/m].

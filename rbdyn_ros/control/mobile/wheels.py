@@ -50,7 +50,7 @@ class Wheel:
 
     @property
     def has_rollers(self) -> bool:
-        """Whether it rolls sideways, too."""
+        """True if the wheel also rolls sideways."""
         return abs(math.sin(self.grip - self.heading)) > PARALLEL
 
 
@@ -119,7 +119,7 @@ def wheel_base(
     )
     steerings = tuple(_steering(m, d, j) for j in order)
     kind = _kind(kind, wheels, steerings)
-    if kind == "differential":  # what is steered is a caster
+    if kind == "differential":  # a steered wheel is a caster
         wheels, steerings = tuple(wheel for wheel in wheels if wheel.steering < 0), ()
     return WheelBase(kind, wheels, steerings)
 
@@ -258,7 +258,7 @@ def _wheel(
 ) -> Wheel:
     name, axis = str(m.jnt_names[j]), _axis(m, d, j)
     if abs(axis[2]) > PARALLEL:
-        raise _error(f"joint {quote(name)} is no wheel: its axis is not level")
+        raise _error(f"joint {quote(name)} is not a wheel: its axis is not level")
     radius = radius or _radius(m, d, j)
     if radius <= 0.0:
         raise _error(

@@ -91,13 +91,11 @@ class _Segment:
         """Return the share of the way at times (n,) [s]."""
         t = np.clip(times - self.start, 0.0, self.duration)
         early, late = self._risen(t), 1.0 - self._risen(self.duration - t)
-        found: Array = np.where(t <= 0.5 * self.duration, early, late)
-        return found
+        return np.where(t <= 0.5 * self.duration, early, late)
 
     def _risen(self, t: Array) -> Array:
         x = np.minimum(t / self.ramp, 1.0)
-        found: Array = self.rate * (self.ramp * _ramp(x) + np.maximum(t - self.ramp, 0.0))
-        return found
+        return self.rate * (self.ramp * _ramp(x) + np.maximum(t - self.ramp, 0.0))
 
 
 class CartesianMotion:
@@ -142,7 +140,7 @@ class CartesianMotion:
         return places, turns
 
     def where(self, time: float) -> str:
-        """Return where the motion is at a time, for a message."""
+        """Return a text about the place of the motion at a time, for a message."""
         begun = [s for s in self._segments if s.start <= time]
         segment = (begun or self._segments[:1])[-1]
         share = segment.share(np.array([time]))[0]
@@ -201,7 +199,7 @@ def _change(before: Array, after: Array) -> float:
 
 
 def _overlap(segment: _Segment, blend: float, share: float) -> float:
-    """Return how long a segment may overlap with another so that it stays within the blend.
+    """Return the longest overlap of a segment with another one that keeps it within the blend.
 
     The part x of a ramp covers less than x^3 of rate times ramp times length.
     """

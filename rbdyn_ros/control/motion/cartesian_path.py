@@ -28,7 +28,7 @@ from rbdyn_ros.model.model import Model
 SPACING, FEWEST, MOST = 0.005, 20, 4000
 #: Longest motion [s], and the largest coordinate of a position [m].
 LONGEST, FARTHEST = 3600.0, 1e4
-#: How far the frame may be from its line between two points of the path [m or rad].
+#: Largest distance of the frame from its line between two points of the path [m or rad].
 STRAIGHT = 1e-4
 #: Rounding of velocities and accelerations at their limits.
 ROUNDING = 1.0 + 1e-6
@@ -49,9 +49,9 @@ def cartesian_path(
 ) -> Path:
     """Return the path of joints on which a frame passes poses on straight lines, turning evenly.
 
-    It begins at d.qpos and ends at rest at the last pose. Nothing is searched for: the arm goes
-    where the lines take it, and the path is refused if that is impossible. Collisions are not
-    checked, see SelfCollision. d.qpos stays as it is.
+    It begins at d.qpos and ends at rest at the last pose. The arm follows the lines without a
+    search, and the path is refused if that is impossible. Collisions are not checked, see
+    SelfCollision. d.qpos stays as it is.
 
     Args:
         m: the robot.

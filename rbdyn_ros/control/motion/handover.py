@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a target leaves its present motion for a new path.
+"""Transitions of a target from its present motion to a new path.
 
-The target does not wait while the way to a path is checked. So it leaves its motion at a moment
-that lies ahead, from a state that is known before it gets there: what was checked is driven.
+The target does not wait while the way to a path is checked. So it leaves its motion at a later
+moment, from a state that is already known: the driven path is the checked one.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the way into a path whose time began a while before the departure.
 
-    The target makes up for that time, but for LONGEST at most, and for half of an approach; not
-    at all if a joint of the approach would exceed its limit for that.
+    The target makes up for that time, but for LONGEST at most, and for half of an approach; not at
+    all if a joint of the approach would then exceed its limit.
 
     Args:
         path: path of n joints.

@@ -121,7 +121,7 @@ class Path:
             raise bad_argument("duration", "a path of one point cannot be stretched in time")
         ratio = finite("the duration of a path", duration, above=0.0, element="") / self.duration
         start = self.times[0]
-        with np.errstate(all="ignore"):  # Path refuses what overflows
+        with np.errstate(all="ignore"):  # Path refuses numbers that overflow
             rates = self.velocities / ratio, self.accelerations / ratio**2
             return Path(start + (self.times - start) * ratio, self.positions, *rates, self.order)
 

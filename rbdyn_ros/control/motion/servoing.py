@@ -2,8 +2,8 @@
 """Twists of a tool as velocities of joints, as MoveIt Servo has them.
 
 A twist is (6,) angular, then linear: the velocity of the tool's origin in the axes of a frame. The
-joints follow it exactly where nothing is in the way. Near a singular posture, a limit of position
-or a limit of velocity the whole twist is scaled, so that its direction stays.
+joints follow it exactly unless a limit is near. Near a singular posture, a limit of position or a
+limit of velocity the whole twist is scaled, so that its direction stays.
 """
 
 from __future__ import annotations
@@ -224,15 +224,14 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
     """Return how far joints may go in the directions of their velocities, at least 0 (n,)."""
     margin = np.minimum(settings.joint_limit_margin, 0.25 * (limits.upper - limits.lower))
     room = np.where(rates > 0.0, limits.upper - margin - q, q - limits.lower - margin)
-    left: Array = np.maximum(room, 0.0)
-    return left
+    return np.maximum(room, 0.0)
 
 
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
     """Return the largest share of wanted velocities (n,) that now (n,) can become by a change.
 
-    So joints that cannot turn round fast enough slow all down, and the direction stays. Where
-    there is no such share, it is the one that asks least of the joint that must change most.
+    So joints that cannot turn round fast enough slow all down, and the direction stays. Without
+    such a share, it is the share with the smallest of all largest changes.
     """
     moved = wanted != 0.0
     middle = now[moved] / wanted[moved]
@@ -270,7 +269,7 @@ class TwistServo:
         self.limits = JointLimits(lower, upper, velocity, chosen_gain)
         self._ranks: dict[str, int] = {}
         here, still = m.qpos0[self._places], np.zeros(len(self.names))
-        # compiles what the first twist needs
+        # compiles the kernels of the first twist
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
@@ -337,7 +336,7 @@ class TwistServo:
     def step(
         self, qpos: Array, q: Array, v: Array, frame: str, twist: Array, period: float
     ) -> tuple[Array, JointRates]:
-        """Return velocities (n,) a period later, and what they approach: the rates there.
+        """Return velocities (n,) a period later, and the rates that they approach.
 
         Arguments as for `rates` and `next`.
         """
@@ -377,7 +376,8 @@ class TwistServo:
         """Return the motion of the joints until a twist has timed out and they rest.
 
         Arguments as for `rates`, and v: (n,) velocities of the joints at the start. The second
-        value is what the joints do in the first step. Nothing moves: the path has one point.
+        value is the velocity of the joints in the first step. Nothing moves: the path has one
+        point.
         """
         places, rates, seen = [q], [v], JointRates(np.zeros(len(q)))
         times = [0.0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
-#: The same for a limit of positions [rad or m].
+#: A path may exceed a position limit by this rounding error [rad or m].
 ON_LIMIT = 1e-9
 #: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05

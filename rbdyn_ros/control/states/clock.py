@@ -5,8 +5,8 @@
     base    the smallest offset so far: a state without delay; it may rise as a clock is slewed
     lag     offset - base
 
-So a constant offset between the clocks of two machines is no lag, and a late message is lag, never
-lead.
+So a constant offset between the clocks of two machines does not count as lag, and a late message
+counts as lag, never as lead.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base import faults as kinds
 from rbdyn_ros.control.base.faults import KIND_CODES, Fault
 from rbdyn_ros.control.base.limits import FROZEN, OVERSHOOT, PASSED, Limits
@@ -13,9 +14,6 @@ from rbdyn_ros.control.states.clock import FASTER, TIMELY
 from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
 from rbdyn_ros.errors import apart
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Array
 
 #: Remedy if positions and velocities disagree.
 MIXED_UP = "Check units, signs and the order of joints, and the encoders"
@@ -109,7 +107,8 @@ def _clock(found: Found) -> str:
             f"the clock of the states jumped: it advanced by {found.value:.6f} s while "
             f"{passed:.6f} s passed; at most {timeout:g} s more is allowed"
         )
-    if not found.blind or not found.s.found[kinds.KIND]:  # or a later state is not believed
+    # for a blind fault append the reason why no later state is believed
+    if not found.blind or not found.s.found[kinds.KIND]:
         return text
     return f"{text}; and {fault_of(found.s.found, found.s, found.limits).text}"
 

@@ -106,7 +106,7 @@ class SafetyGate:
         self.s.faulty, self.s.since_start = 1, math.inf
 
     def clear(self) -> None:
-        """Clear the fault, and forget the delay of the states and how their numbers disagreed."""
+        """Clear the fault, the delay of the states and the disagreement of their numbers."""
         self.fault, s = None, self.s
         s.faulty, s.times[BEGUN], s.memory[: WAY + 1] = 0, 0, 0.0
 
@@ -165,7 +165,7 @@ class SafetyGate:
 
     @property
     def dt(self) -> float:
-        """The same from SHORTEST to LONGEST, or 0 if there is no new state to believe [s]."""
+        """`step` limited to SHORTEST to LONGEST, or 0 without a new valid state [s]."""
         return float(self._dt.item())
 
     @property

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
-#: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
-#: pause of state_timeout makes of it.
+#: Time over which the mean time that an effort acts is taken [s]. The mean may be LONGEST, or the
+#: value after one pause of state_timeout.
 HELD = 0.25
 #: States are missing after this many periods without one, if that is more than the largest lag.
 MISSED = 2.0
@@ -66,7 +66,8 @@ def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
     first, waited = s.known == 0, max(seconds(s.arrival, arrival), 0.0)
     verdict = judge(time, arrival, s.latency, s.state_timeout, s.simulated > 0, s.times, s.numbers)
     jumped = verdict == JUMPED or verdict == TOO_FAST  # noqa: PLR1714 - translated to C++
-    s.passed = waited if jumped else seconds(s.time, time)  # only the steady clock tells it
+    # only the steady clock measures the time across a jump
+    s.passed = waited if jumped else seconds(s.time, time)
     if first:
         s.passed = np.inf
     now, last = s.state, s.before

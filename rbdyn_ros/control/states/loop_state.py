@@ -36,7 +36,7 @@ class ArmLoopState(Record):
         Field("simulated", (), "1: the clock of the states may run at any speed", "int"),
         Field("measures", (), "1: measured efforts are compared with the efforts sent", "int"),
         Field("period", (), "mean time between two states [s]; NaN: not known yet"),
-        # what the arm does
+        # actions of the arm
         Field("armed", (), "1: efforts are computed for an armed arm", "int"),
         Field("acts", (), "1: the efforts are sent, too", "int"),
         Field("testing", (), "1: the start-up test runs", "int"),
@@ -54,7 +54,7 @@ class ArmLoopState(Record):
         Field("held", (), "mean time for which an effort acted, until the next states came [s]"),
         Field("dropped", (), "1: the newest state was replaced by the one before", "int"),
         Field("lost", (), "1: the newest state is not believed", "int"),
-        # how it is judged
+        # checks of states
         Field("times", (TIMES,), "of the clock of the states", "int"),
         Field("numbers", (NUMBERS,), "of the clock of the states"),
         Field("memory", (ROWS, "n"), "of the inspection, see state_kernels"),

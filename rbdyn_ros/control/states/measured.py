@@ -31,7 +31,7 @@ LARGEST = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a message was refused: a code, finite or names, and the reason."""
+    """The refusal of a message: a code, finite or names, and the reason."""
 
     code: str
     text: str
@@ -66,7 +66,7 @@ class Measured:
         self.qpos, self.qvel, self.effort = self.state
         np.clip(self.qpos, *limits, out=self.qpos)
         self.effort[:] = np.nan
-        checked = [name in self._required for name in self._names]  # by the gate
+        checked = [name in self._required for name in self._names]  # the gate checks these joints
         s.bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
         s.bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.known = np.zeros(m.nv, bool)
@@ -98,7 +98,7 @@ class Measured:
         return names == self._last_names or not set(self._required).isdisjoint(names)
 
     def take_others(self, names: Sequence[str], position: Array) -> str:
-        """Store the positions in a message of another device; return why none is, or "".
+        """Store the positions in a message of another device; return why not, or "".
 
         The joints rest there until the next message, as joints that are missing from a message do.
 
@@ -125,7 +125,7 @@ class Measured:
     def take(
         self, names: Sequence[str], position: Array, velocity: Array, effort: Array
     ) -> Refused | None:
-        """Store a message, or return why it is refused and store nothing.
+        """Store a message; if it is refused, return the reason and store nothing.
 
         It returns the reason instead of raising because it runs in the control loop.
 
@@ -193,7 +193,7 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state if all of it are numbers, and return whether; the last one goes to s.before.
+    """Store a state if all its values are numbers; return whether. The last one goes to s.before.
 
     Args:
         s: the state.
@@ -234,7 +234,7 @@ def _named_twice(names: Sequence[str]) -> str:
 
 
 def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
-    """Return what is wrong with a number of a kind, or ""."""
+    """Return the fault of a number of a kind, or ""."""
     fine = np.abs(values) < LARGEST  # NaN fails it too
     if kind == "effort":
         fine |= np.isnan(values)
@@ -247,6 +247,6 @@ def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
 
 
 def _wrong_count(names: Sequence[str], kinds: str, values: Array) -> str:
-    """Return what is wrong with the number of values, or ""."""
+    """Return the fault of the number of values, or ""."""
     right = len(values) == len(names)
     return "" if right else f"there are {len(values)} {kinds} for {len(names)} names"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm of the box: seven joints of the simulated robot, and what hangs behind them."""
+"""The arm of the box: seven joints of the simulated robot, and the bodies behind them."""
 
 from __future__ import annotations
 

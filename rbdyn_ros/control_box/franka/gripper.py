@@ -23,7 +23,8 @@ from rbdyn_ros.control_box.paths import CYCLE
 HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
 #: Stiffness [N/m] and damping [N s/m] of a finger.
 STIFFNESS, DAMPING = 2000.0, 11.0
-#: Slower fingers [m/s] have stopped after so many cycles; a width is reached within [m].
+#: Fingers slower than this [m/s] have stopped after so many cycles; a width is reached within this
+#: distance [m].
 STILL, CYCLES, REACHED = 1e-3, 100, 5e-4
 #: Cycles between two states.
 EVERY = 10
@@ -43,7 +44,7 @@ class GripperServer(FrankaServer):
         self._sides = 2 if arm.mimics else 1
         self._most = float(2.0 * arm.finger_reach.min())
         self._x = self._v = np.zeros(len(arm.fingers))
-        self._aim: Array | None = None  # of each finger [m]
+        self._aim: Array | None = None  # goal of each finger [m]
         self._goal, self._speed, self._force = 0.0, 0.0, MOVING_FORCE
         self._running: tuple[GripperRequest, int] | None = None
         self._stopped = 0
@@ -64,7 +65,7 @@ class GripperServer(FrankaServer):
 
     @property
     def rests(self) -> bool:
-        """Whether nothing changes until a client sends something."""
+        """Return whether nothing changes until a client sends something."""
         return self._running is None
 
     @property
@@ -103,7 +104,7 @@ class GripperServer(FrankaServer):
             self._force = min(float(given["force"]), MOST_FORCE)
             width = float(given["width"])
             self._low, self._high = width - given["inner"], width + given["outer"]
-            # what is held already stays held
+            # an object that is already held stays held
             opens = from_inside if self._is_between() else width > self.width
             self._goal = self._most / 2.0 if opens else 0.0
 

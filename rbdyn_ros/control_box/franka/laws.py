@@ -7,13 +7,13 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.laws import RATIO, At
-from rbdyn_ros.control_box.paths import turn_between
+from rbdyn_ros.control_box.paths import gap_between, turn_between
 
 #: Stiffness at the start [N m/rad; N/m and N m/rad], and its largest values (the vendor's).
 JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
 CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
 MOST_JOINT_STIFFNESS = 14250.0
-#: Stiffness of what a Cartesian task leaves free [N m/rad].
+#: Stiffness of the motions that a Cartesian task leaves free [N m/rad].
 POSTURE = 20.0
 
 
@@ -47,7 +47,7 @@ def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Arr
 
 
 def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
-    """Return springs along what a hand may not move; all else is free.
+    """Return springs along the directions that a hand may not move; all else is free.
 
     Args:
         s: the state.
@@ -56,7 +56,7 @@ def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
         T: (4, 4) pose of the stiffness frame where guiding began.
         q: (7,) positions where it began.
     """
-    gap = np.concatenate([T[:3, 3] - s.T[:3, 3], turn_between(s.T[:3, :3], T[:3, :3])])
+    gap = gap_between(s.T, T)
     K = np.where(free, 0.0, CARTESIAN_STIFFNESS)
     torque: Array = s.J.T @ (K * gap - 0.05 * K * (s.J @ s.dq)) + s.coriolis
     if not elbow_free:

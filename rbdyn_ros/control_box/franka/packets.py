@@ -117,19 +117,19 @@ COMMAND = np.dtype(
 
 
 class Mode(IntEnum):
-    """What the arm does."""
+    """The mode of the arm."""
 
     OTHER, IDLE, MOVE, GUIDING, REFLEX, USER_STOPPED, RECOVERY = range(7)
 
 
 class Generator(IntEnum):
-    """Who makes a motion: motion_generator_mode of a state; a Move has one less."""
+    """The source of a motion: motion_generator_mode of a state; a Move has one less."""
 
     IDLE, JOINT_POSITION, JOINT_VELOCITY, CARTESIAN_POSITION, CARTESIAN_VELOCITY, NONE = range(6)
 
 
 class ControllerMode(IntEnum):
-    """Who computes torques."""
+    """The source of the torques."""
 
     JOINT_IMPEDANCE, CARTESIAN_IMPEDANCE, EXTERNAL, OTHER = range(4)
 

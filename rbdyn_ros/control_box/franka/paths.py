@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commanded motions: the limits that they must keep, and what they do without a command."""
+"""Commanded motions: their limits, and their continuation without a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.franka.limits import (
     TOLERANCE,
     InterfaceLimits,
 )
-from rbdyn_ros.control_box.paths import CYCLE, Stream, turn_between, turned
+from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
 #: A client that computes from the floats of a state adds this to differences of positions.
 ROUNDING = 5e-7
@@ -25,7 +25,7 @@ DAMPING = 1e-4
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
-    """Return which limit a motion breaks: velocity, acceleration, jerk, or nothing."""
+    """Return which limit a motion breaks: velocity, acceleration, jerk or ""."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
     ):
@@ -42,7 +42,7 @@ _NAMES = {
 
 
 def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
-    """Return the error of a joint motion by its name, or nothing.
+    """Return the error of a joint motion by its name, or "".
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
@@ -94,10 +94,10 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Take a pose; return the error by its name, or nothing."""
+        """Take a pose; return the error by its name, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
-        step = np.concatenate([T[:3, 3] - self.T[:3, 3], turn_between(self.T[:3, :3], T[:3, :3])])
+        step = gap_between(self.T, T)
         far = np.abs(step[:3]) > START_POSITION, np.abs(step[3:]) > START_ANGLE
         if not self._begun and (far[0].any() or far[1].any()):
             return "cartesian_position_motion_generator_start_pose_invalid"
@@ -108,7 +108,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Take a twist, linear first; return the error by its name, or nothing."""
+        """Take a twist, linear first; return the error by its name, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)
@@ -162,12 +162,7 @@ class CartesianPath:
         arm, q = self._arm, self._joints.x
         arm.at(q, self._joints.v)
         flange = arm.flange()
-        T = flange @ self._F_T_EE
-        gap = [
-            self.T[:3, 3] - T[:3, 3],
-            turn_between(T[:3, :3], self.T[:3, :3]),
-            self.elbow.x - q[2],
-        ]
+        gap = [gap_between(flange @ self._F_T_EE, self.T), self.elbow.x - q[2]]
         A = np.vstack([arm.jacobian(flange, self._F_T_EE), np.eye(7)[2]])
         step = np.linalg.solve(A.T @ A + DAMPING**2 * np.eye(7), A.T @ np.concatenate(gap))
         return self._joints.to(q + step)

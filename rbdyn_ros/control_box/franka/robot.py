@@ -122,7 +122,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         if isinstance(motion, MoveStatus):
             self._answer(Request.MOVE, number, motion)
             return
-        motion.answered = self._number  # what answers an earlier state belongs to another motion
+        motion.answered = self._number  # an answer to an earlier state belongs to another motion
         self.mode, self._motion, self._joints = Mode.MOVE, motion, joints
         if motion.generator == Generator.NONE:
             self._joints = Stream(s.q)
@@ -182,7 +182,8 @@ class RobotServer(BoxedRobot, FrankaServer):
         if self.mode == Mode.GUIDING:
             self._hold()
         if self._recovery >= 0:
-            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, 5)  # kEmergencyAborted
+            # status kEmergencyAborted
+            self._answer(Request.AUTOMATIC_ERROR_RECOVERY, self._recovery, 5)
             self._recovery = -1
         self.mode = Mode.USER_STOPPED
 
@@ -228,7 +229,7 @@ class RobotServer(BoxedRobot, FrankaServer):
 
     @property
     def waits_to_begin(self) -> bool:
-        """Whether a motion waits for its first command."""
+        """Return whether a motion waits for its first command."""
         return self._motion is not None and not self._motion.begun
 
     @property
@@ -348,7 +349,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return CycleState(self.arm, self.sensing, self.settings, self._joints, self._motion)
 
     def packet(self) -> bytes:
-        """Return the next packet; without `observe` before it the same state once more."""
+        """Return the next packet; it repeats the last state unless `observe` was called before."""
         self._number += 1
         count = len(self._received)
         rate = sum(self._received) / count if count else 0.0

@@ -11,12 +11,13 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.arm import BoxedJoints
 from rbdyn_ros.control_box.links import Load, behind, inertials, lumped, place_in, urdf_alone
 from rbdyn_ros.control_box.paths import turn_between, turned
+from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian_dot
 from rbdyn_ros.dynamics.toolbox.ik import ik
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.tree.rotation import quat_to_mat
+from rbdyn_ros.model.tree.rotation import cross_matrix, quat_to_mat
 
 #: Names of the joints in their order.
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
@@ -105,7 +106,7 @@ class UrArm(BoxedJoints):
         r = self.flange()[:3, :3] @ F_T[:3, 3]
         J = self.jacobian(self.flange(), np.eye(4))
         dr = np.cross(J[3:] @ dq, r)
-        linear = dJ[3:] - _cross(r) @ dJ[:3] - _cross(dr) @ J[3:]
+        linear = dJ[3:] - cross_matrix(r) @ dJ[:3] - cross_matrix(dr) @ J[3:]
         return np.concatenate([linear, dJ[:3]])
 
     def solve(self, T: Array, near: Array, F_T: Array) -> Array | None:
@@ -118,11 +119,6 @@ class UrArm(BoxedJoints):
         turn = turned(np.eye(3), turn_between(np.eye(3), goal[:3, :3]))
         found = ik(self.m, self.d, self._flange, goal[:3, 3], turn, attempts=STARTS)
         return np.array(found.qpos) if found.success else None
-
-
-def _cross(r: Array) -> Array:
-    x, y, z = r
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def _frame(m: Model, name: str, other: str) -> str:
@@ -186,8 +182,7 @@ def payload(mass: float, com: Array, inertia: Array | None = None) -> Load:
     """
     if inertia is None:
         return Load(mass, com, np.eye(3) * mass * BALL**2 * 0.4)
-    xx, yy, zz, xy, xz, yz = inertia
-    return Load(mass, com, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    return Load(mass, com, as_matrix(inertia))
 
 
 #: Radius of a payload without inertia [m].

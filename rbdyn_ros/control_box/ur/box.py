@@ -48,7 +48,7 @@ class UrBox(ControlBox):
     """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
 
     It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
-    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time stands. A
+    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time is stopped. A
     program may connect to servers of its client.
 
     Args:
@@ -91,7 +91,7 @@ class UrBox(ControlBox):
         seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
         self._states = WireLine[_State](seed, 0, number, again)
         self._commands = WireLine[_Bytes](seed, 1, number, again)
-        self._shown = 0.0  # when clients of the primary interface got the last state
+        self._shown = 0.0  # time of the last state for clients of the primary interface
         self._free_since = 0.0, 0
 
     def _open(self, address: str, log: Callable[[str], object]) -> None:
@@ -194,9 +194,10 @@ class UrBox(ControlBox):
             self._keep_pace(tick)
 
     def _is_abandoned(self) -> bool:
-        """In lock-step, whether it is in vain to wait for the next command.
+        """In lock-step, return whether waiting for the next command is in vain.
 
-        Somebody pressed a button or reset the arm, or the client that commands the program left.
+        This happens after a button or a reset of the arm, or if the client of the program has
+        left.
         """
         if not self._lockstep:
             return False

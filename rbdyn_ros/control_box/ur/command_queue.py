@@ -23,7 +23,7 @@ Step = Callable[[UrRobot], Move | None]
 
 
 class CommandQueue(ArmProgram):
-    """What commands share: registers with an offset, and motions one after the other.
+    """The base of commands: registers with an offset, and motions one after the other.
 
     Args:
         offset: number of the first register.
@@ -43,7 +43,7 @@ class CommandQueue(ArmProgram):
         self._offset, self.path = offset, path
         self._asynchronous = False
         self._queue: deque[Step] = deque()
-        self._current: Move | None = None  # that the queue waits for
+        self._current: Move | None = None  # the motion that the queue waits for
         self._operation = self._writes = 0
         self.watch: Array | None = None
         self.free_first, self.steps = False, 0
@@ -84,7 +84,7 @@ class CommandQueue(ArmProgram):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is left to do."""
+        """Return whether something is left to do."""
         return bool(self._queue) or self._current is not None
 
     @property

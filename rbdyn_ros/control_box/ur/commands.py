@@ -198,7 +198,7 @@ def _stop_watching(s: CommandQueue, r: UrRobot) -> None:
     s.tell_int(r, s.steps)
 
 
-# settings and questions
+# settings and queries
 
 
 def _set_payload(s: CommandQueue, r: UrRobot, inertia: Array | None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.control_box.laws import At
-from rbdyn_ros.control_box.paths import turn_between
+from rbdyn_ros.control_box.paths import gap_between
 from rbdyn_ros.control_box.ur.moves import DAMPING, Course, Move, Streamed
 from rbdyn_ros.control_box.ur.sensing import ToolSensing
 
@@ -89,9 +89,7 @@ class Freedrive(Move):
         """Return the torques without gravity (6,)."""
         if self._T is None:
             self._T = s.T.copy()
-        gap = np.concatenate(
-            [self._T[:3, 3] - s.T[:3, 3], turn_between(s.T[:3, :3], self._T[:3, :3])]
-        )
+        gap = gap_between(s.T, self._T)
         K = np.where(self._locked, HOLD, 0.0)
         force = self._R @ (K * (self._R.T @ (gap - HOLD_DAMPING * (s.J @ s.dq))))
         torque: Array = s.J.T @ force + s.coriolis - DRAG * np.diag(s.M) * s.dq

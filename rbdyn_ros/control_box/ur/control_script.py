@@ -36,13 +36,13 @@ class ControlScript(CommandQueue):
     def __init__(self, offset: int, path: list[Call]) -> None:
         super().__init__(offset, path)
         self.command = f"input_int_register_{offset}"
-        self._seen = -1  # how often the command's register was written
+        self._seen = -1  # number of writes to the command's register
         self._executing = self._begun = False
-        self._silent = 0.0  # how long the client is [s]
+        self._silent = 0.0  # time for which the client has been silent [s]
 
     @staticmethod
     def read(program: str) -> ControlScript | None:
-        """Return the program of a text, or None if it is none.
+        """Return the program of a text, or None if the text is not one.
 
         Raises:
             ValueError: its path has calls that the box does not support, or its registers another

@@ -158,7 +158,8 @@ class DashboardSession(Session):
         return answer
 
     def _release(self) -> str:
-        if self._robot.mode == RobotMode.POWER_OFF:  # as the vendor's: it switches on, too
+        # as the vendor's box does, this also switches the power on
+        if self._robot.mode == RobotMode.POWER_OFF:
             self._robot.power(RobotMode.IDLE)
         self._robot.power(RobotMode.RUNNING)
         return "Brake releasing"

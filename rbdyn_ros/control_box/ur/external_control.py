@@ -85,18 +85,18 @@ class ExternalControl(ArmProgram):
         self.mode = "UNINITIALIZED"
         self._main: Flow | None = None
         self._trajectory = TrajectoryThread(script, self._points, self.name)
-        self._until = math.inf  # when it waits no longer for a message
-        self._listens = False  # whether it waits for a contact
-        self._streams = False  # whether the client commands each step
-        self._goal = np.zeros(6)  # of servoj
-        self._age = 0  # ticks since its last command
-        self._taken = 0  # messages in this tick
-        self._watches = False  # for a contact
+        self._until = math.inf  # time at which it stops waiting for a message
+        self._listens = False  # True while it waits for a contact
+        self._streams = False  # True while the client commands each step
+        self._goal = np.zeros(6)  # goal of servoj
+        self._age = 0  # ticks since the last command
+        self._taken = 0  # messages taken in this tick
+        self._watches = False  # True while it watches for a contact
         self._complained = -math.inf
 
     @staticmethod
     def read(text: str) -> ExternalControl | None:
-        """Return the program of a text, or None if it is none.
+        """Return the program of a text, or None if the text is not one.
 
         Raises:
             ValueError: it is of a version that the box does not support.
@@ -104,7 +104,7 @@ class ExternalControl(ArmProgram):
         script = ExternalScript.read(text)
         return None if script is None else ExternalControl(script)
 
-    # what the robot asks
+    # queries of the robot
 
     def has_work(self, r: UrRobot) -> bool:
         waits = self._listens or self._trajectory.waits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a version of external_control.urscript says about itself: its ports, names and numbers.
+"""The data of a version of external_control.urscript: its ports, names and numbers.
 
 ur_client_library, and so ur_robot_driver, sends this program. Its versions differ in numbers of
 modes, kinds of points and commands, in the length of messages, and in their order; the box reads
@@ -97,7 +97,7 @@ class ExternalScript:
         places = [re.search(_PLACE.format(name), text) for name in ("velocity", "acceleration")]
         velocity, acceleration = (int(place[1]) - 1 if place else None for place in places)
         if not {velocity, acceleration} <= {None, *range(SHORTEST_POINT - 1)}:
-            raise ValueError("its speed or acceleration is no number of a point")
+            raise ValueError("its speed or acceleration is not a number of a point")
         ports = {name: sockets[name][1] for name in SOCKETS}
         return ExternalScript(
             hosts.pop(), ports, numbers, scales["jointstate"], scales["time"],
@@ -105,7 +105,7 @@ class ExternalScript:
         )  # fmt: skip
 
     def name(self, prefix: str, number: int) -> str:
-        """Return the name of a number without its prefix, or nothing."""
+        """Return the name of a number without its prefix, or ""."""
         names = (n for n, k in self.numbers.items() if n.startswith(prefix) and k == number)
         return next(names, "").removeprefix(prefix)
 

@@ -17,13 +17,13 @@ NUMBER = 48
 
 
 class RobotMode(IntEnum):
-    """robot_mode."""
+    """Values of robot_mode."""
 
     POWER_OFF, POWER_ON, IDLE, BACKDRIVE, RUNNING = range(3, 8)
 
 
 class SafetyMode(IntEnum):
-    """safety_mode."""
+    """Values of safety_mode."""
 
     (
         NORMAL, REDUCED, PROTECTIVE_STOP, RECOVERY, SAFEGUARD_STOP, SYSTEM_EMERGENCY_STOP,
@@ -32,7 +32,7 @@ class SafetyMode(IntEnum):
 
 
 class RuntimeState(IntEnum):
-    """runtime_state."""
+    """Values of runtime_state."""
 
     STOPPING, STOPPED, PLAYING, PAUSING, PAUSED, RESUMING = range(6)
 

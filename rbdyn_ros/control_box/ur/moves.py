@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control_box.paths import Stream, turn_between, turned
+from rbdyn_ros.control_box.paths import Stream, gap_between, turn_between, turned
 from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
@@ -28,7 +28,7 @@ STILL = 1e-9
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """The desired joints, and what motions need to move them.
+    """The desired joints, and the data that motions need to move them.
 
     Attributes:
         arm: the robot.
@@ -52,8 +52,7 @@ class Course:
         """Move the joints to a pose of the tool near them: Newton's method, one step a cycle."""
         q = self.joints.x
         now, J = self.tool(), self.arm.tool_jacobian(q, self.F_T)
-        gap = np.concatenate([T[:3, 3] - now[:3, 3], turn_between(now[:3, :3], T[:3, :3])])
-        step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap)
+        step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap_between(now, T))
         self.joints.to(q + step)
 
     def slow(self, most: float) -> bool:
@@ -83,7 +82,7 @@ class Move(ABC):
 
     @property
     def waits(self) -> bool:
-        """Whether the newest command of a stream has run out."""
+        """Return whether the newest command of a stream has run out."""
         return False
 
 
@@ -103,13 +102,13 @@ class Profile:
         if t > 0.0:
             v, a = 1.5 * length / t, 4.5 * length / t**2
         self._length, self._a = length, a
-        self._ramp = min(v / a, math.sqrt(length / a))  # [s]
+        self._ramp = min(v / a, math.sqrt(length / a))  # time of a ramp [s]
         self._v = a * self._ramp
         # the speed of a length near the smallest number may be zero
         self.duration = self._ramp + length / self._v if self._v > 0.0 else 0.0
 
     def at(self, t: float) -> float:
-        """Return how far it is after a time [s]."""
+        """Return the distance after a time [s]."""
         if t >= self.duration:
             return self._length
         if t < self._ramp:
@@ -290,7 +289,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in the axes of O, linear first, that changes likewise."""
+    """speedl: a twist of the tool in the axes of O, linear first, with the same acceleration."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

@@ -153,7 +153,7 @@ KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
 
 
 def too_fast(start: Array, end: Array, time: float) -> str:
-    """Return which joint would have to be faster than IGNORED_SPEED, or nothing."""
+    """Return which joint would have to be faster than IGNORED_SPEED, or ""."""
     speed = np.abs(end - start) / time
     joint = int(np.argmax(speed))
     if speed[joint] <= IGNORED_SPEED:
@@ -167,7 +167,7 @@ def too_fast(start: Array, end: Array, time: float) -> str:
 def spline(
     r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool, last: bool
 ) -> SplineMove | None:
-    """Return the spline to a point, or nothing to do: a first point without time, near the arm.
+    """Return the spline to a point, or None for a first point without time, near the arm.
 
     Args:
         r: the robot.

@@ -20,7 +20,7 @@ from rbdyn_ros.errors import quote
 
 #: Rows of a client that wait; more are not read from its connection. Bytes read in one cycle.
 MOST_ROWS, PIECE_OF_ROWS = 256, 4096
-#: Where a client serves its program, and how it ends.
+#: The port at which a client serves its program, and the mark of the program's end.
 SENDER = ("127.0.0.1", 50002)
 _ASKS, _ENDS = b"request_program\n", b"# NODE_CONTROL_LOOP_ENDS"
 
@@ -186,7 +186,7 @@ class ReverseLinks:
                     send((peer, data))
 
     def _hang_up(self) -> None:
-        """Close the connections of a program; what has been said reaches the client before."""
+        """Close the connections of a program, after the client has received all messages."""
         self.pass_on(lambda item: item[0].session.push(item[1]))
         for line in self.lines:
             line.flush()

@@ -37,7 +37,7 @@ from rbdyn_ros.errors import apart
 STIFF = 100.0
 #: Deceleration of a protective or emergency stop [rad/s^2].
 BRAKES = 8.0
-#: How fast the speed scaling follows the slider [1/s].
+#: Rate at which the speed scaling follows the slider [1/s].
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
@@ -166,14 +166,14 @@ class UrRobot(BoxedRobot):
 
     @property
     def runtime(self) -> RuntimeState:
-        """What the program does."""
+        """The state of the program."""
         if self.program is None:
             return RuntimeState.STOPPED
         return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
 
     @property
     def _stands(self) -> bool:
-        """Whether a program is paused."""
+        """Return whether a program is paused."""
         return self.runtime == RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
@@ -215,7 +215,7 @@ class UrRobot(BoxedRobot):
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
-        """StopMove because of a limit: the program ends."""
+        """Stop because of a limit: the program ends."""
         if self.safety != SafetyMode.NORMAL:
             return
         self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s", True)
@@ -296,7 +296,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def awaits(self) -> bool:
-        """Whether the newest command of a stream has run out, and the next may come."""
+        """Return whether the newest command of a stream has run out, and the next may come."""
         if self.program is None or self.paused:
             return False
         return self.program.awaits(self) or (self.motion is not None and self.motion.waits)
@@ -310,7 +310,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def runs_free(self) -> bool:
-        """Whether the arm moves, and a client looks at its own clock for the next command."""
+        """Return whether the arm moves and a client times its next command by its own clock."""
         moves = self.motion is not None or self.force is not None
         waits = self.program is not None and (self.program.is_blocked or self.awaits)
         return moves and not waits and (self.program is not None or self.teaches)
@@ -358,7 +358,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def course(self) -> Course:
-        """What motions move."""
+        """The desired joints that motions move."""
         return Course(self.arm, self.joints, self.F_T, self.dt, self.scale)
 
     def act(self) -> Torques:
@@ -403,7 +403,7 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """StopMove joints that could not brake before their limits; x and v are the last right."""
+        """Stop joints that could not brake before their limits; x and v are the last allowed."""
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

@@ -127,7 +127,7 @@ class RtdeSession(Session):
         in_turn: bool = False,
     ) -> None:
         super().__init__()
-        self._waits, self._in_turn = False, in_turn  # whether a command waits for its turn
+        self._waits, self._in_turn = False, in_turn  # True while a command waits for its turn
         self._robot, self._owners, self._period, self._log = robot, owners, period, log
         self._pending = b""
         self._version, self._started = 1, False
@@ -253,7 +253,7 @@ class RtdeSession(Session):
         apply_inputs(self._robot, given)
 
     def report(self) -> bytes:
-        """Return the packet of a cycle, or nothing."""
+        """Return the packet of a cycle, or b""."""
         if not self._started or self._outputs is None:
             return b""
         self._cycles += 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that clients upload: cut from a stream, read as far as the box acts them out.
 
-The box does not interpret URScript. It knows two kinds of programs by their structure: a control
-script that reads commands from input registers (that of ur_rtde), and a row of known calls with
-numbers. Anything else is refused by name.
+The box does not interpret URScript. It recognises two kinds of programs by their structure: a
+control script that reads commands from input registers (that of ur_rtde), and a row of known calls
+with numbers. Anything else is refused by name.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class SplineMove(Move):
         return np.array(s @ self._powers / self._T**derivative)
 
     def move_on(self, x: Array) -> None:
-        """Set the end to where the arm (6,) is after it went on with the end's speed."""
+        """Set the end to the place of the arm (6,), which went on with the end's speed."""
         self.end, self.over = np.array([x, *self.end[1:]]), 0.0
 
     def step(self, c: Course) -> bool:
@@ -78,7 +78,7 @@ class SplineMove(Move):
         return True
 
     def _share(self, dt: float) -> float:
-        """Return how much slower than planned the arm goes: it slows down before a fast end."""
+        """Return the share of the planned speed: the arm slows down before a fast end."""
         left, time = self._T - self._t, FAST / BRAKES
         if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()

@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.ur.statements import stop
 STOP_A, LONGEST_STOP = 4.0, 2.0
 #: Acceleration while a spline waits for its next point [rad/s^2].
 COAST_A = 40.0
-#: How long it waits for a point while the arm rests [s].
+#: Longest wait for a point while the arm rests [s].
 POINT_PATIENCE = 0.5
 #: Results of a trajectory.
 SUCCESS, CANCELED, FAILURE = range(3)
@@ -56,7 +56,8 @@ class TrajectoryThread:
         self._thread: Flow | None = None
         self._left = 0  # points of the trajectory
         self._endless = False
-        self.waits, self._until = False, math.inf  # for a point, and until when
+        # True while it waits for a point, and the end of the wait
+        self.waits, self._until = False, math.inf
 
     def kill(self) -> None:
         """End the thread; the points stay."""
@@ -105,7 +106,7 @@ class TrajectoryThread:
             yield from self._cancel(r)
 
     def _end_stream(self, count: int) -> None:
-        """Take how many points the client has sent since the begin of an endless trajectory."""
+        """Note the number of points that the client has sent in an endless trajectory."""
         self._left = count - (ENDLESS - self._left)
         self._endless = False
 
@@ -135,7 +136,7 @@ class TrajectoryThread:
     def _follow(self, r: UrRobot, endless: bool) -> Flow:
         """The thread of a trajectory: point by point, then its result."""
         result, first = SUCCESS, True
-        before: SplineMove | None = None  # while the arm moves
+        before: SplineMove | None = None  # the loop lasts while the arm moves
         while result == SUCCESS and self._left > 0:
             if not self._session.rows:
                 if before is not None:
@@ -159,7 +160,8 @@ class TrajectoryThread:
                 before = motion
         yield from halting(r)
         self._session.tell(result)
-        if result == SUCCESS:  # else the next trajectory, or mode, drops the points that are left
+        # otherwise the next trajectory, or mode, drops the points that are left
+        if result == SUCCESS:
             self._left, self._endless = 0, False
         self._thread = None
         yield

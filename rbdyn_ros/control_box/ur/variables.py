@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of real-time data exchange (RTDE): names, types, and where they come from.
+"""The variables of real-time data exchange (RTDE): their names, types and sources.
 
 OUTPUTS and INPUTS are also tables of docs/reference/control_box.md.
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT
-from rbdyn_ros.errors import Finding, Severity
+from rbdyn_ros.errors import Finding
 
 #: Maximum number of warnings.
 MOST_FINDINGS = 50
@@ -24,17 +26,9 @@ class CountingAudit(Audit):
         super().__init__(strict=strict)
         self.error_count = 0
 
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
-    ) -> None:
-        self.error_count += severity == "error"
-        super().add(severity, code, element, line, message, **of)
+    def take(self, finding: Finding) -> None:
+        self.error_count += finding.severity == "error"
+        super().take(finding)
 
     def all(self) -> tuple[Finding, ...]:
         """Return the findings that are reported, in the order of their lines."""
@@ -48,23 +42,16 @@ class OnlyWarnings(CountingAudit):
         super().__init__(strict=False)
         self._more = 0
 
-    def add(
-        self,
-        severity: Severity,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        **of: str,
-    ) -> None:
-        if severity == "error":
+    def take(self, finding: Finding) -> None:
+        message = finding.message
+        if finding.severity == "error":
             self.error_count += 1
             message = f"{message}; {LEFT_OUT}"
         if len(self.findings) == MOST_FINDINGS:
             self._more += 1
             return
-        of["found"] = of.get("found", "")[:LONGEST_NAME]
-        super().add("warning", code, element, line, message, **of)
+        found = finding.found[:LONGEST_NAME]
+        super().take(replace(finding, severity="warning", message=message, found=found))
 
     def all(self) -> tuple[Finding, ...]:
         if not self._more:

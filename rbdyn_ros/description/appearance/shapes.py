@@ -241,7 +241,8 @@ def _of_robot(file: RobotFile) -> Appearance:
         return READERS[form.suffixes](file) if form and form.suffixes in READERS else Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
-        guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
+        # check first: xacro's own errors are hard to read
+        guard.parse(data, str(path), "robot", WANTED)
         data = expand(path, Audit(), package_dirs, file.xacro_args)
     return _of_urdf(data, str(path), MeshFiles(path.parent, package_dirs))
 

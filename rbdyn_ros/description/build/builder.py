@@ -251,7 +251,8 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             DescriptionError: with all errors.
         """
         audit = Audit(strict=strict)
-        joints = {joint.name: joint for joint in reversed(self._joints)}  # the first of duplicates
+        # the first one wins among duplicate joints
+        joints = {joint.name: joint for joint in reversed(self._joints)}
         changes: dict[str, dict[str, Any]] = {}
         for joint, mimic in self._couplings:
             _change("coupling", joint, "mimic", mimic, joints, changes, audit)

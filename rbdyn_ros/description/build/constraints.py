@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.poses import ZERO, Vec3
 from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll
 from rbdyn_ros.errors import exactly, not_allowed
 
-if TYPE_CHECKING:  # in typing from Python 3.11 on
+if TYPE_CHECKING:  # Self is in typing from Python 3.11 on
     from typing_extensions import Self
 
 Z_AXIS = (0.0, 0.0, 1.0)

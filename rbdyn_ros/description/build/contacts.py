@@ -92,7 +92,7 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
 
 
 def with_furniture(description: Description, names: Iterable[str]) -> Description:
-    """Return the description in which these links, fixed to the base, are no part of the robot."""
+    """Return the description in which these links, fixed to the base, are not in the robot."""
     return replace(description, robots=tuple(dict.fromkeys((*description.robots, *names))))
 
 

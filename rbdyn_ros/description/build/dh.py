@@ -14,7 +14,7 @@ offset, the value at q = 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from rbdyn_ros.checks.audit import Audit, Subject
@@ -75,13 +75,7 @@ def proximal(
     Raises:
         DescriptionError: with all errors of the rows.
     """
-    table = _checked(rows, name)
-    base = frame("base", base)
-    joints = []
-    for i, row in enumerate(table, start=1):
-        origin = compose(_along_x(row), _along_z(row))
-        joints.append(_joint(i, row, compose(base, origin) if i == 1 else origin, Pose()))
-    return _chain(table, joints, name, tool)
+    return _chain(rows, name, base, tool, lambda row: compose(_along_x(row), _along_z(row)))
 
 
 def distal(
@@ -92,15 +86,7 @@ def distal(
     The axis of joint i is z_(i-1), so the joint frame is not the link frame: `child_origin` is
     its pose in frame i.
     """
-    table = _checked(rows, name)
-    base = frame("base", base)
-    joints = []
-    for i, row in enumerate(table, start=1):
-        origin = _along_z(row)
-        joints.append(
-            _joint(i, row, compose(base, origin) if i == 1 else origin, inverse(_along_x(row)))
-        )
-    return _chain(table, joints, name, tool)
+    return _chain(rows, name, base, tool, _along_z, lambda row: inverse(_along_x(row)))
 
 
 def _along_x(row: DHRow) -> Pose:
@@ -152,9 +138,21 @@ def _joint(i: int, row: DHRow, origin: Pose, child_origin: Pose) -> Joint:
     )
 
 
-def _chain(rows: list[DHRow], joints: list[Joint], name: str, tool: Pose | None) -> Description:
-    links = [Link("base")]
-    links += [Link(f"link{i}", row.inertial) for i, row in enumerate(rows, start=1)]
+def _chain(
+    rows: Iterable[DHRow],
+    name: str,
+    base: Pose,
+    tool: Pose | None,
+    before: Callable[[DHRow], Pose],
+    behind: Callable[[DHRow], Pose] = lambda _: Pose(),
+) -> Description:
+    """Return a chain by the poses of the joint frames in the links before and behind."""
+    table, base = _checked(rows, name), frame("base", base)
+    links, joints = [Link("base")], list[Joint]()
+    for i, row in enumerate(table, start=1):
+        origin = before(row)
+        joints.append(_joint(i, row, compose(base, origin) if i == 1 else origin, behind(row)))
+        links.append(Link(f"link{i}", row.inertial))
     if tool is not None:
         joints.append(Joint("tool_joint", "fixed", links[-1].name, "tool", frame("tool", tool)))
         links.append(Link("tool"))

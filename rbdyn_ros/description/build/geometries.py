@@ -20,7 +20,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.errors import not_allowed
 
-if TYPE_CHECKING:  # in typing from Python 3.11 on
+if TYPE_CHECKING:  # Self is in typing from Python 3.11 on
     from typing_extensions import Self
 
 SHAPES = "a Sphere, Box, Cylinder, Capsule or Points"

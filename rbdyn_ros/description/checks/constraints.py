@@ -70,7 +70,8 @@ def audit_constraints(
     for constraint in description.constraints:
         if isinstance(constraint, Length):
             _audit_length(constraint, bodies, audit)
-    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
+    # the first one wins among duplicate joints
+    by_name = {joint.name: joint for joint in reversed(joints)}
     for gear in (one for one in description.constraints if isinstance(one, Gear)):
         _audit_gear(gear, by_name, audit)
     return tuple(

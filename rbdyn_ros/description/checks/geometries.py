@@ -108,7 +108,7 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return, by name, what has it and can touch; a geometry named like its link is its link."""
+    """Return the parts of each name that can touch; a geometry named like its link is its link."""
     found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit joints one by one: type, numbers, parameters, springs, actuators.
 
-The JointSpec of a type lists what its joints take. axes.py, limits.py and motions.py audit these.
+The JointSpec of a type lists the arguments of its joints. axes.py, limits.py and motions.py audit
+these.
 """
 
 from __future__ import annotations

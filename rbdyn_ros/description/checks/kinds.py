@@ -7,7 +7,9 @@ Numbers, vectors, poses, limits and motions are audited with their values.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from types import UnionType
 from typing import Any
 
@@ -40,7 +42,6 @@ from rbdyn_ros.description.parts.types import (
     Length,
     Link,
     Mimic,
-    Roll,
     Spring,
     Trajectory,
 )
@@ -48,99 +49,49 @@ from rbdyn_ros.errors import Finding, quote, shown
 
 Kind = tuple[type | UnionType, str]
 
-_TEXT: Kind = (str, "a string")
-_FLAG: Kind = (bool | np.bool_, "True or False")
-_COUNT: Kind = (int | np.integer, "a whole number")
-_LINE: Kind = (int | None, "a whole number or None")
-_SURFACE: Kind = (Surface, "a Surface")
-_FILTER: Kind = (Filter, "a Filter")
-
-#: The type of each field, and its name in messages.
-_FIELDS: dict[type, dict[str, Kind]] = {
-    Description: {
-        **dict.fromkeys(("name", "source", "base"), _TEXT),
-        "self_collision": _FLAG,
-        "gravity": (tuple | None, "a tuple or None"),
-    },
-    Link: {"name": _TEXT, "inertial": (Inertial | None, "an Inertial or None"), "line": _LINE},
+#: The type of a field by its annotation, which is a string, and its name in messages.
+_BY_ANNOTATION: dict[object, Kind] = {
+    "str": (str, "a string"),
+    "Severity": (str, "a string"),
+    "bool": (bool | np.bool_, "True or False"),
+    "int": (int | np.integer, "a whole number"),
+    "int | None": (int | None, "a whole number or None"),
+    "Inertial | None": (Inertial | None, "an Inertial or None"),
+    "Mimic | None": (Mimic | None, "a Mimic or None"),
+    "Surface": (Surface, "a Surface"),
+    "Surface | None": (Surface | None, "a Surface or None"),
+    "Filter": (Filter, "a Filter"),
+    "Filter | None": (Filter | None, "a Filter or None"),
+    "Contact": (Contact, "a Contact"),
+    "Shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
+    "WorldShape": (
+        WorldShape,
+        "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh",
+    ),
+}
+#: Fields that hold several values, by their class.
+_SEVERAL: dict[type, dict[str, Kind]] = {
+    Description: {"gravity": (tuple | None, "a tuple or None")},
     Joint: {
-        "name": _TEXT,
-        "type": _TEXT,
-        "parent": _TEXT,
-        "child": _TEXT,
-        "mimic": (Mimic | None, "a Mimic or None"),
-        "line": _LINE,
         "rest": (tuple, "a sequence of numbers, one a coordinate"),
         "start": (tuple, "a sequence of numbers, one a coordinate"),
-        "closes_loop": _FLAG,
-        "actuated": _FLAG,
         "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
     },
-    Mimic: {"joint": _TEXT},
-    Trajectory: {"periodic": _FLAG},
-    Spring: {"name": _TEXT, "link1": _TEXT, "link2": _TEXT, "line": _LINE},
     Length: {
-        "name": _TEXT,
         "links": (tuple, "a sequence of names"),
         "points": (tuple, "a sequence of points, one a link"),
-        "closed": _FLAG,
-        "line": _LINE,
     },
-    Gear: {"name": _TEXT, "terms": (tuple, "a sequence of GearTerm"), "line": _LINE},
-    GearTerm: {"joint": _TEXT, "coordinate": _COUNT},
-    Roll: {"name": _TEXT, "link": _TEXT, "on": _TEXT, "line": _LINE},
-    Geometry: {
-        "name": _TEXT,
-        "link": _TEXT,
-        "shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
-        "surface": _SURFACE,
-        "line": _LINE,
-        "filter": _FILTER,
-    },
+    Gear: {"terms": (tuple, "a sequence of GearTerm")},
     Points: {"points": (tuple, "a sequence of points")},
     HeightField: {"heights": (tuple, "rows of numbers")},
-    Obstacle: {
-        "name": _TEXT,
-        "shape": (
-            WorldShape,
-            "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh",
-        ),
-        "line": _LINE,
-        "filter": _FILTER,
-    },
-    Object: {
-        "name": _TEXT,
-        "surface": (Surface | None, "a Surface or None"),
-        "line": _LINE,
-        "filter": (Filter | None, "a Filter or None"),
-        "decompose": _FLAG,
-    },
-    Placed: {
-        "floating_base": _FLAG,
-        "contact": (Contact, "a Contact"),
-        "start": (Mapping, "a mapping of names of joints to numbers"),
-        "line": _LINE,
-    },
+    Placed: {"start": (Mapping, "a mapping of names of joints to numbers")},
     Contact: {
-        "surface": _SURFACE,
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
         "filters": (Mapping, "a mapping of names to Filters"),
-        "self_collision": _FLAG,
-        "decompose": _FLAG,
     },
-    Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
-    GroupState: {
-        "name": _TEXT,
-        "positions": (Mapping, "a mapping of names of joints to numbers"),
-        "line": _LINE,
-    },
-    Servo: {"name": _TEXT, "terms": (tuple, "a sequence of ServoTerm"), "line": _LINE},
-    SensorEntry: {
-        **dict.fromkeys(("name", "type", "link", "joint", "frame"), _TEXT),
-        "values": (Mapping, "a mapping of keys to values"),
-        "line": _LINE,
-    },
-    Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
+    GroupState: {"positions": (Mapping, "a mapping of names of joints to numbers")},
+    Servo: {"terms": (tuple, "a sequence of ServoTerm")},
+    SensorEntry: {"values": (Mapping, "a mapping of keys to values")},
 }
 #: The sequences of a Description: type of an item, its name in messages, its name in elements.
 _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
@@ -158,12 +109,20 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
 }
 
 
+@functools.cache
+def _fields_of(part: type) -> dict[str, Kind]:
+    """Return the type of each field of a class that is audited here."""
+    found = {field.name: _BY_ANNOTATION.get(field.type) for field in fields(part)}
+    several = next((_SEVERAL[base] for base in part.__mro__ if base in _SEVERAL), {})
+    return {name: kind for name, kind in found.items() if kind} | several
+
+
 def audit_kinds(description: Description, audit: Audit) -> bool:
     """Return whether every field has its type; add an error for each that has not."""
     before = len(audit.findings)
     name: object = description.name
     robot = Subject(audit, robot_element(name) if isinstance(name, str) else "robot")
-    _audit_fields(description, _FIELDS[Description], "", robot)
+    _audit_fields(description, Description, "", robot)
     for field in _PARTS:
         _audit_parts(description, field, robot)
     for field in ("objects", "robots"):
@@ -183,7 +142,7 @@ def audit_scene_kinds(
     before = len(audit.findings)
     for name, placed in robots.items():
         at = Subject(audit, f"robot {quote(name)}" if name else "the robot")
-        _audit_fields(placed, _FIELDS[Placed], "", at)
+        _audit_fields(placed, Placed, "", at)
     for element, parts in (("object", objects), ("obstacle", obstacles)):
         for number, part in enumerate(parts, start=1):
             _audit_part(part, element, number, audit)
@@ -193,7 +152,7 @@ def audit_scene_kinds(
 def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     """Return whether every field of a Contact has its type; if not, add errors."""
     before, at = len(audit.findings), Subject(audit, "contact")
-    _audit_fields(contact, _FIELDS[Contact], "", at)
+    _audit_fields(contact, Contact, "", at)
     _audit_parts(contact, "obstacles", at)
     if len(audit.findings) > before:
         return False
@@ -248,13 +207,12 @@ def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
     name, line = getattr(part, "name", None), part.line
     called = quote(name) if isinstance(name, str) else f"number {number}"
     at = Subject(audit, f"{element} {called}", line if isinstance(line, int) else None)
-    kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
-    _audit_fields(part, kinds, "", at)
+    _audit_fields(part, type(part), "", at)
     shapes = (("shape", Points), ("shape", HeightField))
     for field, kind in (("mimic", Mimic), ("motion", Trajectory), *shapes):
         value = getattr(part, field, None)
         if isinstance(value, kind):
-            _audit_fields(value, _FIELDS[kind], f"{field}.", at)
+            _audit_fields(value, kind, f"{field}.", at)
     if isinstance(part, Length):
         _audit_names(part.links, at)
     elif isinstance(part, Gear):
@@ -271,13 +229,13 @@ def _audit_terms(terms: object, at: Subject) -> None:
     for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
         if isinstance(term, GearTerm):
             what = f"number {number} of its terms: "
-            _audit_fields(term, _FIELDS[GearTerm], what, at)
+            _audit_fields(term, GearTerm, what, at)
         else:
             _wrong(f"number {number} of its terms", term, "a GearTerm", at)
 
 
-def _audit_fields(part: object, kinds: Mapping[str, Kind], path: str, at: Subject) -> None:
-    for field, (kind, allowed) in kinds.items():
+def _audit_fields(part: object, of: type, path: str, at: Subject) -> None:
+    for field, (kind, allowed) in _fields_of(of).items():
         value = getattr(part, field)
         if not isinstance(value, kind):
             _wrong(f"{path}{field}", value, allowed, at)

@@ -39,7 +39,7 @@ def cut_loops(description: Description, audit: Audit) -> Description:
         description: checked, without errors.
         audit: receives a note for every loop that the description leaves open where to cut.
     """
-    if len(description.joints) < len(description.links):  # a tree
+    if len(description.joints) < len(description.links):  # the description is a tree
         return description
     needed = _named_coordinates(description)
     losses = {joint.name: _loss(joint, needed) for joint in description.joints}
@@ -59,7 +59,7 @@ def cut_loops(description: Description, audit: Audit) -> Description:
             else:
                 description = _split(description, cycle, spanning.base, audit)
                 changed = True
-            if changed:  # another spanning tree
+            if changed:  # the spanning tree is another one now
                 break
         if not changed:
             return description

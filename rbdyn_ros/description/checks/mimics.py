@@ -28,7 +28,8 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
-    by_name = {joint.name: joint for joint in reversed(joints)}  # the first of duplicates
+    # the first one wins among duplicate joints
+    by_name = {joint.name: joint for joint in reversed(joints)}
     names = [joint.name for joint in joints]
     single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]
     audited = [

@@ -95,7 +95,7 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
     ranges = {
         "times of its trajectory": (times, "time"),
         "steps between the times of its trajectory": (_steps(times), "time step"),
-        "positions of its trajectory": (_flat(rows), "coordinate"),
+        "positions of its trajectory": ([number for row in rows for number in row], "coordinate"),
     }
     for what, (values, quantity) in ranges.items():
         if not audit_range(what, values, quantity, at):
@@ -106,10 +106,6 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
             return wrong("is periodic, but does not end where it starts", "the first row last")
         rows[-1] = rows[0]
     return Trajectory(tuple(times), tuple(rows), bool(motion.periodic))
-
-
-def _flat(rows: Sequence[Sequence[float]]) -> list[float]:
-    return [number for row in rows for number in row]
 
 
 def _steps(times: Sequence[float]) -> list[float]:

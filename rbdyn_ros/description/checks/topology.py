@@ -115,7 +115,7 @@ def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: A
             name = parent_joint[name].parent
         if name in path:
             upwards = list(path)[path[name] :]
-            around = [name, *reversed(upwards)]  # from parent to child
+            around = [name, *reversed(upwards)]  # in the order from parent to child
             joint = parent_joint[name]
             message = f"is on a cycle: {chain(around)}; delete one of its joints"
             at = Subject(audit, f"link {quote(name)}", joint.line)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
@@ -91,42 +92,11 @@ def dialect() -> Dialect:
     return Dialect("rbdyn_mechanism", "a mechanism file", "not-a-mechanism", table, apart=True)
 
 
-def read(
-    path: str | Path,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
-) -> Description:
-    """Read a mechanism file.
-
-    Args:
-        path: of the file.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
-        package_dirs: for meshes and for the xacro file to start from, as for `urdf.read_file`.
-        xacro_args: for that xacro file.
-        contact: as for `urdf.read_file`, for the robot to start from. Geometries and obstacles
-            of the file itself do not need it; the obstacles of a Contact are added to them.
-
-    Returns:
-        The checked Description; links and joints of the robot it starts from come first.
-
-    Raises:
-        DescriptionError: with all errors of the document, each with its line.
-        ParameterError: contact is neither a bool nor a Contact.
-    """
+def read(path: str | Path, **how: Any) -> Description:
+    """Read a mechanism file; further arguments, result and errors as for `read_text`."""
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
-    return read_text(
-        data,
-        source=str(path),
-        folder=path.parent,
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-    )
+    return read_text(data, source=str(path), folder=path.parent, **how)
 
 
 def read_text(
@@ -146,10 +116,14 @@ def read_text(
         source: name of the document, for messages.
         folder: folder of the robot to start from; None: the text must not name a robot, so that
             text alone never opens a file.
-        strict: as for `read`.
-        package_dirs: as for `read`.
-        xacro_args: as for `read`.
-        contact: as for `read`.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        package_dirs: for meshes and for the xacro file to start from, as for `urdf.read_file`.
+        xacro_args: for that xacro file.
+        contact: as for `urdf.read_file`, for the robot to start from. Geometries and obstacles
+            of the file itself do not need it; the obstacles of a Contact are added to them.
+
+    Returns:
+        The checked Description; links and joints of the robot it starts from come first.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
@@ -159,7 +133,8 @@ def read_text(
     audit = Audit(strict=strict)
     keys = dialect()
     top = keys.read(keys.parse(text, source, audit), audit)
-    wanted = _contact(top, wanted)
+    if top.get("contact") and wanted is None:
+        wanted = Contact()
     robot = None
     if "robot" in top.lines:
         touches = wanted is not None
@@ -209,11 +184,6 @@ def _described(top: Given, robot: Description | None, source: str) -> Descriptio
         sensors=robot.sensors if robot else (),
         states=robot.states if robot else (),
     )
-
-
-def _contact(top: Given, wanted: Contact | None) -> Contact | None:
-    """Return the Contact of the caller, else of the file."""
-    return Contact() if top.get("contact") and wanted is None else wanted
 
 
 def _with_geometries(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files: where they are, what they hold, and their convex hulls."""
+"""Mesh files: their places, their contents, and their convex hulls."""

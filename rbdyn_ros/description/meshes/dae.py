@@ -76,7 +76,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
             hide(parser.CurrentByteIndex)
 
     def end(tag: str) -> None:
-        index = parser.CurrentByteIndex  # of </a>, or behind <a/>
+        index = parser.CurrentByteIndex  # the start of </a>, or the place behind <a/>
         if hidden.pop() and text.startswith(b"</" + tag.encode(), index):
             hide(index)
 

@@ -93,7 +93,8 @@ class MeshFiles:
             if (in_package := _IN_PACKAGE.fullmatch(name)) is not None:
                 return self._in_package(in_package[1], in_package[2])
             return self._beside_robot(_plain_path(name))
-        except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL, too long
+        # the path is a loop of links, has a NUL or is too long
+        except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise UnusableMeshError("mesh-missing", f"cannot be found: {reason}") from error
 

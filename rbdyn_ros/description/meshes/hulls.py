@@ -28,8 +28,8 @@ ONE_FACE = 1.0 - 1e-6
 #: Corners of an ellipsoid: rings from pole to pole, and corners of each.
 RINGS, ON_RING = 7, 12
 
-_NEAR = 8  # triangles of a hull that are asked first: one of them mostly is above
-_AT_ONCE = 2_000_000  # distances from planes that are in memory together
+_NEAR = 8  # number of hull triangles to test first: a point is mostly above one of them
+_AT_ONCE = 2_000_000  # number of distances from planes in memory at once
 
 
 class NoHullError(Exception):
@@ -87,7 +87,7 @@ def hull_moments(points: Array) -> tuple[float, Array, Array]:
         raise NoHullError
     found = _hull(points)
     middle = points[found.vertices].mean(axis=0)
-    corners = points[found.simplices] - middle  # of tetrahedra with the middle, (n, 3, 3)
+    corners = points[found.simplices] - middle  # tetrahedra with the middle, (n, 3, 3)
     volumes = np.abs(np.linalg.det(corners)) / 6.0
     sums = corners.sum(axis=1)
     volume = float(volumes.sum())
@@ -152,8 +152,7 @@ def _normal(ring: Array) -> Array:
     a = ring[0]
     across = np.cross(ring[1:-1] - a, ring[2:] - a)
     largest: Array = across[np.linalg.norm(across, axis=1).argmax()]
-    unit: Array = largest / max(float(np.linalg.norm(largest)), 1e-300)
-    return unit
+    return largest / max(float(np.linalg.norm(largest)), 1e-300)
 
 
 def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
@@ -164,7 +163,7 @@ def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[in
             continue
         left.remove(first)
         group = [first]
-        for n in group:  # grows meanwhile
+        for n in group:  # the list grows in the loop
             for other in neighbours[n]:
                 if other in left and normals[other] @ normals[first] > ONE_FACE:
                     left.remove(other)

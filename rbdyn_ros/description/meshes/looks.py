@@ -31,7 +31,7 @@ class MeshName(NamedTuple):
 
     @property
     def only(self) -> Only:
-        """The part of the mesh that counts."""
+        """The name of the only part of the mesh to use."""
         return self.submesh, self.centred
 
 

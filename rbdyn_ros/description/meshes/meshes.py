@@ -43,9 +43,9 @@ from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
 from rbdyn_ros.errors import listing, quote
 
 MAX_BYTES = 64 * 1024 * 1024
-MIN_LENGTH = 1e-6  # [m] links are longer
-FARTHEST = BOUNDS["contact length"].high  # [m]
-LARGEST = 1e100  # its square is finite
+MIN_LENGTH = 1e-6  # links are longer than this [m]
+FARTHEST = BOUNDS["contact length"].high  # farthest place of a vertex [m]
+LARGEST = 1e100  # the square of this number is finite
 
 #: Part of its volume by which the hull of a convex mesh may be larger.
 SAME_VOLUME = 1e-6
@@ -53,7 +53,7 @@ SAME_VOLUME = 1e-6
 _Shape = TypeVar("_Shape")
 
 LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
-#: Of a binary STL: title, header with the number of triangles, and each triangle [bytes].
+#: Sizes in a binary STL: title, header with the number of triangles, each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 #: The first facet of an STL as text begins within these bytes.
 _START = 1000
@@ -65,7 +65,7 @@ WHOLE: Only = ("", False)
 
 
 class Meshes:
-    """The meshes of one robot; what is made of a file is kept.
+    """The meshes of one robot; the results for each file are kept.
 
     Args:
         files: finds them.
@@ -131,7 +131,7 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, NoHullError):  # it is open, or flat
+        with contextlib.suppress(UnusableMeshError, NoHullError):  # the mesh is open, or flat
             volume = closed_moments(grown, faces)[0]
             is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
             if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
@@ -347,7 +347,7 @@ def read_parts(
         flaw = _of_rest(len(data) - length)
         data = data[:length]
     elif kind in ("obj", "stl"):
-        data = _in_ascii(data)
+        data = data.decode("ascii", "replace").encode("ascii", "replace")
         data = triangulated(data) if as_mujoco and kind == "obj" else data
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = package_for("trimesh", "trimesh")
@@ -398,15 +398,10 @@ def _of_rest(count: int) -> str:
     return f"has {bytes_of} after its last triangle, which are ignored"
 
 
-def _in_ascii(data: bytes) -> bytes:
-    """Return the document with all characters beyond ASCII replaced."""
-    return data.decode("ascii", "replace").encode("ascii", "replace")
-
-
 def _scene(
     trimesh: Any, data: bytes, kind: str, materials: Materials | None, *, apart: bool = False
 ) -> Any:
-    # from memory: no other file is opened but by `materials`
+    # read from memory: only `materials` may open other files
     more = {"split_objects": True, "split_groups": True} if apart and kind == "obj" else {}
     return trimesh.load(
         io.BytesIO(data),

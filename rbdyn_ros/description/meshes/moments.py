@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The volume of what triangles enclose, its centre and its second moments."""
+"""The volume that triangles enclose, its centre and its second moments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Moments = tuple[float, Array, Array]
 
 
 def moments(vertices: Array, faces: Ints, kind: str) -> Moments:
-    """Return volume (or area), centre and second moments of what triangles enclose.
+    """Return volume (or area), centre and second moments of the solid that triangles enclose.
 
     Each triangle and a centre make a tetrahedron, whose second moment is
     V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` takes
@@ -65,7 +65,7 @@ def closed_moments(vertices: Array, faces: Ints) -> Moments:
 
 
 def is_closed(vertices: Array, faces: Ints) -> bool:
-    """Return whether each edge of a triangle is, in the other direction, one of another."""
+    """Return whether each edge of a triangle is an edge of another one, in the other direction."""
     size = float(np.ptp(vertices, axis=0).max())
     if not len(faces) or size == 0.0:
         return False

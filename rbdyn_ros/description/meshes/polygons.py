@@ -15,8 +15,8 @@ from rbdyn_ros.arrays import Array
 
 _POLYGON = re.compile(rb"^f(?:[ \t]+[^\s#\\]+){4,}[ \t\r]*$", re.MULTILINE)
 _VERTEX = re.compile(rb"^v[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
-#: Clipping ears takes the cube of the corners. Beyond this sum of cubes, which takes two seconds,
-#: polygons are left to the reader of meshes, which makes fans of them.
+#: The time to clip ears grows with the cube of the number of corners. Beyond this sum of cubes,
+#: which takes two seconds, the reader of meshes divides polygons, into fans.
 _MOST_WORK = 100_000_000
 
 
@@ -66,7 +66,7 @@ def _of_quad(corners: Array) -> Sequence[Sequence[int]]:
 
 
 def _ears(corners: Array) -> Iterator[Sequence[int]]:
-    """Yield the triangles of a polygon: ears are clipped in the plane that shows it largest."""
+    """Yield the triangles of a polygon: ears are clipped in the plane where it is largest."""
     flat = corners[:, _axes(corners)]
     left, guess, tries = list(range(len(corners))), 0, len(corners)
     while len(left) > 3 and tries > 0:

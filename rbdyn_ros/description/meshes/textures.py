@@ -112,7 +112,8 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height <= MAX_PIXELS:
-                image.draft("RGB", (LARGEST_EDGE, LARGEST_EDGE))  # of a JPEG, before it is decoded
+                # reduces a JPEG before it is decoded
+                image.draft("RGB", (LARGEST_EDGE, LARGEST_EDGE))
                 whole = image.convert("RGB")
                 whole.thumbnail((LARGEST_EDGE, LARGEST_EDGE))
                 pixels = np.asarray(whole, np.uint8)

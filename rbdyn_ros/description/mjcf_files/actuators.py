@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actuators of an MJCF as servos, and what they mean for joints."""
+"""The actuators of an MJCF as servos, and their effects on joints."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with what its actuators add; without any it is passive."""
+        """Return a joint with the additions of its actuators; without any it is passive."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

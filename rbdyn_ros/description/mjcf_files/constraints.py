@@ -167,7 +167,9 @@ class _CouplingReader:
         if given and any(given[3:]):
             length = sum(x * x for x in given[3:]) ** 0.5
             w, x, y, z = (n / length for n in given[3:])
-            relative = Pose((given[0], given[1], given[2]), (w, x, y, z))
+            # of the anchor of the second body, not of its frame
+            back = Pose((-anchor[0], -anchor[1], -anchor[2]))
+            relative = compose(Pose((given[0], given[1], given[2]), (w, x, y, z)), back)
         return (first, relative), (second, Pose())
 
     def _site(self, item: Item, attribute: str) -> tuple[MjcfBody, Pose] | None:
@@ -244,6 +246,10 @@ class _CouplingReader:
     def _gear(self, item: Item, name: str, terms: tuple[GearTerm, ...], offset: float) -> None:
         taken = {gear.name for gear in self.couplings.gears} | self._names
         kept = tuple(term for term in terms if term.factor)
+        if len(kept) < 2:
+            message = "it holds one joint, which is not read; give the joint a range of one value"
+            item.repair("not-supported", message, _LEFT_OUT)
+            return
         self.couplings.gears.append(Gear(free_name(name, taken), kept, offset, item.line))
 
 

@@ -31,8 +31,8 @@ def read_contacts(
     document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
 ) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
     """Return the contact geometries, the obstacles of the world, and what does not touch."""
-    pairs = _NamedPairs(document, classes, tree)
     furniture = _furniture(tree)
+    pairs = _NamedPairs(document, classes, tree, furniture)
     names = UniqueNames()
     geometries, obstacles = list[Geometry](), list[Obstacle]()
     standing = dict[str, MjcfBody]()
@@ -100,8 +100,8 @@ def _obstacles(
 def _families(tree: BodyTree) -> list[Exclusion]:
     """Return the pairs of bodies that a joint connects: they do not touch in MuJoCo.
 
-    Bodies that do not move to each other count as one; the world and what stands in it are none
-    of them.
+    Bodies that do not move relative to each other count as one; the world and bodies fixed in it
+    are left out.
     """
     members: dict[MjcfBody, list[MjcfBody]] = {}
     for body in tree.bodies.values():
@@ -124,9 +124,17 @@ class _NamedPairs:
     conaffinity.
     """
 
-    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
-        self._document, self._tree = document, tree
-        self._geoms = {g.name: g for body in tree.bodies.values() for g in body.geoms if g.name}
+    def __init__(
+        self,
+        document: MjcfDocument,
+        classes: Classes,
+        tree: BodyTree,
+        furniture: set[MjcfBody],
+    ) -> None:
+        self._document, self._tree, self._furniture = document, tree, furniture
+        named = [(g, body) for body in tree.bodies.values() for g in body.geoms if g.name]
+        self._geoms = {geom.name: geom for geom, _ in named}
+        self._bodies = {geom.name: body for geom, body in named}
         self._changed: dict[str, Filter] = {}
         self._excluded = list[Item]()
         used = 0
@@ -158,6 +166,9 @@ class _NamedPairs:
                 message = f"there is no geom {quote(wrong)}{hint}"
                 item.error("unknown-geometry", message, found=wrong)
             return
+        if self._are_neighbours(*(self._bodies[geom.name] for geom in geoms if geom is not None)):
+            item.warn("not-used", "a joint connects the bodies of its geoms: they do not touch")
+            return
         one, other = (self.filter(geom) for geom in geoms if geom is not None)
         if one.contype & other.conaffinity or other.contype & one.conaffinity:
             return
@@ -168,6 +179,18 @@ class _NamedPairs:
         bit = self._free.pop(0)
         self._changed[geoms[0].name] = replace(one, contype=one.contype | bit)
         self._changed[geoms[1].name] = replace(other, conaffinity=other.conaffinity | bit)
+
+    def _are_neighbours(self, *bodies: MjcfBody) -> bool:
+        """Return whether a joint connects two bodies of which none is furniture."""
+        if not self._furniture.isdisjoint(bodies):
+            return False
+        free = {joint.child for joint in self._tree.joints if joint.type == "floating"}
+        first, second = (body.group for body in bodies)
+        above = [
+            None if group.parent is None or group.name in free else group.parent.group
+            for group in (first, second)
+        ]
+        return above[0] is second or above[1] is first
 
     def _check_body(self, item: Item, name: str) -> None:
         if name not in self._tree.bodies and not self._document.audit.partial:

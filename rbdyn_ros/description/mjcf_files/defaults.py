@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements, overlaid
 from rbdyn_ros.description.mjcf_files.drives import ACTUATORS, Drives
+from rbdyn_ros.description.mjcf_files.settings import ORIENTATIONS
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import quote
 
@@ -43,6 +44,9 @@ class Classes:
             elif child.tag != "default":
                 self._document.seen.add(id(child))
                 given = own.setdefault(child.tag, {})
+                if not child.attrib.keys().isdisjoint(ORIENTATIONS):  # the nearest class decides
+                    for key in ORIENTATIONS:
+                        given.pop(key, None)
                 for key, value in child.attrib.items():
                     given[key] = overlaid(key, value, given.get(key, ""))
         self._attributes[name], self._drives[name] = own, drives

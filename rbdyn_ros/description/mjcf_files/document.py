@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document of an MJCF with the files that it includes, and what was read of it."""
+"""The document of an MJCF with the files that it includes, and a record of the read parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 SUFFIXES = (".xml", ".mjcf")
-#: How often a model includes files.
+#: Most files that a model includes.
 MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"

@@ -31,7 +31,7 @@ from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
 
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-#: How many sizes each kind has; capsules and cylinders have one less with `fromto`.
+#: The number of sizes of each kind; capsules and cylinders have one less with `fromto`.
 _SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].
@@ -66,7 +66,7 @@ class Geom:
 
     @property
     def touches(self) -> bool:
-        """Whether another geom can touch it."""
+        """Return whether another geom can touch it."""
         return self.filter.contype > 0 or self.filter.conaffinity > 0
 
     def resolved(self, meshes: MeshShapes) -> Geom | None:

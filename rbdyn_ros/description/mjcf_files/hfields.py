@@ -88,7 +88,7 @@ def _of_file(file: str, files: MeshFiles) -> Array:
     count = int(rows) * int(columns)
     if min(rows, columns) < 2 or count > MOST_HEIGHTS or len(data) != _HEAD + 4 * count:
         raise UnusableFieldError(
-            "is no height field: it has nrow and ncol as whole numbers of 4 bytes, and as many "
+            "is not a height field: it has nrow and ncol as whole numbers of 4 bytes, and as many "
             "floats"
         )
     return np.frombuffer(data[_HEAD:], "<f4").astype(float).reshape(rows, columns)

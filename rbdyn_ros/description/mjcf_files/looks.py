@@ -84,7 +84,7 @@ def _color(item: Item) -> Rgba | None:
 
 
 _TRUE = "true"
-SHORTEST = 1e-3  # [m]
+SHORTEST = 1e-3  # shortest direction of a light [m]
 #: The attributes that are read, or that change nothing here.
 _READ = frozenset(
     (
@@ -131,7 +131,7 @@ def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
 
 
 def _warn(item: Item) -> None:
-    """Warn of what makes a light shine otherwise than in MuJoCo."""
+    """Warn of properties that make a light shine otherwise than in MuJoCo."""
     mode = item.text("mode", "fixed")
     if mode not in ("fixed", "track"):
         item.warn("light", f"the mode {mode!r} is not used: the light is fixed", found=mode)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The meshes of an MJCF: their files, and the mass distributions of what they enclose."""
+"""The meshes of an MJCF: their files, and the mass distributions of the solids inside."""
 
 from __future__ import annotations
 
@@ -191,4 +191,4 @@ class MeshShapes:
             raise UnusableMeshError(
                 "mesh-too-large", f"{message}: simplify it, or give an inertia"
             )
-        return vertices.astype(np.float32) * scale, triangles  # as MuJoCo keeps them
+        return vertices.astype(np.float32) * scale, triangles  # in single precision, as in MuJoCo

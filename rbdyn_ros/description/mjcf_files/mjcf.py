@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
@@ -30,42 +31,16 @@ from rbdyn_ros.errors import quote
 
 
 def read(
-    path: str | Path,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
+    path: str | Path, *, xacro_args: Mapping[str, object] | None = None, **how: Any
 ) -> Description:
     """Read an MJCF file and the files that it includes.
 
-    Args:
-        path: of the file.
-        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out what is
-            not read, each with a warning.
-        package_dirs: folders to search for packages of meshes.
-        xacro_args: must be empty.
-        contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
-            of the world. False: open only meshes that give a body its inertia.
-
-    Returns:
-        The checked Description. Its base is the world.
-
-    Raises:
-        DescriptionError: with all errors of the document, each with its line.
-        ParameterError: contact is neither a bool nor a Contact.
+    Further arguments, result and errors as for `read_text`; `xacro_args` must be empty.
     """
     path = Path(path)
     check_no_arguments(xacro_args, path)
     data = read_bytes(path, "an .xml file", "the path of an MJCF file")
-    return read_text(
-        data,
-        source=str(path),
-        folder=path.parent,
-        strict=strict,
-        package_dirs=package_dirs,
-        contact=contact,
-    )
+    return read_text(data, source=str(path), folder=path.parent, **how)
 
 
 def read_text(
@@ -83,9 +58,14 @@ def read_text(
         text: the document.
         source: its name, for messages.
         folder: of its includes and meshes; None: the text opens no file but meshes of packages.
-        strict: as for `read`.
-        package_dirs: as for `read`.
-        contact: as for `read`.
+        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out what is
+            not read, each with a warning.
+        package_dirs: folders to search for packages of meshes.
+        contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
+            of the world. False: open only meshes that give a body its inertia.
+
+    Returns:
+        The checked Description. Its base is the world.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.

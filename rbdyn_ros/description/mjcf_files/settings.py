@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul, turn_o
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import listing
 
-_ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 _UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
 _FLUID = ("density", "viscosity", "wind")
 
@@ -67,7 +67,7 @@ class CompilerSettings:
 
     def orientation(self, item: Item) -> Quat:
         """Return the orientation of an element as a unit quaternion."""
-        present = [name for name in _ORIENTATIONS if item.given(name)]
+        present = [name for name in ORIENTATIONS if item.given(name)]
         own = [name for name in present if name in item.element.attrib]
         if len(own) > 1:
             message = f"has the orientations {' and '.join(own)}; give one"

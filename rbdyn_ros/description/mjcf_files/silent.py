@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of MJCF that are not read, and why. Those for looks alone get no note."""
+"""The parts of MJCF that are not read, with the reasons. Those of appearance get no note."""
 
 from __future__ import annotations
 

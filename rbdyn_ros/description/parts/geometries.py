@@ -74,7 +74,7 @@ class HeightField:
     """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
 
     Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
-    to that of large x and y. Beside the grid there is nothing.
+    to that of large x and y. Beside the grid there is no ground.
 
     Attributes:
         heights: (rows, columns), at least (2, 2), of z [m]; rows along y, columns along x, the
@@ -252,7 +252,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What the `<collision>` elements of a robot touch, and their surfaces.
+    """The things that the `<collision>` elements of a robot touch, and their surfaces.
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lights of an SDF or an MJCF: where they are, and how bright at a distance."""
+"""Lights of an SDF or an MJCF: their places, and their brightness at a distance."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Pose:
     def __post_init__(self) -> None:
         keep_floats(self, "pos")
         keep_floats(self, "quat")
-        with contextlib.suppress(TypeError, ValueError):  # the checks refuse what is no quaternion
+        with contextlib.suppress(TypeError, ValueError):  # the checks refuse a wrong quaternion
             length = math.hypot(*self.quat)
             if len(self.quat) == 4 and UNIT < abs(length - 1.0) <= NEARLY:
                 object.__setattr__(self, "quat", tuple(x / length for x in self.quat))

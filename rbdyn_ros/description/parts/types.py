@@ -18,7 +18,7 @@ from rbdyn_ros.description.parts.sensors import SensorEntry
 from rbdyn_ros.description.parts.servos import Servo
 from rbdyn_ros.errors import Finding
 
-#: The name of what does not move, and of the joint of a floating base.
+#: The name of the fixed world, and of the joint of a floating base.
 WORLD, ROOT_JOINT = "world", "root_joint"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request of another process may not do: run xacro, or learn what is in files.
+"""Limits of requests from other processes: they cannot run xacro or learn the content of files.
 
 A service that reads files for others does it inside `for_others`. Readers note the files that they
-open, so that its refusals can leave out what they found there.
+open, so that its refusals can leave out their content.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as a user names it: its file or name, and what the reader of the file needs."""
+"""A robot as a user names it: its file or name, and the settings of the reader of the file."""
 
 from __future__ import annotations
 

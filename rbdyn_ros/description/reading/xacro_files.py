@@ -26,8 +26,8 @@ from rbdyn_ros.description.reading.requests import is_for_others
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
 
 #: The limits of a file; large robots need a second and 100 MiB.
-LONGEST = 30  # [s of CPU time]
-MEMORY = 4 << 30  # [bytes]
+LONGEST = 30  # CPU time [s]
+MEMORY = 4 << 30  # memory [bytes]
 #: An answer that takes longer waits for something, such as a pipe that it includes [s].
 PATIENCE = 300.0
 
@@ -109,7 +109,8 @@ def _text(name: object, value: object) -> str:
         return os.fspath(value)
     plain = value
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        plain = getattr(value, "item", lambda: value)()  # without importing NumPy
+        # convert a number of NumPy without importing NumPy
+        plain = getattr(value, "item", lambda: value)()
     if isinstance(plain, bool):
         return "true" if plain else "false"
     if not isinstance(plain, int | float) or not math.isfinite(plain):

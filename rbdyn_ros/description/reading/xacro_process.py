@@ -59,7 +59,7 @@ def answer(
 ) -> None:
     """Print the text and the warnings of xacro, or the finding why the file is refused."""
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_CPU, longest)  # its end is SIGXCPU
+    _limit(resource.RLIMIT_CPU, longest)  # SIGXCPU ends the process at this limit
     _limit(resource.RLIMIT_AS, memory)
     answered: dict[str, Any]
     try:

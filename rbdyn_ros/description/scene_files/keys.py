@@ -46,7 +46,7 @@ ROBOT_TABLE = table(
     Key(
         "furniture",
         List(Name(), "name"),
-        "links fixed to its base that are no part of it: the first moving links touch them",
+        "links fixed to its base that are not part of it: the first moving links touch them",
         default=(),
     ),
     Key("self_collision", Flag(), "its links push each other", default=True),

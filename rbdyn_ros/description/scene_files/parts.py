@@ -31,7 +31,7 @@ class Surfaces:
             table = given.get(name)
             surface = surface_of(table) if table is not None and table.sound else None
             self._known[name] = surface
-            if surface is not None:  # whether anything has it or not
+            if surface is not None:  # audit the surface even if no part has it
                 audit_surface(surface, Subject(given.audit, f"surface {quote(name)}", line))
 
     def named(self, name: str, given: Given, key: str) -> Surface | None:
@@ -146,7 +146,9 @@ class ObjectReader:
         mesh = given.get("mesh")
         if mesh is None:
             kind = next(key for key in given if key in OBJECT.one)
-            message = f"decompose divides a mesh or the meshes of a file; this is {kind}"
+            message = (
+                f"decompose is for a mesh or the meshes of a file; the object has the key {kind}"
+            )
             given.error("bad-value", "decompose", message, found=kind)
             return None
         found = self._convex.read_convex(mesh["file"], mesh["scale"], given.subject(mesh.line))

@@ -27,7 +27,7 @@ SECTIONS = ("robots", "surfaces", "objects", "obstacles")
 #: The beginning of an SDF world, without comments and other text.
 _WORLD = re.compile(rb"<sdf\b[^>]*>\s*<world[\s>]")
 _COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
-#: In block style at the beginning of a line, or in flow style behind a brace.
+#: The key stands at the beginning of a line (block style) or behind a brace (flow style).
 _HEAD = re.compile(
     rb"^(?:\xef\xbb\xbf)?[ \t]*(?:\{(?:[^#\n]*,)?[ \t]*)?['\"]?rbdyn_scene['\"]?[ \t]*:",
     re.MULTILINE,
@@ -47,7 +47,7 @@ def is_scene(path: str | Path) -> bool:
             return _WORLD.search(_COMMENT.sub(b"", head)) is not None
         return _HEAD.search(head) is not None
     except (OSError, ValueError):
-        return False  # the reader reports it
+        return False  # the reader reports the error
 
 
 def check_scene_options(contact: bool | Contact, xacro_args: Mapping[str, object] | None) -> None:

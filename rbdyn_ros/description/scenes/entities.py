@@ -158,7 +158,7 @@ def with_world(
 
 @dataclass(frozen=True, slots=True)
 class Weld:
-    """Two links that keep their pose to each other; what they are parts of does not touch.
+    """Two links that keep their pose to each other; their rigid bodies do not touch.
 
     Attributes:
         link, to: names of the links.
@@ -173,7 +173,7 @@ class Weld:
 
     @property
     def name(self) -> str:
-        """Of the fixed joint that closes the loop."""
+        """The name of the fixed joint that closes the loop."""
         return f"{self.link} on {self.to}"
 
 

@@ -148,7 +148,7 @@ def _audit_states(joined: Description, parts: SceneParts, audit: Audit) -> None:
     for state in () if audit.partial else parts.states:
         for name in (name for name in state.positions if name not in known):
             hint = audit.hint(name, known)
-            text = f"it names {quote(name)}, which is no joint of the scene{hint}"
+            text = f"it names {quote(name)}, which is not a joint of the scene{hint}"
             audit.about("keyframe", state).error("unknown-joint", text, found=name)
 
 
@@ -161,7 +161,7 @@ def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit)
 def _audit_items(
     items: Sequence[Object | Obstacle], taken: Mapping[str, str], audit: Audit
 ) -> None:
-    """Add an error for every item with a taken name; `taken` says of what."""
+    """Add an error for every item with a taken name; `taken` has the owner of each name."""
     for item in items:
         if item.name in taken:
             kind = "object" if isinstance(item, Object) else "obstacle"
@@ -227,7 +227,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         joints=(*joined.joints, *own),
         robots=(*joined.robots, root, *robot.robots),
     )
-    if root == base:  # its root may have mass
+    if root == base:  # the root of the robot may have mass
         root_link = next(link for link in robot.links if link.name == base)
         joined = replace(joined, links=(root_link, *joined.links[1:]))
     return with_all_of(joined, replace(robot, links=()))
@@ -239,7 +239,7 @@ def _started(robot: Description, placed: Placed, at: Subject) -> Description:
     for name in start:
         if name not in known:
             message = (
-                f"its start names {quote(name)}, which is no joint{at.audit.hint(name, known)}"
+                f"its start names {quote(name)}, which is not a joint{at.audit.hint(name, known)}"
             )
             at.error("unknown-joint", message, found=name, allowed=listing(known))
     joints = tuple(

@@ -154,7 +154,7 @@ def root_of_file(source: str | Path, package_dirs: Sequence[str | Path]) -> str:
 def _named(item: Object, found: Description, acts: bool) -> Description:
     """Return an object from a robot file: its root has the name of the object.
 
-    Its joints have no actuators unless it `acts`.
+    Its joints have no actuators unless `acts` is true.
     """
     root = root_of(found)
     named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a scene whose own file has a world: what floats in it, and what stands in it."""
+"""Parts of a scene whose own file has a world: the floating and the fixed parts of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 def without_free_root(found: Description) -> Description:
     """Return a description without its link `world` if the rest is one tree that floats in it.
 
-    MJCF has a world, and a free joint for what moves freely; an object brings its own.
+    MJCF has a world, and a free joint for each free body; an object has its own floating joint.
 
     Raises:
         DescriptionError: a constraint connects the tree to the world.

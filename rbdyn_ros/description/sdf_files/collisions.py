@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the <collision> elements of an SDF: shapes with surfaces, and what they touch."""
+"""Read the <collision> elements of an SDF: shapes with surfaces, and contact filters."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _surface(part: SdfElement) -> Surface:
         mu = friction.number("bullet", "friction", default=mu)
         mu = friction.number("ode", "mu", default=mu)
     values: dict[str, Any] = {"friction": bounded(mu, surface)}
-    for engine in ("ode", "bullet"):  # so that its kp and kd are named
+    for engine in ("ode", "bullet"):  # mark them as read, so that notes name kp and kd
         surface.child("contact", engine)
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
     if friction is not None:

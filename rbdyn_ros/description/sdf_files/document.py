@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.xml_files.sdf_elements import SdfFile, Version
-from rbdyn_ros.errors import DescriptionError, quote
+from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 IS_WORLD = "it is a world, not one robot; the command `rbdyn sim WORLD.sdf` simulates it"
 OLDEST, NEWEST = (1, 4), (1, 12)
@@ -26,12 +25,11 @@ class IncludedAudit(Audit):
         super().__init__(strict=whole.strict)
         self._whole, self._path, self._line = whole, path, line
 
-    def add(
-        self, severity: Any, code: str, element: str, line: int | None, message: str, **of: str
-    ) -> None:
-        super().add(severity, code, element, line, message, **of)
-        at = f"{self._path.name}, line {line}" if line is not None else self._path.name
-        self._whole.add(severity, code, element, self._line, f"{message} ({at})", **of)
+    def take(self, finding: Finding) -> None:
+        super().take(finding)
+        line = "" if finding.line is None else f", line {finding.line}"
+        message = f"{finding.message} ({self._path.name}{line})"
+        self._whole.take(replace(finding, line=self._line, message=message))
 
 
 def opened(source: Path | str | bytes, audit: Audit, at: int | None = None) -> SdfFile:
@@ -62,7 +60,7 @@ def name_of(source: Path | str | bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a text with the line ends of its comments alone.
+    """Return a text without its comments, whose line ends stay.
 
     Gazebo reads comments with two dashes, which are no XML.
     """

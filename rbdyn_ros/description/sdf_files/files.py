@@ -21,7 +21,7 @@ from rbdyn_ros.description.reading.packages import (
 from rbdyn_ros.errors import quote
 
 _CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
-#: Where gz-fuel-tools keeps models.
+#: Folder of the models of gz-fuel-tools.
 _CACHE = "~/.gz/fuel"
 _OUTSIDE = "is outside the folder of the model"
 _OF_TEXT = "is a path, but a text has no folder; allowed are model://NAME and package://NAME/PATH"
@@ -116,7 +116,7 @@ class ModelFiles:
         if outside:
             text = "is outside the folder of the file that includes it; pass its folder in "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
-        raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
+        raise MissingModelError("include-missing", f"is neither a file nor a model{_CURE}")
 
 
 def _around(folder: Path) -> tuple[Path, ...]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of an SDF: where each is, and the link to which it is attached.
+"""The frames of an SDF: their poses, and the links to which they are attached.
 
-A pose of SDF is relative to a named frame; without a name to the frame of the model, for a joint
-to its child, for a frame to the frame that it is attached to (sdformat.org, pose semantics).
+A pose of SDF is relative to a named frame; without a name it is relative to the frame of the
+model, for a joint to its child, for a frame to the frame that it is attached to (sdformat.org,
+pose semantics).
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Scope:
         return scope.frames.get(last)
 
     def known(self, name: str, user: Frame | SdfElement, role: str) -> Frame | None:
-        """Return the frame of a name; None after an error about who uses it."""
+        """Return the frame of a name; None after an error about its user."""
         found = self.find(name)
         if found is None:
             names = list(self.frames)
@@ -190,7 +191,7 @@ class FramePlaces:
 
     def link(self, frame: Frame | None) -> Frame | None:
         """Return the link, or the world, that a frame is attached to; None after an error."""
-        seen: dict[Frame, None] = {}  # in their order
+        seen: dict[Frame, None] = {}  # in the order of the search
         start = frame
         while frame is not None and frame.kind not in ("link", "world"):
             if frame in seen:

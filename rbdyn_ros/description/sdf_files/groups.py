@@ -61,12 +61,12 @@ class SdfGroup:
 
     @property
     def collides(self) -> bool:
-        """Whether links of the model touch each other."""
+        """Return whether links of the model touch each other."""
         return self.description.self_collision
 
     @property
     def is_object(self) -> bool:
-        """Whether it is a free rigid body."""
+        """Return whether it is a free rigid body."""
         return not self.is_static and self.floats and not self.moves
 
     def in_scene(self, link: str) -> str:
@@ -75,7 +75,7 @@ class SdfGroup:
 
     @property
     def moves(self) -> bool:
-        """Whether it has a joint that moves."""
+        """Return whether it has a joint that moves."""
         return any(joint.type != "fixed" for joint in self.description.joints)
 
 

@@ -20,7 +20,7 @@ from rbdyn_ros.description.sdf_files.shapes import cone_of, outline_of, radii_of
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import ParameterError
 
-#: Of SDF: what a link without numbers has.
+#: The density of a link of SDF without numbers [kg/m^3].
 DENSITY = 1000.0
 #: Shapes that touch as hulls, and have an inertia of their own.
 _TOUCH_AS_HULLS = ("ellipsoid", "cone", "mesh", "polyline")

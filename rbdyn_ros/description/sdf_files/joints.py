@@ -212,15 +212,16 @@ def _bounded(value: float) -> float:
 
 def _passive(axes: list[SdfElement | None]) -> dict[str, Any]:
     """Return damping, friction, spring and start of a joint, the same for all its axes."""
-    first, *others = (_dynamics(axis) for axis in axes)
+    dynamics = [_dynamics(axis) for axis in axes]
+    first, *others = (each[:3] for each in dynamics)
     for other, axis in zip(others, axes[1:], strict=True):
         if other != first and axis is not None:
             text = "its second axis has other <dynamics>; those of the first one count for both"
             axis.note("joint-dynamics", text, "warning")
-    damping, friction, stiffness, rest = first
+    damping, friction, stiffness = first
     found: dict[str, Any] = {"damping": damping, "friction": friction}
     if stiffness:
-        found |= {"stiffness": stiffness, "rest": (rest,) * len(axes)}
+        found |= {"stiffness": stiffness, "rest": tuple(each[3] for each in dynamics)}
     start = tuple(0.0 if axis is None else axis.number("initial_position") for axis in axes)
     if any(start):
         found["start"] = start

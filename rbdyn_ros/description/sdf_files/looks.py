@@ -127,12 +127,12 @@ def _texture(part: SdfElement, images: MeshFiles) -> Path | None:
     try:
         return images.find(name) if name else None
     except UnusableMeshError:
-        return None  # the colour stands for it
+        return None  # the shape is drawn in the colour instead
 
 
 #: Default half angles of a spot light [rad].
 _ANGLES = (0.5, 0.8)
-SHORTEST = 1e-3  # [m]
+SHORTEST = 1e-3  # shortest direction of a light [m]
 _FADE = "attenuation"
 
 

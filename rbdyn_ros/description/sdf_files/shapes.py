@@ -32,7 +32,7 @@ from rbdyn_ros.errors import listing, quote
 
 #: Corners around the axis of a round shape that is replaced by its hull.
 _AROUND = 12
-#: The code of the note about it.
+#: The code of the note about such a hull.
 REPLACED = "shape-replaced"
 
 
@@ -169,7 +169,8 @@ def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
     uri = part.word("uri")
     size = part.vector("size", default=(1.0, 1.0, 1.0))
     at = part.vector("pos", default=(0.0, 0.0, 0.0))
-    for tag in ("texture", "blend", "use_terrain_paging", "sampling"):  # for the eye
+    # these change only the appearance
+    for tag in ("texture", "blend", "use_terrain_paging", "sampling"):
         list(part.children(tag))
     try:
         path: Path = fields.of(PICTURES).find(uri)

@@ -92,7 +92,7 @@ class UniqueNames:
 
 
 Mesh = TypeVar("Mesh")
-#: Makes a shape from name and scale of a mesh; None: it is left out.
+#: Makes a shape from the name and the scale of a mesh, or None to leave it out.
 MeshReader = Callable[[str, Vec3, Subject], Mesh | None]
 
 

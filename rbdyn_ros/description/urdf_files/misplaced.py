@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find where a word belongs that stands in the wrong place of a URDF.
+"""Find the right place of a misplaced word in a URDF.
 
 Two rules: a word that the schema has elsewhere belongs there, the nearest place first; and
 FOREIGN has words of other formats. All other unknown words are extensions, which are skipped.
@@ -32,7 +32,7 @@ class Place:
 #: A word of another format: where URDF has it, and the attributes that say the same. Without such
 #: attributes it is a warning: no parser of URDF reads the word.
 _Foreign = dict[str, tuple[str, tuple[str, ...]]]
-#: Where a word belongs, whether a value is given there, and whether it moves the robot.
+#: The right place of a word, whether a value is given there, and whether it moves the robot.
 _Found = tuple[str, bool, bool]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warn of what rbdyn_ros reads and urdfdom refuses, the parser of most ROS programs.
+"""Warn of elements that rbdyn_ros reads but urdfdom, the parser of most ROS programs, refuses.
 
 urdfdom 6.0 splits vectors at blanks alone and takes no white space after a number. After an error
 in a joint it refuses the robot; after one in a link it drops the rest of the link, in the order
@@ -24,7 +24,7 @@ _DROPPED = {
     "visual": "this and all further visuals of the link, and all its collisions",
 }
 _INERTIAL = "the inertial, the visuals and the collisions of the link"
-#: Of children that rbdyn_ros does not use: the required numbers, and the others.
+#: Children that rbdyn_ros does not use: their required numbers, and their other numbers.
 _UNUSED = {
     "safety_controller": (("k_velocity",), ("soft_lower_limit", "soft_upper_limit", "k_position")),
     "calibration": ((), ("rising", "falling")),

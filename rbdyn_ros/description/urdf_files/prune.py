@@ -71,7 +71,7 @@ _XACRO_CONTENT = {
 
 
 def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
-    """Cut a ``<robot>`` tree down to what dynamics needs, in place.
+    """Remove all elements from a ``<robot>`` tree that dynamics does not need, in place.
 
     Args:
         robot: root of the tree, as ``guard.parse`` returns it.
@@ -235,7 +235,7 @@ class Pruner:
             assert isinstance(child, Element)
             tag = child.tag
             if tag not in spec.children:
-                if tag not in reported:  # each word once, for a file may have a million
+                if tag not in reported:  # report each word once: a file may have a million
                     reported[tag] = self.unknown_child(child, element, owner, parent)
                 if not (reported[tag] or tag in spec.ignored):
                     self.unused.count(f"<{tag}>", child.line, tag)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the vendors' elements of a robot: <ros2_control>, <transmission> and <gazebo>.
 
-The functions below read what has a meaning here. A note names each kind of all other elements and
-attributes once, with its reason in words.WHY: what no function asks for, and
-what one puts back because it says more than the simulator can do.
+The functions below read the elements with a meaning here. A note names each kind of all other
+elements and attributes once, with its reason in words.WHY: elements that are not read, and
+elements that a function puts back because the simulator lacks their feature.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 _NEWEST = (1, 12)
-#: Of links that <selfCollide> keeps apart.
+#: Most pairs of links that <selfCollide> keeps apart.
 _MOST_PAIRS = 100_000
 #: The interfaces of the sensors of ros2_control that exist here.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
@@ -45,7 +45,8 @@ _OF_LINK = {
 }
 _REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
-#: Changes a joint by a text; a text: why it cannot; None: WHY says why not.
+#: Changes a joint by a text. In place of a joint it returns the reason why not, or None for the
+#: reason in WHY.
 _Rule = Callable[[Joint, str], Joint | str | None]
 
 
@@ -205,7 +206,7 @@ class VendorParts:
         above = [joint.name for joint in self._joints.values() if joint.child == link]
         kind = next((kind for kind, known in _OF_LINK.items() if words and words <= known), "")
         if link not in self._links and words and (kind or words <= _WRENCH):
-            text = f"its frame_id is {quote(link)}, which is no link; it is left out"
+            text = f"its frame_id is {quote(link)}, which is not a link; it is left out"
             part.note("not-used", text, "warning", found=link)
         elif link in self._links and kind:
             self._entries.add(part.name, kind, link, {}, part.line)
@@ -253,7 +254,7 @@ class VendorParts:
             self._of_joint(replace(part, owner=f"joint {quote(name)}"), name)
         if name not in self._links and name not in self._joints:
             hint = part.audit.hint(name, (*self._links, *self._joints))
-            text = f"<gazebo> names {quote(name)}, which is no link and no joint{hint}"
+            text = f"<gazebo> names {quote(name)}, which is neither a link nor a joint{hint}"
             part.note("not-used", text, "warning", found=name)
 
     def _of_link(self, part: SdfElement, name: str) -> None:
@@ -290,7 +291,7 @@ class VendorParts:
                 self._surfaces[link] = surface
 
     def _change(self, part: SdfElement, name: str, rule: _Rule, given: str | None = None) -> None:
-        """Change a joint by a text, by default the text of an element, or report the reason."""
+        """Change a joint by a text, by default that of an element, or report why it stays."""
         text = part.text if given is None else given
         if (joint := self._joints.get(name)) is None:
             hint = part.audit.hint(name, self._joints)
@@ -345,7 +346,7 @@ def _number(text: str) -> float:
 
 
 def _unread(joint: Joint, text: str) -> Joint | None:
-    """Nothing is lost with a 0, such as the velocity at the start."""
+    """Leave a joint as it is if the number is 0, such as the velocity at the start."""
     return joint if _number(text) == 0.0 else None
 
 
@@ -379,7 +380,7 @@ def _ranged(field: str, ends: Sequence[float]) -> _Rule:
 
 def _with_rotor(joint: Joint, inertia: float) -> Joint | str:
     sound = inertia >= 0.0 and math.isfinite(inertia)
-    return replace(joint, armature=inertia) if sound else "it is no inertia"
+    return replace(joint, armature=inertia) if sound else "it is not an inertia"
 
 
 def _within(joint: Joint, text: str) -> Joint | None:
@@ -392,12 +393,12 @@ def _within(joint: Joint, text: str) -> Joint | None:
 def _sprung(joint: Joint, text: str) -> Joint | str:
     value = _number(text)
     sound = math.isfinite(value) and value >= 0.0
-    return replace(joint, stiffness=value) if sound else "it is no stiffness"
+    return replace(joint, stiffness=value) if sound else "it is not a stiffness"
 
 
 def _rested(joint: Joint, text: str) -> Joint | str:
     value = _number(text)
-    return replace(joint, rest=(value,)) if math.isfinite(value) else "it is no position"
+    return replace(joint, rest=(value,)) if math.isfinite(value) else "it is not a position"
 
 
 #: Text of the note on joints whose fields are changed.

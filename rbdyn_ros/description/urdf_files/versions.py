@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of URDF, and what each adds: the rules of urdfdom 6.0.
+"""Versions of URDF and their additions, by the rules of urdfdom 6.0.
 
 1.1 adds `quat_xyzw` and `<capsule>`; 1.2 adds limits of acceleration, deceleration and jerk, and
 makes the limits of effort and velocity optional, and those of the position of revolute and
@@ -56,5 +56,5 @@ def audit_version(robot: Element, audit: Audit) -> None:
 
 
 def needed(since: Version) -> str:
-    """Return how a message asks for a version."""
+    """Return the words by which a message asks for a version."""
     return f'write version="{since[0]}.{since[1]}" in <robot> to use it'

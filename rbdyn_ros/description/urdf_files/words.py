@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a word of a URDF is not used, and what is instead. A <gazebo> has the words of SDF."""
+"""Reasons why words of a URDF are not used, and replacements. A <gazebo> has the words of SDF."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The elements of SDF, and which of them were read: of an SDF, or of the <gazebo> of a URDF."""
+"""The elements of SDF with a record of reading: of an SDF, or of the <gazebo> of a URDF."""
 
 from __future__ import annotations
 

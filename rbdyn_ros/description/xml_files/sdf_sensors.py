@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the <sensor> elements of an SDF, or of the <gazebo> of a URDF, as entries of sensors files.
 
-An element of a type that the simulator lacks stays unread, so that a note names it.
+An element of a type missing in the simulator stays unread, so that a note names it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ USUAL_RATE = 30.0
 #: The largest range of a sensor of rays [m].
 FARTHEST = 1e9
 _AXES = ("x", "y", "z")
-#: For programs around the simulator.
+#: Elements that only programs around the simulator use.
 _SILENT = ("always_on", "visualize")
 #: Directions of a force/torque sensor; the first is usual.
 _MEASURED = ("child_to_parent", "parent_to_child")

@@ -47,7 +47,7 @@ def number_in(node: Node, *, infinite: bool = False) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """Where a value is.
+    """The place of a value.
 
     Attributes:
         audit: receives the errors.
@@ -394,7 +394,7 @@ class List(Kind):
         for number, item in enumerate(node.nodes, 1):
             found.append(self.item.read(item, at.named(f"{self.each} {number}")))
             if found[-1] is None and isinstance(self.item, NumberList):
-                break  # the others may be as wrong, and thousands
+                break  # stop here: there may be thousands of wrong values
         return tuple(found) if all(map(is_sound, found)) else None
 
     def schema(self) -> Schema:

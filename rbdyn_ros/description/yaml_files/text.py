@@ -75,12 +75,14 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str) -> YamlTable:
         refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
     text = _decode(data, source)
     yaml: Any = importlib.import_module("yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # twenty times as fast, if available
+    # this loader is twenty times as fast, if available
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     builder = _TreeBuilder(source, audit, what)
     try:
         for event in yaml.parse(text, Loader=loader):
             builder.take(type(event).__name__, event)
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter from bad escapes
+    # bad escapes raise the latter two
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         _malformed(error, source)
     if builder.root is None:
         refuse("empty", f"the document is empty; {what} is a table of keys", source)

@@ -59,7 +59,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """
     check_mass_matrix(m, d, "forward_derivatives")
     _check(m, "forward_derivatives")
-    if d.accelerate_stage and np.count_nonzero(d.drive_mode):  # a third of the price of any()
+    if d.accelerate_stage and np.count_nonzero(d.drive_mode):  # costs a third of any()
         raise _none("forward_derivatives", m, "drive modes of joints (set_drive)")
     out = np.empty((3, m.nv, m.nv))
     _forward(m, d, out)

@@ -31,10 +31,10 @@ _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_row
 SIGHT = 0.1
 #: No bound, and the marks of inequalities and equalities, for daqp.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
-#: By how much a step may miss a bound [rad or m].
+#: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: The reason that there is no step.
+#: Reasons why there is no step.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -46,7 +46,7 @@ TOO_DIFFERENT = (
 
 
 class FrameTask(NamedTuple):
-    """A pose of a frame to go to, or a velocity to have, or both: a target that moves.
+    """A target that moves: a pose of a frame, a velocity, or both.
 
     Attributes:
         frame: name or number of the frame.
@@ -69,7 +69,7 @@ class FrameTask(NamedTuple):
 
 
 class PostureTask(NamedTuple):
-    """A configuration to go to as far as other tasks leave room.
+    """A configuration to approach as far as the other tasks allow.
 
     Attributes:
         qpos: (nq,) the configuration.
@@ -94,12 +94,12 @@ def differential_ik(
 ) -> Array:
     """Return the velocity qvel (nv,) that brings frames towards their targets within the limits.
 
-    It minimises the weighted squares of what the tasks miss after one step qvel dt,
+    It minimises the weighted squares of the errors of the tasks after one step qvel dt,
 
         sum of w^2 |J qvel dt - gain e|^2 + damping |qvel dt|^2,
 
     so that no joint passes a limit of position or velocity, closed loops stay closed, and with a
-    clearance nothing comes too near. Weights settle what tasks cannot have together. A joint
+    clearance all pairs keep their distance. Weights decide between conflicting tasks. A joint
     outside its limits, or a pair nearer than the clearance, may stay where it is but not go on.
     Follow it with `rb.integrate_pos(m, d.qpos, qvel, dt)`. d.qpos stays as it is. Distances and
     loops are linear in the step here, so they are met to the square of its length; a step that
@@ -134,9 +134,9 @@ def differential_ik(
     problem = _problem(m, d, joint_names("differential_ik", fixed))
     J, e = _task_rows(m, d, tasks, dt)
     J = J[:, problem.dofs]
-    with np.errstate(over="ignore", invalid="ignore"):  # _solve judges it
+    with np.errstate(over="ignore", invalid="ignore"):  # _solve checks for overflow
         H, f = J.T @ J, -(J.T @ e)
-    H.ravel()[:: len(H) + 1] += damping  # its diagonal
+    H.ravel()[:: len(H) + 1] += damping  # the diagonal
     step = np.zeros(m.nv)
     step[problem.dofs] = _solve(H, f, *_bounds(m, d, problem, dt, distance))
     return step / dt
@@ -185,7 +185,7 @@ def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
 
 
 def _task_rows(m: Model, d: Data, tasks: Any, dt: float) -> tuple[Array, Array]:
-    """Return the weighted rows of all tasks (rows, nv), and what a step should do there (rows)."""
+    """Return the weighted rows of all tasks (rows, nv), and their wanted changes (rows)."""
     if not isinstance(tasks, Sequence) or not tasks:
         text = "differential_ik: tasks must be a list of FrameTask and PostureTask objects"
         raise ParameterError(Finding("tasks", text, "error", "tasks"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How toolbox functions call their kernels: a kernel fills a new array of a given shape."""
+"""Calls of kernels by toolbox functions: a kernel fills a new array of a given shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rbdyn_ros.model.model import Model
 #: Reference point and axes of the motion of a frame, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: Errors of the first path: d is not a Data, or a shape, a name or the code is not known.
+#: Errors of the fast path: d is not a Data, or a shape, a name or the code is not known.
 MISSING = (AttributeError, KeyError, TypeError)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]
@@ -43,7 +43,7 @@ class fills:  # noqa: N801  a decorator
 
     The decorated function has only a signature and a docstring. Most of the time of a small
     robot's call is Python's. So each call first tries a path with as few instructions as possible;
-    if that fails, a second path does the same, or raises an error that says what is wrong.
+    if that fails, a second path does the same, or raises an error with the reason.
 
     Args:
         kernel: a kernel of (m, d, *numbers, array).
@@ -73,7 +73,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_body(self, stub: F) -> F:
-        """Do the same for a function of (m, d, body); `body` is 0 by default."""
+        """Make a function of (m, d, body) as `fills` does; `body` is 0 by default."""
         call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
@@ -94,7 +94,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_frame(self, stub: F) -> F:
-        """Do the same for a function of (m, d, frame, reference)."""
+        """Make a function of (m, d, frame, reference) as `fills` does."""
         call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:
@@ -133,7 +133,7 @@ def _not_compiled(*_: object) -> None:
 
 
 def square(m: Model) -> tuple[int, int]:
-    """Return (nv, nv)."""
+    """Return the shape (nv, nv)."""
     return m.nv, m.nv
 
 

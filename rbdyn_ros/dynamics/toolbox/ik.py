@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics: configurations that bring a frame to where it should be."""
+"""Inverse kinematics: configurations that bring a frame to a target pose."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_ATTEMPTS = 10_000
 SOLVED, STEPS, ATTEMPTS, TOO_NEAR = 0, 4, 5, 6
 #: Lengths of usual robots [m].
 USUAL = 0.1, 10.0
-#: Targets of one call of the kernel, between which Ctrl-C gets through.
+#: Targets of one call of the kernel; Ctrl-C is handled between calls.
 PIECE = 16
 
 
@@ -223,7 +223,7 @@ def _result(found: Array, report: Array, single: bool) -> IkResult:
 
 
 class _IkProblem(NamedTuple):
-    """What may move for a frame, and the memory of its solution; see Task and Space."""
+    """The dofs that may move a frame, and the memory of its solution; see Task and Space."""
 
     dofs: Ints
     arrays: tuple[Any, ...]

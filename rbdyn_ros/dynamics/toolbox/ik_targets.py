@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of inverse kinematics: poses of a frame as numbers that kernels take."""
+"""Targets of inverse kinematics: poses of a frame as numbers for kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 
 _straighten = Entry(straighten)
 
-#: In place of a position or a rotation that is not given.
+#: Stands for a position or a rotation that is not given.
 NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 
@@ -30,7 +30,9 @@ def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[
     turns = UNTURNED if rotation is None else _matrices(rotation)
     n = max(len(places), len(turns)) if len(places) and len(turns) else 0
     if not (len(places) in (1, n) and len(turns) in (1, n)):
-        text = f"there are {len(places)} positions and {len(turns)} rotations; give as many"
+        text = (
+            f"there are {len(places)} positions and {len(turns)} rotations; give the same number"
+        )
         raise ParameterError(Finding("target", f"{text}, or one", "error", "rotation"))
     targets = np.empty((n, 12))
     targets[:, :3], targets[:, 3:] = places, turns
@@ -64,16 +66,15 @@ def _matrices(rotation: ArrayLike) -> Array:
         2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
         2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
     ]  # fmt: skip
-    with np.errstate(all="ignore"):  # the kernel refuses what is not finite
+    with np.errstate(all="ignore"):  # the kernel refuses numbers that are not finite
         square = w * w + x * x + y * y + z * z
         near = np.abs(np.sqrt(square) - 1.0) <= NEARLY
-    matrices: Array = np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
-    return matrices
+    return np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:
     """Return an array of numbers; the kernel refuses NaN and infinity."""
-    if type(value) is np.ndarray and value.dtype == np.float64:  # the usual case, fast
+    if type(value) is np.ndarray and value.dtype == np.float64:  # fast path of the usual case
         return value
     return finite(name, value, None, code="target")
 

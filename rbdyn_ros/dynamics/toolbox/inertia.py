@@ -20,7 +20,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Below this part of the largest eigenvalue a mobility counts as zero.
+#: A mobility below this part of the largest eigenvalue counts as zero.
 IMMOBILE = 1e-10
 
 
@@ -98,7 +98,7 @@ def operational_inertia(
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
-    # one unit for turns and shifts, or the size of the robot would decide
+    # use one unit for rotations and translations, or the size of the robot would decide
     turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
     unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
     values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)

@@ -14,7 +14,7 @@ from rbdyn_ros.model.model import Model
 def com(m: Model, d: Data, body: str | int = 0) -> Array:
     """Return the centre of mass of a body's subtree in the world, (3,) [m], at qpos.
 
-    Links that are fixed to the world do not count: they are no body, and a Model does not keep
+    Links that are fixed to the world do not count: they are not bodies, and a Model does not keep
     their masses. With a floating base all links count.
 
     Args:

@@ -22,7 +22,7 @@ class MomentumObserver:
     """Estimates the joint efforts of the surroundings, first-order filtered.
 
     `residual` follows d/dt residual = gain (external - residual), where M qacc + C qvel + g =
-    effort + external. So whatever the Model lacks counts as external: friction of the joints,
+    effort + external. So forces missing in the Model count as external: friction of the joints,
     unless `effort` is measured behind it, and a wrong payload.
 
     Args:
@@ -114,5 +114,4 @@ class MomentumObserver:
         """
         known = slice(None) if dofs is None else np.asarray(dofs)
         J = frame_jacobian(self._m, self._d, frame, reference)[:, known]
-        found: Array = np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual[known])
-        return found
+        return np.linalg.solve(J @ J.T + DAMPING * np.eye(6), J @ self.residual[known])

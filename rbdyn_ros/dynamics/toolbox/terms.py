@@ -56,5 +56,6 @@ def kinetic_energy(m: Model, d: Data) -> float:
 def potential_energy(m: Model, d: Data) -> float:
     """Return the potential energy [J] of gravity and of springs. Errors as gravity_term.
 
-    Links that are fixed to the world do not count; theirs would be constant.
+    Links that are fixed to the world do not count; theirs would be constant. Springs of a joint
+    and of those that mimic it count from the position in which they balance.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators: what becomes of a commanded effort on its way to the joint."""
+"""Actuators: from a commanded effort to the force on the joint."""

@@ -9,10 +9,10 @@ The rotor is rigidly connected to the joint, where its inertia is part of dof_ar
 an elastic gear. Then it is a body of its own, whose motion is eliminated: with positions and
 speeds p, w of the rotor and q, v of the joint, inertia J and torque T - S w of the rotor,
   J (w+ - w) / h = T - S w+ - f,  f = k (p - q + s h (w+ - v+)) + c (w+ - v+)
-f acts on the joint. With s = 0 this is the symplectic Euler method, which damps no oscillation. It
-is stable while h times the frequency of the two masses is below 2; from 1 on, s grows from 0 to
-1/2, where any stiffness is stable and oscillations are damped. With backlash the gear is a spring
-only outside its free play.
+f acts on the joint. With s = 0 this is the symplectic Euler method, which does not damp
+oscillations. It is stable while h times the frequency of the two masses is below 2; from 1 on, s
+grows from 0 to 1/2, where any stiffness is stable and oscillations are damped. With backlash the
+gear is a spring only outside its free play.
 """
 
 from __future__ import annotations

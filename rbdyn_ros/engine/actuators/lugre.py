@@ -7,7 +7,7 @@ g = coulomb + (static - coulomb) exp(-(w / stribeck)^2). Source: Canudas de Wit,
 Lischinsky, A new model for control of systems with friction, 1995; MuJoCo's dcmotor has the names.
 
 Within a step s0 |w| / g(w) is constant, so z is an exponential in time and linear in the speed at
-the end of the step. At a constant speed it is exact; no stiffness is too large for it.
+the end of the step. At a constant speed it is exact, for any stiffness.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.model.declared.actuators import BRISTLE
 
-#: Columns of actuator_work: what is left of z after a step, and the growth of z by speed.
+#: Columns of actuator_work: the share of z left after a step, and its growth with speed.
 BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5
 
 

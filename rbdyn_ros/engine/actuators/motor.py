@@ -45,7 +45,7 @@ def motor_torque(m, d, a, w):
     constant = believed * (1.0 + m.actuator_error[a])
     wanted = command(m, d, a) / (n * believed)
     current, slope = _limited(m, d, a, wanted, n * w)
-    slope = slope * n  # by the speed of the joint
+    slope = slope * n  # per speed of the joint
     aim, left, mean_left = current + slope * w, 0.0, 0.0
     if not is_zero(m.actuator_resistance[a]):
         ohm = resistance(m, d, a)
@@ -123,7 +123,8 @@ def _limited(m, d, a, wanted, speed):
         limit = limit * select(share < 0.0, 0.0, select(share > 1.0, 1.0, share))
     if m.actuator_curve[a, 0, 1] > 0.0:
         size = select(speed < 0.0, -speed, speed)
-        size = select(wanted * speed >= 0.0, size, 0.0)  # a brake has the torque of standstill
+        # when braking, the limit is the torque of standstill
+        size = select(wanted * speed >= 0.0, size, 0.0)
         torque, slope = _from_curve(m, a, size)
         most = torque / m.actuator_motorconst[a, 0]
         fall = select(wanted * speed >= 0.0, slope / m.actuator_motorconst[a, 0], 0.0)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between geometries: which pairs are near, and where they are nearest."""
+"""Distances between geometries: the near pairs and their nearest points."""

@@ -16,20 +16,20 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: Most points of a pair: a disc on fewer would tip over them too early.
+#: Most contact points of a pair: on fewer points a disc would tip over too early.
 POINTS = 8
 
 #: Corners of a face that the sides of another have cut; a side adds at most one.
 ROOM = 40
 assert ROOM > 2 * FACE_CORNERS
 
-#: Points that differ by less than this part of a face's size are equally deep, or far away.
+#: Points whose depths or distances differ by less than this part of a face's size count as equal.
 SAME_DEPTH = 1e-4
 
-#: Bit that marks the number of a cut.
+#: Bit that is set in the number of a corner made by a cut.
 CUT = 1 << 22
 
-#: Bits of the number of an edge in that of a cut; the highest is set if a side made the edge.
+#: Bits of an edge's number in the number of a cut; the highest is set if a side made the edge.
 EDGE_BITS = 11
 EDGE_MASK = (1 << EDGE_BITS) - 1
 CUT_EDGE = 1 << (EDGE_BITS - 1)
@@ -86,7 +86,7 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
             kept += 1
         crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
         if number == 2 and n == 1:
-            crosses = False  # a segment has no way back
+            crosses = False  # a segment has one edge, not two
         if crosses and kept < ROOM:
             share = inside / (inside - next_inside)
             x = add3(here, scaled3(sub3(there, here), share))
@@ -100,9 +100,10 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 
 @kernel
 def _chosen(P, Q, codes, number, points, names):
-    """Write up to POINTS of some points: the deepest, and again and again the one most alone.
+    """Write up to POINTS of some points: the deepest, then always the one farthest from all.
 
-    Of points that are equal up to rounding it is the first, so that a body at rest keeps them.
+    Of points that are equal up to rounding the first is chosen, so that a body at rest keeps its
+    points.
     """
     if number <= POINTS:
         for n in range(number):

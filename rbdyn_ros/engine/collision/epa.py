@@ -40,8 +40,8 @@ ABOVE = 1e-13  # a point is above a face by more than this part of the size
 #: from one that is nearer by this factor.
 ROUGH, NEARER = 1e-2, 0.1
 
-#: Cosine of the angle between a face and a solution of Newton's method, and part of the size by
-#: which the depth behind the face could be less, for the solution to hold there.
+#: A solution of Newton's method is accepted if it is at most this far from a face, as the cosine
+#: of an angle, and the depth behind the face can be less by at most this part of the size.
 NEAR_COSINE, SLACK = 0.87, 1e-3
 
 
@@ -89,7 +89,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
         if bound < depth - (DEPTH_TOLERANCE * size if rows > 0 else 0.0):
-            # moved by this B has left A, whatever the polytope is like
+            # a move of B by this depth separates it from A, whatever the polytope
             depth, best, rows = bound, normal, 0
         elif (
             rows > 0
@@ -156,7 +156,7 @@ def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
 
 @kernel
 def _is_solved(names, corners, i, j, pairs, count):
-    """Return whether only features of a solution are on a face, and farthest along its normal."""
+    """Return whether a solution has all features of a face, and the features farthest along it."""
     solved = _has(pairs, count, 0, i) and _has(pairs, count, 1, j)
     for k in corners:
         solved = solved and _has(pairs, count, 0, names[k, 0])

@@ -17,8 +17,8 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 #: Points of an end of a cylinder, on its rim; the first faces the direction.
 END_POINTS = 8
 
-#: A cylinder tilted by less [rad] has points of its own: which one faces the other would change
-#: with the least motion.
+#: A cylinder tilted by less than this [rad] has fixed points: the point that faces the other
+#: geometry would change with the least motion.
 UPRIGHT_TILT = 1e-3
 
 
@@ -86,7 +86,7 @@ def _of_box(half, v, corners, names):
 @kernel
 def _of_cylinder(radius, half, v, corners, names):
     across = np.sqrt(v[0] * v[0] + v[1] * v[1])
-    if abs(v[2]) < across:  # the side
+    if abs(v[2]) < across:  # v faces the side of the cylinder
         x, y = radius * v[0] / across, radius * v[1] / across
         _write(corners, names, 0, (x, y, -half), 2 * END_POINTS)
         _write(corners, names, 1, (x, y, half), 2 * END_POINTS + 1)

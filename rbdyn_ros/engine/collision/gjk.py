@@ -18,7 +18,7 @@ from rbdyn_ros.engine.collision.support import bound_of, farthest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-MAX_ITERATIONS = 200  # polytopes take some ten, cylinders up to a hundred
+MAX_ITERATIONS = 200  # iterations: polytopes need about ten, cylinders up to a hundred
 GAP = 1e-12  # upper minus lower bound of the squared distance, as a part of it
 NEWTON_AFTER, NEWTON_EVERY = 3, 2  # iterations after which Newton's method is tried
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
@@ -64,7 +64,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         if n == 4:
             return n, ZERO3, 0.0
         before, square = square, dot3(v, v)
-        if square >= before:  # only rounding is left
+        if square >= before:  # the difference is a rounding error
             break
         if cylinder and iteration >= NEWTON_AFTER and iteration % NEWTON_EVERY == 0:
             count, normal, height = _refined(m, a, b, R, t, v, S, names, n)

@@ -30,7 +30,8 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: A direction of edges counts only if it separates further than faces by this part of the size.
+#: A direction of edges counts only if it separates the geometries farther than faces do, by this
+#: part of the size.
 FACES_FIRST = 1e-4
 
 #: The same where a core has a radius, and a corner of the core is not one of the surface.
@@ -39,7 +40,7 @@ ROUND_FIRST = 1e-7
 #: Sine of the angle between axes that count as parallel.
 PARALLEL_AXES = 1e-2
 
-#: Least common part of two parallel axes, as a part of the half of the first.
+#: Least overlap of two parallel axes, as a part of half the first one.
 MIN_COMMON = 1e-2
 
 #: Bit of the number of a point above a face of B; number of the nearest point.
@@ -123,7 +124,7 @@ def _apart(m, a, b, R, t, v):
 
 @kernel
 def _beside(m, a, b, R, t, normal, reach, points, names):
-    """Write the ends of the common part of two parallel capsules or cylinders, side by side.
+    """Write the ends of the overlap of two parallel capsules or cylinders side by side.
 
     Returns their number, and the normal: from one axis to the other, which is exact for cylinders.
     """

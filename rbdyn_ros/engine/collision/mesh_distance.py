@@ -37,8 +37,8 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
-#: Distance from an edge or a corner up to which a point is on it: a length [m], for rounding, and
-#: a part of the distance that is measured. At an edge of less than 0.005 rad it can be too much.
+#: Distance up to which a point counts as on an edge or a corner: a length [m], for rounding, and a
+#: part of the measured distance. It can be too large at an edge of less than 0.005 rad.
 ON, ON_PART = 1e-11, 1e-5
 
 
@@ -73,7 +73,8 @@ def mesh_distance(m, a, b, R, t, reach):
         return found
     y = mat_vec(back, sub3(found[3], t))
     normal = mat_vec(R, _pseudo_normal(m, b, y, ON + ON_PART * (best + radius_of(m, a))))
-    if dot3(normal, found[1]) > 0.0:  # the way to the mesh leads to its back side: A is inside
+    # the nearest point is on the back side of the mesh: A is inside
+    if dot3(normal, found[1]) > 0.0:
         return -found[0], scaled3(found[1], -1.0), found[2], found[3]
     return found
 

@@ -30,7 +30,7 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 @inline
 def in_order(m, g, h):
-    """Return two geometries with their types in order: the algorithms know A before B."""
+    """Return two geometries in the order of their types, as the algorithms expect them."""
     swap = m.geom_type[g] > m.geom_type[h]
     return (h, g, True) if swap else (g, h, False)
 
@@ -92,7 +92,7 @@ def hull_distance(m, a, b, R, t, apart, axis):
 
 @kernel
 def _still_apart(m, a, b, R, t, apart, axis):
-    """Return whether the direction that has separated two cores shows them farther than `apart`.
+    """Return whether the last separating direction still separates two cores by more than `apart`.
 
     The search for the corners farthest along it starts from the last ones, which are in the last
     columns of `axis`: a robot moves little in a step.
@@ -110,13 +110,13 @@ def _still_apart(m, a, b, R, t, apart, axis):
 
 @inline
 def _corner(m, g, number):
-    """Return the number of a corner of a geometry, 0 in place of any other number."""
+    """Return the number of a corner of a geometry, or 0 if the number is out of range."""
     return int(number) if number > 0.0 and number < m.geom_vertnum[g] else 0
 
 
 @inline
 def _boxes_apart(m, a, b, R, t, reach):
-    """Return whether a face of one of the bounding boxes shows that two are farther than `reach`.
+    """Return whether a face of a bounding box separates two geometries by more than `reach`.
 
     It is cheaper than a search for the farthest corners.
     """

@@ -81,7 +81,7 @@ def nearest_face(planes, count):
 
 @kernel
 def expanded(P, planes, faces, edges, count, corner, above):
-    """Replace the faces that a new corner sees by faces to it; return the number of faces.
+    """Replace the faces visible from a new corner by faces to it; return the number of faces.
 
     It is negative if the corner sees no face, or there is no room.
     """
@@ -139,7 +139,7 @@ def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
 
 @kernel
 def on_face(P, P_names, corners, origin, S, names):
-    """Make a simplex of a face; return its size and its point nearest to an origin, from there."""
+    """Make a simplex of a face; return its size and its nearest point, relative to `origin`."""
     for n in range(3):
         corner = corners[0] if n == 0 else (corners[1] if n == 1 else corners[2])
         for k in range(9):

@@ -72,7 +72,7 @@ def _half_axis(m, g):
 @kernel
 def _segments(u, t, v):
     """Return the nearest points of the segments from -u to u and from t - v to t + v."""
-    # nearest to an end of one of them, or both inside
+    # the nearest point is an end of one segment, or both are inside
     uu, vv = dot3(u, u), dot3(v, v)
     p, q, least = ZERO3, t, np.inf
     for end in range(4):

@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-ROW = 10  # numbers of a row
+ROW = 10  # numbers in a row of a simplex
 WEIGHT = 9
 
 #: A triangle with a smaller squared sine of the angle between two edges counts as a line.

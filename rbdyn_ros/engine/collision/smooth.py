@@ -39,10 +39,10 @@ from rbdyn_ros.engine.collision.smooth_step import newton_step, place_features
 from rbdyn_ros.engine.collision.support import bound_of, farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-MAX_STEPS = 8  # Newton's method takes three or four
-LAST_STEP = 1e-7  # a step by less [rad] is the last one: the next would be its square
-HEIGHT_TOLERANCE = 1e-13  # heights that differ by this part of the size are equal, as weights
-NORMAL_TOLERANCE = 1e-11  # the weighted points are along the normal up to this part of the size
+MAX_STEPS = 8  # Newton's method needs three or four steps
+LAST_STEP = 1e-7  # a smaller step [rad] is the last one: convergence is quadratic
+HEIGHT_TOLERANCE = 1e-13  # heights, and weights, that differ by less than this part count as equal
+NORMAL_TOLERANCE = 1e-11  # the weighted points may miss the normal by this part of the size
 
 
 @inline
@@ -94,7 +94,7 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
         return 0, v, 0.0
     w, _x, _y, _i, _j = farthest(m, a, b, R, t, v, 0, 0)
     if dot3(w, v) > height + HEIGHT_TOLERANCE * size:
-        return 0, v, 0.0  # another feature is farther
+        return 0, v, 0.0  # another feature is farther along the normal
     return count, v, height
 
 

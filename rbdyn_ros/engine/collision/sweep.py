@@ -25,8 +25,9 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Columns of `place` after position and rotation: lower and upper corner of the bounding box,
-#: radius of the bounding sphere, the way that the geometry goes in a step.
-LOW, HIGH, REACH, WAY = 12, 15, 18, 19
+#: radius of the bounding sphere, the displacement of the geometry in a step, and 1 if its contacts
+#: are to be listed, see contact_list.py.
+LOW, HIGH, REACH, WAY, ASKED = 12, 15, 18, 19, 20
 
 #: Bounds are wider by this part of the size, so that rounding separates no touching pair.
 BOUND_MARGIN = 1e-12

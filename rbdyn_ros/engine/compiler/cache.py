@@ -2,8 +2,8 @@
 """Machine code on disk, in files with checksums.
 
 A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
-its code is compiled and written again. Without a folder that can be written the program goes on,
-and says so once.
+its code is compiled and written again. Without a writable folder the program goes on, and logs it
+once.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code of a signature, or None.
 
-        Numba's own method would first load all that the compiler knows about types, and SciPy's
-        linear algebra, which takes half of the time of a start. The compiler loads it anyway.
+        Numba's own method would first load the compiler's tables of types, and SciPy's linear
+        algebra, which takes half of the time of a start. The compiler loads it anyway.
         """
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)

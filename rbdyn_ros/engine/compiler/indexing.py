@@ -9,10 +9,10 @@ No kernel counts from the end: here an index of -1 is a number outside of the ar
 NUMBA_BOUNDSCHECK=1 an index error. Slices, and loops over an array, are Numba's own. Functions of
 users get Numba's own arrays, except for a Model or a Data in a Numba function of their own.
 
-Of Numba this file uses what its extensions use: a subclass of its array type, which is the same in
-0.62 to 0.68, and the code that Numba has for an index without a sign. A Numba whose array type
-cannot be extended in this way gets the type itself, whose indices may count from the end; then
-test_bounds_checked.py fails, and nothing else.
+Of Numba this file uses the interface of its extensions: a subclass of its array type, which is the
+same in 0.62 to 0.68, and the code that Numba has for an index without a sign. A Numba whose array
+type cannot be extended in this way gets the type itself, whose indices may count from the end;
+then only test_bounds_checked.py fails.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def array_type(element: types.Type, dimensions: int, readonly: bool = False) -> 
 
 
 def _make_known() -> bool:
-    """Register PlainArray; return whether this Numba can."""
+    """Register PlainArray; return whether this Numba supports it."""
     try:
         PlainArray(types.float64, 2, "C").copy(ndim=1).above()
         register_model(PlainArray)(models.ArrayModel)

@@ -4,8 +4,8 @@
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
 code, or crashes the process. So it waits until the present kernel is compiled.
 
-rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
-The system's handler is put back.
+rclpy handles Ctrl-C in C, unseen by Python's signal module, which also wakes functions that wait
+for messages. The system's handler is put back.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of an empty cache's first start.
@@ -16,11 +16,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
+
+from rbdyn_ros.collector import uncollected
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +37,7 @@ class _Waiting:
     """The state of the main thread, the only one that receives signals."""
 
     def __init__(self) -> None:
-        self.depth = 0  # of nested blocks, with the handler below installed
+        self.depth = 0  # number of nested blocks, with the handler below installed
         self.interrupted = False
         self.handler: Handler = self._remember
         self.action = ctypes.create_string_buffer(SIZE)
@@ -87,18 +88,6 @@ def deferred() -> Iterator[None]:
         yield
     finally:
         _waiting.leave()
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Let the garbage collector wait for the end of the block, if it runs."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def deferring(function: Callable[P, R]) -> Callable[P, R]:

@@ -115,7 +115,7 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
 
 
 class Kernel:
-    """A compiled function, as Numba's dispatcher, which is made when somebody needs it.
+    """A compiled function, as Numba's dispatcher, made at its first use.
 
     To make those of all kernels takes a fifth of a start, which needs only a few of them.
     """
@@ -137,7 +137,7 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The dispatcher for calls from Python; kernels that call it take the code of `linked`."""
+        """The dispatcher for calls from Python; kernels that call it use the code of `linked`."""
         made = _dispatcher(self.py_func, self._options, self._directory, False)
         # Numba asks for these when a kernel calls another one
         made.get_call_template = self._call_template
@@ -152,7 +152,7 @@ class Kernel:
 
     @functools.cached_property
     def linked(self) -> Any:
-        """The dispatcher for calls from other kernels; it has no machine code: linking.py."""
+        """The dispatcher for calls from other kernels; it has no machine code, see linking.py."""
         return _dispatcher(self.py_func, self._options, self._directory, True)
 
 

@@ -22,7 +22,7 @@ OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class _Nowhere:
-    """In place of the engine that holds machine code."""
+    """Stands in for the engine that holds machine code."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Drop the environment: only code that handles Python's objects needs it."""
@@ -36,7 +36,7 @@ class _LinkedLibrary(JITCodeLibrary):
         return _Nowhere()
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the caller."""
+        """Leave the optimisation to the caller."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -74,9 +74,9 @@ class LinkedCompiler(compiler.CompilerBase):
 
 
 def reduced(result: Any) -> tuple[Any, ...]:
-    """Return what the cache keeps of a compile result: not the listing with its types."""
+    """Return the part of a compile result for the cache, without the listing and its types."""
     described = result.fndesc
-    described.typemap = described.calltypes = None  # may not be picklable
+    described.typemap = described.calltypes = None  # such an entry may not be picklable
     code = result.library.serialize_using_bitcode()
     return code, described, result.environment, result.signature
 

@@ -27,9 +27,9 @@ SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
 
-#: By number, and by name for callers of uncompiled kernels.
+#: The stages by number, and by name for callers of uncompiled kernels.
 _plain: dict[int | str, Stage] = {}
-_numbers = itertools.count(1)  # in place of addresses if nothing is compiled
+_numbers = itertools.count(1)  # used in place of addresses if nothing is compiled
 
 
 def optional_stage(name: str) -> Callable[[Stage], Stage]:

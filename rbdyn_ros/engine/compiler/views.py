@@ -215,7 +215,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
 
 @unbox(ViewType)
 def _unbox(kind: ViewType, value: Any, c: Any) -> NativeValue:
-    """Take the address from an int, or from the __index__ of a Model or Data."""
+    """Read the address from an int, or from the __index__ of a Model or Data."""
     number = c.pyapi.number_long(value)
     failed = cgutils.is_null(c.builder, number)
     members = cgutils.create_struct_proxy(kind)(c.context, c.builder)

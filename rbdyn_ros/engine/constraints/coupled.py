@@ -121,7 +121,7 @@ def prescribe(m, d):
     for k in range(m.nv):
         mode = d.drive_mode[k]
         if m.nefc > 0 and mode != FORCE and d.drive_locked[m.dof_jntid[k]] == 1:
-            d.drive_qacc[k] = -d.qvel[k] / h  # it stopped (locks.py) and stays
+            d.drive_qacc[k] = -d.qvel[k] / h  # the drive has stopped (locks.py) and stays there
         elif mode == ACCELERATION:
             d.drive_qacc[k] = d.drive_target[k]
         elif mode == VELOCITY:

@@ -40,7 +40,7 @@ def decompose(Y, count, n, order, size, left, diag, beta):
 
 @kernel
 def decompose_sure(Y, count, n, order, size, left, diag, beta):
-    """Do the same if the independent rows are beyond doubt; else return UNSURE."""
+    """Decompose Y if its independent rows are beyond doubt; else return UNSURE."""
     return _decompose(Y, count, n, order, size, left, diag, beta, SURELY_NOTHING, SURELY_SOMETHING)
 
 

@@ -26,9 +26,9 @@ from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.loads import add_to_drive, relieve_drives
 
 #: Rows of joints without actuator whose lengths differ by less than this part count as equal, so
-#: rounding errors do not choose among them. Where the joints demand more than the constraints can
-#: carry, as a floating robot with an object in its hand does, the last joints get their forces:
-#: the object, which comes after the robot, is carried, and the rest stays at the robot's root.
+#: rounding errors do not choose among them. If the constraints cannot carry all the demanded
+#: forces (a floating robot with an object in its hand), the last joints get theirs: the object
+#: comes after the robot and is carried, and the rest stays at the robot's root.
 TIE = 1e-9
 
 
@@ -51,7 +51,7 @@ def share(m, d):
     choose_rows(m, d)
     rank = d.row_rank[0]
     decompose_ordered(K, m.nefc, m.nv, rank, d.row_order, d.row_diag, d.row_beta)
-    # row_shift: w, first of all Q^T tau
+    # row_shift holds w, which starts as Q^T tau
     for k in range(m.nv):
         d.row_shift[k] = d.qfrc_inverse[k]
     turn(K, rank, m.nv, d.row_order, d.row_beta, d.row_shift)
@@ -115,7 +115,7 @@ def _relieve_passive(m, d, rank):
             rest -= row[s] * d.row_shift[s]
         d.share_rest[count] = rest
         d.share_order[count] = count
-        # the length of the whole unit vector; of equal rows the last is chosen
+        # the length of the whole unit vector; among equal rows the last one is chosen
         d.share_work[1, count] = 1.0 + TIE * (m.nv - k)
         count += 1
     found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],

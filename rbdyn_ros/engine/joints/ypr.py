@@ -16,7 +16,7 @@ from rbdyn_ros.model.declared.joints import JointClass, JointType
 FREE = int(JointClass.FREE)
 YPR = int(JointType.YPR)
 
-#: Such a joint with |cos(pitch)| below this is counted in nsingular ...
+#: A ypr joint with |cos(pitch)| below this is counted in nsingular ...
 NEAR_SINGULAR = 1e-2
 #: ... and below this its axes are those at this distance, so that its inertia stays regular.
 SINGULAR = 1e-5

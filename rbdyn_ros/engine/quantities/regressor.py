@@ -59,7 +59,7 @@ def _body_columns(m, d, i, Y):
     R, arm = load9(d.xmat, i), sub3(load3(d.xpos, i), load3(d.subtree_com, m.body_rootid[i]))
     w, u = in_body(R, arm, load6(d.cvel, i))
     alpha, a = in_body(R, arm, load6(d.cacc, i))
-    a = add3(a, cross3(w, u))  # of the origin, classical
+    a = add3(a, cross3(w, u))  # classical acceleration of the origin
     body, first = i, 10 * (i - 1)
     while body > 0:
         j = body - 1

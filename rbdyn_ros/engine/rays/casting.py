@@ -327,7 +327,7 @@ def _triangle(triangle, n, x, y, z, start, shear):
     if (u < 0.0 or v < 0.0 or w < 0.0) and (u > 0.0 or v > 0.0 or w > 0.0):
         return np.inf
     total = u + v + w
-    if total == 0.0:  # seen edge-on
+    if total == 0.0:  # the triangle is edge-on to the ray
         return np.inf
     t = (u * a[2] + v * b[2] + w * c[2]) / total
     return t if t >= 0.0 else np.inf

@@ -26,7 +26,7 @@ LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
 #: Things of a leaf, and intervals of an axis between which a node can be divided.
 LEAF, BINS = 4, 16
 
-#: Longest path through a tree; the leaf at its end has all that is left.
+#: Largest depth of a tree; deeper nodes become one leaf.
 DEEPEST = 64
 
 #: Factor of the far end of an interval: each end is rounded by 3 operations.
@@ -182,7 +182,7 @@ def enters(node, n, start, inverse):
     for k in range(3):
         a = (node[n, LOW + k] - start[k]) * inverse[k]
         b = (node[n, HIGH + k] - start[k]) * inverse[k]
-        # if one is NaN, the ray lies in a side of the box, where nothing is
+        # NaN: the ray is in the plane of a side of the box and meets nothing
         near, far = max(near, min(a, b)), min(far, max(a, b))
     return near if far >= 0.0 and near <= far * WIDER else np.inf
 

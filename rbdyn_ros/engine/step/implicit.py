@@ -89,7 +89,7 @@ def add_coriolis_slopes(m, d, times):
 def _by_rows(m, d, times):
     for i in range(m.nv):
         if is_single(m, d, m.dof_bodyid[i]):
-            continue  # flight.py has its gyroscopic torque
+            continue  # flight.py adds the gyroscopic torque
         U, W, Z = _terms(m, d, m.dof_bodyid[i], i)
         row = m.M_rowadr[i]
         diagonal = row + m.M_rownnz[i] - 1

@@ -76,7 +76,7 @@ def integrate(m, d, complete):
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
     if m.ncontact > 0 and d.ncon == 0:
-        d.nstick = 0  # friction has nothing to remember
+        d.nstick = 0  # friction needs no memory
     # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
     done = apart = False
     if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
@@ -229,7 +229,8 @@ def _rk4(m, d, h, apart):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
+            # set the time last: a trace takes this as a complete state
+            d.time = d.rk_time[0] + reached
             if apart:
                 _stages_apart(m, d)
             else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a timestep cannot carry: stiff springs, bodies that are crushed, turn too fast or are lost.
+"""Loads beyond a timestep: stiff springs, bodies that are crushed, turn too fast or are lost.
 
 `step` looks for springs in joints at the start, and for the others after its last timestep.
 """
@@ -16,7 +16,7 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, 
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.options import RK4
 
-#: What is found: a sum of these. The first two are found once until a reset.
+#: Flags that are summed. The first two are reported once until a reset.
 FAST, LOST, GROWING = 8, 16, 32
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
@@ -26,7 +26,7 @@ DEEP = 1e-3
 #: A body that tumbles turns too fast if it turns by more in a step [rad].
 TURN_LIMIT = 0.5
 
-#: Where the square of a velocity grows by this factor in a step, energy may have doubled.
+#: If the square of a velocity grows by this factor in a step, energy may have doubled.
 DOUBLED = 2.0
 
 FREE_CLASS = int(JointClass.FREE)
@@ -81,7 +81,7 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body turns too fast or is lost, and none has before.
+    """Return FAST or LOST if a body turns too fast or is lost for the first time.
 
     GROWING says that a fast coordinate grew in the last timestep: `step` looks at the energy.
     """

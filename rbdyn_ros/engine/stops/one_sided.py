@@ -15,8 +15,8 @@ A damper acts at the mean of v and u. Its force jumps where the contact begins, 
 the moment of the touch, the force of a step standing for half a step before and half a step after
 its start. With it, the contact ends where the sum of both forces is zero, instead of q.
 
-A step resolves h^2 k <= m and h b <= 2 m. What of h k exceeds m / h acts as a damper, and what of
-b exceeds 2 m / h acts at the end of the step: neither sways.
+A step resolves h^2 k <= m and h b <= 2 m. The part of h k above m / h acts as a damper, and the
+part of b above 2 m / h acts at the end of the step: both are stable.
 
 Source: Gonzalez, Time integration and discrete Hamiltonian systems, 1996 (a force that is the
 slope of the potential between two places); Hairer, Lubich, Wanner, Geometric numerical

@@ -6,21 +6,21 @@ With u the velocity of the dof at the end of the step,
     friction = memory - D u, at most dof_frictionloss in either direction
     limit    = max(0, push - slope u), for an upper limit the other way round
 
-The memory is the friction of the step before. A step without motion has u = (memory - friction)
-/ D, so a joint that holds a constant load does not move, for any D; what is left of u, 1e-6 of
-what the change of the load would do, is then set to zero.
+The memory is the friction of the step before. A step without motion has u = (memory - friction) /
+D, so a joint that holds a constant load does not move, for any D; the rest of u, 1e-6 of the
+effect of the change of the load, is then set to zero.
 
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
 with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
 leans on its limit stands still. The same holds for a joint that is farther beyond, while it moves
 outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond
 than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
-nothing bounces, a joint that is put there does not shoot back, and one that something holds there
-is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
+joints do not bounce, a joint that is put there comes back slowly, and one that is held there meets
+no large force. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
 than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), and push and
 slope are those of a spring in a step (one_sided.py), linear about the motion of I alone.
 
-stick_qfrc is the sum of both: what exceeds dof_frictionloss was the limit's.
+stick_qfrc is the sum of both: the part above dof_frictionloss belongs to the limit.
 
 A limited ball joint has one such limit along the axis by which it is turned.
 
@@ -38,10 +38,10 @@ from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Pieces of the law of friction beside 0, in which it holds.
+#: Pieces of the law of friction where it slides; in piece 0 it holds.
 ALONG, AGAINST = 1, 2
 
-#: Parts of the lower and the upper limit in them.
+#: Parts of a piece for the lower and the upper limit.
 LOW, HIGH = 3, 6
 
 #: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
@@ -62,14 +62,14 @@ SOFTER = 20.0
 #: Time constant [s] of a joint that comes back into its range.
 RETURN = 0.1
 
-#: Largest speed [rad/s or m/s] of a joint that comes back, and of a near-rigid contact, or one as
-#: stiff as a step resolves, that comes out of an obstacle: nothing that is put there shoots out.
+#: Largest speed [rad/s or m/s] at which a joint comes back into its range, and at which a stiff
+#: contact comes out of an obstacle: objects that are put there do not shoot out.
 EMERGE = 0.3
 
-#: Up to here beyond its limit [rad or m] a joint is at it.
+#: A joint up to this far [rad or m] beyond its limit counts as at the limit.
 AT_LIMIT = 1e-6
 
-#: Where a dof is, in stop_place.
+#: Values of stop_place: the place of a dof.
 INSIDE, AT, BEYOND = 0, 1, 2
 
 
@@ -117,11 +117,11 @@ def find_stops(m, d):
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and where it is in stop_place."""
+    """Write the limits of a dof, and its position in stop_place."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
-    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # what a limit has carried beside friction
+    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # force that the limit carried beside friction
     spring[LOWER], spring[LOWER_SLOPE], below, low = _spring(m, j, inertia, lower - q, -v, rest)
     spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above

@@ -33,7 +33,7 @@ from rbdyn_ros.engine.stops.stop_law import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Part of itself, or of dry friction, that a force may miss.
+#: Allowed error of a force, as a part of itself or of dry friction.
 FORCE_TOLERANCE = 1e-6
 
 #: A force below this part of the largest counts as zero.
@@ -43,7 +43,7 @@ NOTHING = 1e-9
 #: dry friction below which it counts as none.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
-#: Most passes that make still dofs stiller.
+#: Most passes that bring still dofs closer to rest.
 SETTLINGS = 2
 
 #: Slope of a dof that comes to rest, in such a pass, as a part of that in the pass before, and
@@ -252,9 +252,9 @@ def stop_viscously(m, d):
 def settle_still(m, d):
     """Start the still dofs from the forces of the last pass, if one more pass is due.
 
-    A pass leaves a still dof 1e-6 of what the change of its force would do, and more where others
-    push it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other
-    forces agree with zero.
+    A pass leaves a still dof 1e-6 of the effect of its change of force, and more if others push
+    it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other forces
+    agree with zero.
     """
     changed = False
     for k in range(m.nv):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free bodies in flight: their energy and their momentum stay what they are.
+"""Free bodies in flight: their energy and their momentum stay constant.
 
 A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by
 the forces of the step alone, at the pose of its start. In the drift the body moves without forces:
@@ -12,15 +12,15 @@ its right side is normal to W; with this h' it also is R' J w' = R J w, the angu
 velocities then are turned over to the frame of the body, wherever it is. A body that turns about
 a principal axis, or does not turn, moves as in Euler's semi-implicit step.
 
-What touches the world, directly or by other bodies, is held: contacts act against gyroscopic
+Bodies that touch the world, directly or by other bodies, are held: contacts act against gyroscopic
 torque within the step. They are solved with the torque at the start. With the impulse that they
 then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
 turns by w', for which the contacts were solved, and keeps it.
 
-An impact with restitution is over at once: what only such contacts touch flies in the rest of the
+An impact with restitution is over at once: bodies with such contacts only fly in the rest of the
 step. With gyroscopic torque in the impact, w' would not be the velocity for which restitution and
 friction do no work, and the energy would change by the order h |w|. The same holds for euler and
-implicit, which have no flight: what touches something moves as with implicit_damping in that step.
+implicit, which have no flight: touching bodies move as with implicit_damping in that step.
 
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
@@ -63,15 +63,14 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 #: flight_mode of other bodies that touch something, with euler and implicit.
 TOUCHING = 4
 
-#: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
-#: next iteration is exact, where it is even with the slopes of the one before, and where nothing
-#: has to be solved.
+#: Iterations of Newton's method. Error of the equation, as a part of the momentum, below which the
+#: next iteration is exact; is exact even with the slopes of the last one; is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that turns by more in a step [rad] keeps its angular velocity.
 LARGEST_TURN = 1.5
 
-#: One that turns by less [rad] has the gyroscopic torque of the start for the whole step.
+#: A body that turns by less [rad] has the gyroscopic torque of the start for the whole step.
 SLIGHT = 1e-6
 
 
@@ -79,14 +78,16 @@ SLIGHT = 1e-6
 def start_flight(m, d, h, tries):
     """Write flight_mode and the bias forces of the kick.
 
-    `tries` says whether rk4 uses trial states, in which nothing is kicked.
+    `tries` says whether rk4 uses trial states, which have no kick.
     """
     second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
     if m.opt.integrator_id == RK4 and tries:
         second_order = singles = False
     touches = m.ncontact > 0 and d.ncon > 0
-    if touches and d.nmutual > 0:  # with mutual contacts all implicit integrators take one step
+    if (
+        touches and d.nmutual > 0
+    ):  # with mutual contacts all implicit integrators make the same step
         singles = singles or m.opt.integrator_id == IMPLICIT
     for i in range(m.nbody):
         d.flight_mode[i] = PLAIN
@@ -139,8 +140,8 @@ def _mark_touching(d):
 def _find_held(m, d):
     """Mark bodies as held that touch a body not in flight, directly or through other bodies.
 
-    What restitution throws off again is not held: the gyroscopic torque after the impact would do
-    work on the change of the velocity.
+    Bodies that bounce are not held: the gyroscopic torque after the impact would do work on the
+    change of the velocity.
     """
     found = True
     while found:
@@ -176,7 +177,7 @@ def fly(m, d, h):
 
 @inline
 def _find_free(m, d, h):
-    """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
+    """Let held bodies fly again if no contact presses them in this step."""
     held = 0
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
@@ -320,7 +321,7 @@ def _end_of_kick(d, k, h):
 
 @inline
 def _is_slight(d, k, after, h):
-    """Return whether the gyroscopic torque of a step differs from that at its start by nothing."""
+    """Return whether the gyroscopic torque of a step equals that at its start, up to rounding."""
     w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
     return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
 
@@ -329,8 +330,8 @@ def _is_slight(d, k, after, h):
 def _pressed_turn(m, d, i, after, h):
     """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
 
-    The contacts are solved with the torque of the start, so the impulse is right where they
-    hold the body against it. The work of the impulse is then all that changes the energy.
+    The contacts are solved with the torque of the start, so the impulse is right where they hold
+    the body against it. Only the work of the impulse then changes the energy.
     """
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)

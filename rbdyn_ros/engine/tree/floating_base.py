@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The acceleration of a floating base: the last step of the articulated-body algorithm.
 
-Nothing has to be passed to the world, so the six equations of the free joint are solved in its
-coordinates: H qacc = u with H = S^T IA S + E and u = tau - S^T pA. H = L^T D L is the same
-elimination, from the last dof to the first, with the same D; but from dof to dof it takes a
-division and two products, not a multiplication by IA.
+The world receives no force, so the six equations of the free joint are solved in its coordinates:
+H qacc = u with H = S^T IA S + E and u = tau - S^T pA. H = L^T D L is the same elimination, from
+the last dof to the first, with the same D; but from dof to dof it takes a division and two
+products, not a multiplication by IA.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _joint_inertia(A, x, y, z, r, s, t):
 
 @inline
 def _of_shift(A, s):
-    """Return the last three of A s, the axis of a shift: the others are not needed."""
+    """Return the last three components of A s, s being the axis of a shift."""
     x = (s[3], s[4], s[5])
     force = (
         dot3((A[15], A[16], A[17]), x), dot3((A[16], A[18], A[19]), x),

@@ -4,7 +4,7 @@
 Dofs are eliminated from the leaves to the root as in crb.py. Where a contact joins two branches,
 elimination fills in: skyline_next is the elimination tree, in which every column of row k is an
 ancestor of k. A row is stored as far as skyline_first, the last of its ancestors that can be not
-zero. So branches and trees that nothing joins cost no more than alone.
+zero. So separate branches and trees cost the same as alone.
 
 A dof k has the row skyline_row, which is k but in Newton's method (contact/solve/tree_order.py).
 Row k of the lower triangle ends with the diagonal at skyline[k (k + 3) / 2]; the n-th ancestor of
@@ -102,7 +102,7 @@ def factor_skyline(m, d):
     """Replace skyline by its factors; write D, 1 / D to qLDiagInv, and skyline_now.
 
     skyline_now counts the entries before the diagonal up to the last that is not zero: contacts
-    that do not press join nothing.
+    that do not press join no dofs.
     """
     k = m.nv - 1
     while k >= 0:

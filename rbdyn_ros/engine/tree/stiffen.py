@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms that joints which stop add to the matrix of a step, and a lower bound of its pivots.
+"""Terms that stopping joints add to the matrix of a step, and a lower bound of its pivots.
 
 aba.py adds the slopes of the stops to D; steps that need M add them to its diagonal.
 """
@@ -22,7 +22,8 @@ def bounded_pivot(m, k, D):
     optimization, 1974 (a positive bound for the pivots).
     """
     least = MIN_INERTIA * m.dof_inertia0[k]
-    return select(D > 0.0, select(least < D, D, least), D)  # count_bad counts what is not positive
+    # count_bad counts pivots that are not positive
+    return select(D > 0.0, select(least < D, D, least), D)
 
 
 @kernel

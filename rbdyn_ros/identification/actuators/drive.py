@@ -37,7 +37,10 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
             "the robot right, and does the recording have its payload?"
         )
     if not findings.spec.armature:
-        _take_rotor(findings, fit, units)
+        if fit.rotor.is_found and fit.rotor.value > 0.0:
+            findings.take("armature", fit.rotor.times(units.gear**-2))
+        else:
+            findings.lack("the inertia of its rotor", "it accelerates too little")
     _take_friction(findings, drive, fit, units)
 
 
@@ -59,7 +62,7 @@ class _Units:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether the known actuator has a torque constant."""
+        """Return whether the known actuator has a torque constant."""
         return not self.current or self.spec.motorconst != (1.0, 0.0)
 
     @property
@@ -93,13 +96,6 @@ def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit |
     else:
         findings.take("motorconst", ratio)
     return fit
-
-
-def _take_rotor(findings: Findings, fit: DriveFit, units: _Units) -> None:
-    if fit.rotor.is_found and fit.rotor.value > 0.0:
-        findings.take("armature", fit.rotor.times(units.gear**-2))
-    else:
-        findings.lack("the inertia of its rotor", "it accelerates too little")
 
 
 def _take_friction(findings: Findings, drive: DriveRecord, fit: DriveFit, units: _Units) -> None:

@@ -54,7 +54,7 @@ class DriveGains:
 
     @property
     def why_no_patch(self) -> str:
-        """Return why masses that follow from these gains do not suit a URDF; "" if they do."""
+        """Return the reason why masses from these gains do not suit a URDF; "" if they do."""
         return self.grave[0] if self.grave else ""
 
     def efforts(self, currents: Motion) -> Motion:

@@ -26,7 +26,7 @@ class Estimate:
 
     @property
     def is_found(self) -> bool:
-        """Whether the number is known well enough to be used."""
+        """Return whether the number is known well enough to be used."""
         return abs(self.value) > 0.0 and self.std <= LARGEST_STD * abs(self.value)
 
     def __str__(self) -> str:

@@ -158,7 +158,7 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint whose load says nothing has the geometric mean of the others.
+    A joint without information from its load has the geometric mean of the others.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))
@@ -189,7 +189,7 @@ class _GainProblem:
     """Equations at the first gains.
 
     Their last column, `measured` and the sizes of friction, rotors and offsets grow with the
-    gains: what a drive loses says nothing about its gain.
+    gains: the losses of a drive do not determine its gain.
     """
 
     eqs: Equations

@@ -72,8 +72,8 @@ def identify_actuators(
 
     Torque constants, friction (LuGre, viscous) and rotors follow from the efforts, gears, their
     stiffness and backlash from angles of the motors. Numbers whose standard deviation is above a
-    tenth of them are not used. The friction of m is a part of the load: what is found is the
-    friction beyond it.
+    tenth of them are not used. The friction of m is a part of the load: the result is the friction
+    beyond it.
 
     Args:
         m: the robot without actuators, with true masses (and payload) and gravity m.opt.gravity.

@@ -29,7 +29,7 @@ UNITS = {
 
 
 def actuators_report_text(found: Sequence[ActuatorEstimate]) -> str:
-    """Return a table of the numbers that were found, and what was not."""
+    """Return a table of the numbers that were found, and of the missing ones."""
     rows: list[Row] = [("joint", "key", "value", "standard deviation", "unit")]
     for one in found:
         for key, number in one.found.items():

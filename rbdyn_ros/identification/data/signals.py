@@ -194,7 +194,7 @@ def _on_grid(time: Array, rows: Array) -> Array:
 
 
 def _grid(time: Array, period: float) -> tuple[Array, bool]:
-    """Return multiples of the period until the last time, and whether these are the times."""
+    """Return multiples of the period until the last time, and whether they equal the times."""
     grid = period * np.arange(round(time[-1] / period) + 1)
     if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
         return grid, True
@@ -318,7 +318,7 @@ def _better(
     """Return for which joints measured velocities are better than differentiated positions.
 
     Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3). The two may
-    differ by what the filter leaves of this noise.
+    differ by the noise that passes the filter.
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
     left = derived * np.sqrt(2.0 * cutoff * period)

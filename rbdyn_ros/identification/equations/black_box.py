@@ -79,8 +79,7 @@ def plain_solution(A: Array, b: Array) -> Array:
     """Return the least-squares solution of A x = b, the shortest one if there are several."""
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0.0, lengths, 1.0)
-    x: Array = np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale
-    return x
+    return np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale
 
 
 def named(extras: Sequence[Extra], names: Sequence[str]) -> list[tuple[str, str]]:

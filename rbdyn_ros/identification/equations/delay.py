@@ -28,7 +28,7 @@ SHORTEST, LONGEST = 1e-3, 0.1
 PARTS = 8
 #: Largest number of samples of the linear estimate.
 MOST = 2_000
-#: Times that the linear estimate is repeated.
+#: The linear estimate is repeated this often.
 ROUNDS = 3
 #: Columns below this fraction of the largest are dependent.
 DEPENDENT = 1e-7

@@ -95,8 +95,8 @@ def identify(
         "tilt": tilt,
     }
     if armature is None and m.dof_armature.any():
-        wanted["armature"] = False  # the description knows it
-    if friction is not None:  # it is known
+        wanted["armature"] = False  # the description has the armature
+    if friction is not None:  # the friction is known
         wanted |= {kind: False for kind in ("stribeck", "load") if wanted[kind] is None}
     kinds = [kind for kind, choice in wanted.items() if choice is not False]
     kept = [kind for kind in kinds if wanted[kind]]
@@ -136,7 +136,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and what is known before it; arguments as identify."""
+    """A motion and the values known before it; arguments as identify."""
 
     m: Model
     motion: Motion

@@ -61,8 +61,7 @@ def solved(
 def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
     """Return standard deviations (n,) that account for the correlation of samples."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
-    sigma: Array = np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
-    return sigma
+    return np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
 
 
 def deviations(A: Array, rank: int) -> tuple[Array, float]:

@@ -252,7 +252,7 @@ def _result(
 
 
 def _by_joint(payload: PayloadEstimate) -> Array:
-    """Return the mass by each joint alone: the payload's efforts, fitted to the rest."""
+    """Return the mass that the efforts of each joint alone give for the payload."""
     before, after = payload.before, payload.after
     load = np.where(after.kept, after.predicted - before.predicted, 0.0)
     rest = np.where(after.kept, before.measured - before.predicted, 0.0)

@@ -153,7 +153,7 @@ class OnlinePayload:
         self._interrupted = True
 
     def _saved(self) -> dict[str, Any]:
-        """Return the attributes, with copies of what a block changes."""
+        """Return the attributes, with copies of those that a block changes."""
         return vars(self) | {
             "_eqs": Equations(self._eqs.R.copy(), self._eqs.count.copy()),
             "_rests": self._rests.copy(),

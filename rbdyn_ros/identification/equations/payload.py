@@ -113,7 +113,7 @@ def identify_payload(
         com=com,
         inertia=as_six(inertia),
         std=std[:10],
-        com_std=(std[1:4] + np.abs(com) * std[0]) / mass,  # for any correlation
+        com_std=(std[1:4] + np.abs(com) * std[0]) / mass,  # an upper bound for any correlation
         condition=number,
         friction=unknowns.found(x[10:])[0],
         before=before,

@@ -68,8 +68,7 @@ class Residuals:
         rows = np.where(self.kept, self.measured, 0.0)
         spread = np.where(self.kept, rows - rows.sum(axis=0) / count, 0.0)
         variance = (spread**2).sum(axis=0) / count
-        shares: Array = 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
-        return shares
+        return 1.0 - self.rms**2 / np.where(variance > 0.0, variance, np.nan)
 
 
 def validate(
@@ -125,7 +124,7 @@ def validate(
 
 
 def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linearised:
-    """Return the efforts of bodies and rotors, and what a tilt of gravity changes in them.
+    """Return the efforts of bodies and rotors, and their change by a tilt of gravity.
 
     Efforts are linear in gravity, so a difference is exact. Arguments and errors as validate.
     """

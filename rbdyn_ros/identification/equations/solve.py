@@ -5,14 +5,14 @@ It minimises over x = [parameters of bodies, positive coefficients c, free coeff
 
     |A x - b|^2 / 2 + g sum_k [D(J_k, P_k) + w d(m_k, M_k)] + g sum_c d(c, p) + g sum_o (o/s)^2 / 2
 
-with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, p) = c/p -
-log(c/p) - 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the
-boundary of consistent bodies, convex, and independent of frames and units. So it keeps every body
+with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, p) = c/p - log(c/p)
+- 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the boundary
+of consistent bodies, convex, and independent of frames and units. So it keeps every body
 consistent and determines the directions that the data do not excite. In the limit g -> 0 the data
-are fitted exactly. The term of the mass is there because CAD knows masses better than centres of
+are fitted exactly. The term of the mass is there because CAD gives better masses than centres of
 mass and inertias: with D alone a small body would rather multiply its mass than move its centre.
-Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming
-approach, 2020.
+Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming approach,
+2020.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class Prior:
     def mass_weight(self) -> Array:
         """Return the weights w (k,) of the terms of the masses."""
         spread = np.full(len(self.bodies), MASS_SPREAD) if self.spread is None else self.spread
-        weights: Array = spread**-2.0
-        return weights
+        return spread**-2.0
 
     @property
     def start(self) -> Array:
@@ -73,8 +72,7 @@ class Prior:
 
         L L^T is the inverse of the Hessian of D at the prior.
         """
-        L: Array = np.linalg.inv(np.linalg.qr(self.curve(self.start), mode="r"))
-        return L
+        return np.linalg.inv(np.linalg.qr(self.curve(self.start), mode="r"))
 
     def curve(self, x: Array) -> Array:
         """Return C at x; C^T C is the Hessian of the prior's terms."""
@@ -117,8 +115,7 @@ class _FitProblem:
 
     def x(self, z: Array) -> Array:
         """Return x at z."""
-        found: Array = self.prior.start + self.basis @ z
-        return found
+        return self.prior.start + self.basis @ z
 
     def miss(self, z: Array) -> Array:
         """Return the residuals of the data (N,)."""

@@ -20,9 +20,9 @@ from rbdyn_ros.model.model import Model
 
 #: A sample shows friction if the joint is faster than this multiple of the smoothing.
 MOVING = 5.0
-#: Friction of a joint is identified if this fraction of its samples shows it.
+#: Friction of a joint is identified if this fraction of its samples shows it,
 MOVING_SHARE = 0.1
-#: And if no more than this fraction of these is saturated.
+#: and if no more than this fraction of these is saturated.
 MOST_LOST = 0.5
 #: Prior friction of a joint without one, as a fraction of its largest effort: so large that the
 #: prior hardly opposes less or more.
@@ -123,10 +123,7 @@ class Unknowns:
         if any(extra.kind == "coulomb" for extra in self.extras):
             known = replace(known, stribeck=np.zeros(self.m.nv))
         rotors = armature[self.dofs] * self.motion.qacc
-        effort: Array = (
-            self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
-        )
-        return effort
+        return self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
         """Return friction, armature and offsets (nv,) of a solution."""

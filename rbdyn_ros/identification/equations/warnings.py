@@ -44,7 +44,7 @@ NOT_HELD = "without rotors, offsets and Stribeck friction, which a URDF cannot h
 
 
 def why_no_patch(found: Identification) -> str:
-    """Return why a result should not replace the robot description; "" if nothing is wrong.
+    """Return the reason why a result should not replace the robot description, or "".
 
     The reasons are also in found.warnings, one message each.
     """

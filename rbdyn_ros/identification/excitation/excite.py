@@ -94,7 +94,7 @@ class Excitation:
         samples = int(np.ceil(self.duration * rate)) + 1
         time = np.linspace(0.0, self.duration, samples)
         qpos, qvel, qacc = self.sample(time)
-        qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # rounding
+        qvel[[0, -1]] = qacc[[0, -1]] = 0.0  # remove rounding errors
         return time, qpos, qvel, qacc
 
     def path(self, rate: float = 50.0) -> Path:

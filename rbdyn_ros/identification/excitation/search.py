@@ -187,7 +187,7 @@ class Search:
             rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))
             if (effort_ratio(self.m, d, self.bounds, rows) <= 1.0).all():
                 return shrink * coefficients
-            shrink *= 0.95  # ends, as the efforts suffice at the centre
+            shrink *= 0.95  # the loop ends, because the efforts suffice at the centre
 
 
 def of_robot(bounds: Bounds, rows: Array) -> Array:

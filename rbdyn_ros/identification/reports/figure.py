@@ -12,7 +12,7 @@ from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figu
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
-WIDTH, ROW = 10.0, 1.7  # [inch]
+WIDTH, ROW = 10.0, 1.7  # sizes [inch]
 DPI = 110.0
 
 

@@ -26,7 +26,7 @@ from rbdyn_ros.view.pictures.canvas import BLUE, GREY, VERMILLION, new_figure
 #: Lengths of the windows [s].
 WINDOWS = (0.1, 0.5, 2.0)
 SUFFIXES = (".svg", ".png", ".pdf")
-WIDTH, ROW, DPI = 10.0, 1.5, 110.0  # [inch]
+WIDTH, ROW, DPI = 10.0, 1.5, 110.0  # sizes [inch]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ def _window(
             step(m, d)
             qpos[k] = d.qpos
     except RbdynError:
-        pass  # it diverged
+        pass  # the simulation diverged
     return time, qpos
 
 

@@ -153,7 +153,7 @@ def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for pairs that push each other which the kernels could not follow."""
+    """Add an error for pairs that push each other and that the kernels cannot process."""
     pairs, body = arrays["push_geom"], arrays["geom_bodyid"]
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():
@@ -163,7 +163,7 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
         wrong_array(audit, "push_geom", "has a plane, terrain, or two geometries of one body")
     number = arrays["geom_facenum"]
     if (number[arrays["geom_type"] != GeomType.MESH] > 0).any():
-        wrong_array(audit, "geom_facenum", "has faces of a geometry that is no mesh")
+        wrong_array(audit, "geom_facenum", "has faces of a geometry that is not a mesh")
     if (arrays["face_vertnum"] > FACE_CORNERS).any():
         wrong_array(audit, "face_vertnum", f"has a face of more than {FACE_CORNERS} corners")
     corners = np.repeat(np.repeat(arrays["geom_vertnum"], number), arrays["face_vertnum"])

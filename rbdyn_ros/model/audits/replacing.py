@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the arrays that replace some of a Model's, see Model.replaced."""
+"""Checks of arrays that replace arrays of a Model, see Model.replaced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Current = Mapping[str, Any]
 CONSTANTS = ("dof_inertia0", "geom_mass0")
 WEIGHED = ("dof_armature", "qpos0", "body_mass", "body_ipos", "body_fullinertia")
 
-#: By how much the norm of a quaternion may differ from 1.
+#: Largest deviation of a quaternion's norm from 1.
 _UNIT = 1e-6
 
 #: Fields of zeros and ones.
@@ -116,7 +116,7 @@ def _same(current: Current, arrays: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
-    """Return the array; raises ModelError unless its field may have its shape and numbers."""
+    """Return the array; raises ModelError unless its shape and its numbers suit the field."""
     if name not in REPLACEABLE and name not in INERTIAS:
         allowed = (*INERTIAS, *REPLACEABLE)
         hint = did_you_mean(name, allowed)

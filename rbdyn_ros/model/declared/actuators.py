@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the arrays of actuators, and what a number of their state means."""
+"""Sizes of the arrays of actuators, and the meaning of the numbers in their state."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ WEIGHERS: list[Callable[[Any], Mapping[str, Any]]] = []
 
 def weighed(m: Any) -> Mapping[str, Any]:
     """Return the fields of a Model that only the engine can compute: replacing.CONSTANTS."""
-    if not WEIGHERS:  # a process that has only unpickled Models
+    if not WEIGHERS:  # the process has only unpickled Models
         importlib.import_module("rbdyn_ros.loading.inertias")
     return WEIGHERS[0](m)
 

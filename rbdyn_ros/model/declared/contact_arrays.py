@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the arrays of contacts in Data, and what their numbers mean."""
+"""Columns of the arrays of contacts in Data, and the meaning of their numbers."""
 
 from __future__ import annotations
 

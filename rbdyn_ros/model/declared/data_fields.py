@@ -8,7 +8,7 @@ from rbdyn_ros.model.declared.callbacks import ROW
 from rbdyn_ros.model.declared.fields import Field
 
 #: Numbers of a row of geom_place.
-PLACE = 20
+PLACE = 21
 
 #: Numbers of a row of push_axis: the direction that separated two hulls, and the corner of each
 #: farthest along it.
@@ -473,7 +473,7 @@ DATA_FIELDS = (
     Field("joint_twist", (1, 6), "velocity of the parent, then of the body"),
     Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
     Field("drive_time", (1,), "time, for motions given by functions", stage="drive"),
-    # health
+    # counters, and signs of numerical trouble
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts now or before the end of the step", "int", "contact"),
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),

@@ -2,8 +2,8 @@
 """The joint library as a table: sizes and neutral position of each joint type.
 
 engine/joints/jcalc.py computes how a joint moves, engine/joints/manifold.py how its coordinates
-add up; all are keyed by JointType. description/parts/joint_types.py lists what a robot file may
-hold.
+add up; all are keyed by JointType. description/parts/joint_types.py lists the types of robot
+files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rbdyn_ros.model.declared.callbacks import registered_joint
 
 
 class JointClass(IntEnum):
-    """What moves a joint; coordinates in qpos_all and qvel_all are ordered by class.
+    """The cause of a joint's motion; coordinates in qpos_all and qvel_all are ordered by class.
 
     FREE: forces. DRIVEN: a given motion over time, its own or its leader's. MIMIC: a leader that
     forces move.
@@ -31,7 +31,7 @@ class JointClass(IntEnum):
 
 
 class JointType(IntEnum):
-    """The first four have MuJoCo's numbers.
+    """Type of a joint; the first four have MuJoCo's numbers.
 
     Kernels compare the numbers: types up to PLANAR are common in robots (jnt_common), types from
     PLANAR_FP to SIXDOF_FS have velocities in F_s. FP and FS name the frame of the position

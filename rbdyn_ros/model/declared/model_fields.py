@@ -78,7 +78,7 @@ SIZES = {
 }
 
 #: Optional stages of a Model: compiled when its first Data needs them, called by address
-#: (engine/compiler/optional.py). Their addresses are 0 where the Model does without.
+#: (engine/compiler/optional.py). A stage that the Model does not need has the address 0.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
     "motion_stage": "its motion axes",
@@ -101,7 +101,7 @@ STAGES = {
     "act_stage": "states of actuators after a step",
 }
 
-#: Optional stages of a Data: a drive mode needs some of them, specialised code brings the last.
+#: Optional stages of a Data: a drive mode needs some of them, specialised code provides the last.
 DATA_STAGES = {
     "inertia_stage": "M with mimic joints, constraints or drive modes",
     "accelerate_stage": "accelerations with mimic joints, constraints or drive modes",
@@ -352,7 +352,8 @@ MODEL_FIELDS = (
         "int",
     ),
     Field("edge_vert", ("nedge",), "a neighbour, counted from its geometry's first corner", "int"),
-    # their surfaces; a contact mixes two: least friction, softest spring, most of everything else
+    # their surfaces; a contact combines two: the least friction, the softest spring, the largest
+    # of all other values
     Field("geom_friction", ("ngeom",), "Coulomb coefficient; infinity: the other geometry's"),
     Field("geom_viscosity", ("ngeom",), "viscous instead of Coulomb friction if >= 0 [N s/m]"),
     Field("geom_solref", ("ngeom", 2), "time constant [s], damping ratio; (1e-6, 1): near-rigid"),
@@ -411,7 +412,7 @@ MODEL_FIELDS = (
     Field("trimesh_starnum", ("ntrivert",), "number of its neighbours", "int", derived=True),
     Field("trimesh_star", ("ntristar",), "a neighbour, as in trimesh_face", "int", derived=True),
     Field("trimesh_box", ("ntribox", 6), "low and high corner of a box [m]", derived=True),
-    # which of them touch: obstacles, and pairs for distances
+    # the geometries that touch: obstacles, and pairs for distances
     Field(
         "geom_touches",
         ("ngeommoving", "nobstacle"),
@@ -515,7 +516,7 @@ _NAMES = (
 #: The meaning of each list.
 NAMES = {name: meaning for name, _, meaning in _NAMES}
 
-#: The size each list is as long as.
+#: The size that gives the length of each list.
 NAME_DIMS = {name: dim for name, dim, _ in _NAMES}
 
 #: Arrays of rigid bodies, which follow from each other (model/audits/replacing.py).

@@ -52,7 +52,7 @@ KEEP_MOMENTUM = (INTEGRATORS[RK4], INTEGRATORS[IMPLICIT_MIDPOINT])
 
 
 def _memory(field: Field) -> NDArray[Any]:
-    """Return the array of an option; it cannot be resized, as kernels know its address."""
+    """Return the array of an option; it cannot be resized, because kernels use its address."""
     shape = field.shape({})
     dtype = np.int64 if field.kind == "int" else np.float64
     return np.frombuffer(bytearray(8 * math.prod(shape)), dtype).reshape(shape)
@@ -89,6 +89,7 @@ class Options:
     _not_explicit: str
     _has_stops: bool
     _has_trees: bool
+    _is_delayed: bool
 
     def __init__(
         self,
@@ -104,6 +105,7 @@ class Options:
         vars(self).setdefault("_not_explicit", "")
         vars(self).setdefault("_has_stops", False)
         vars(self).setdefault("_has_trees", False)
+        vars(self).setdefault("_is_delayed", False)
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -120,7 +122,7 @@ class Options:
 
     @timestep.setter
     def timestep(self, value: float) -> None:
-        self._timestep[()] = finite(
+        found = finite(
             "opt.timestep",
             value,
             above=0.0,
@@ -128,6 +130,13 @@ class Options:
             code="option-timestep",
             element="timestep",
         )
+        if self._is_delayed and found != self.timestep:
+            text = (
+                f"opt.timestep cannot become {found:g} for this Model: delays of its actuators "
+                "count timesteps; set it before rb.with_actuators"
+            )
+            raise ParameterError(Finding("option-timestep", text, "error", "timestep"))
+        self._timestep[()] = found
 
     @property
     def gravity(self) -> NDArray[np.float64]:
@@ -156,7 +165,8 @@ class Options:
         number = INTEGRATORS.index(name)
         if number >= IMPLICIT:
             self._check_part(name, self._not_implicit, INTEGRATORS[:IMPLICIT])
-            self._find_implicit_stage()  # first: it may be interrupted, or a thread may step
+            # look up first: this may be interrupted, or a thread may step
+            self._find_implicit_stage()
         else:
             self._check_explicit(name, self._not_explicit)
         if self._has_trees and name in KEEP_MOMENTUM:
@@ -199,12 +209,15 @@ class Options:
         if "implicit_stage" in STAGE_MAKERS:
             self._implicit_stage[()] = STAGE_MAKERS["implicit_stage"]()
 
-    def belong_to(self, not_implicit: str, not_explicit: str = "") -> None:
+    def belong_to(
+        self, not_implicit: str, not_explicit: str = "", is_delayed: bool = False
+    ) -> None:
         """Become the options of a Model.
 
         Args:
             not_implicit: part of the Model that implicit integrators cannot move, or ''.
             not_explicit: part of the Model that needs implicit damping, or ''.
+            is_delayed: whether delays count timesteps, so that the timestep cannot change.
 
         Raises:
             ParameterError: the integrator cannot move the Model.
@@ -215,6 +228,7 @@ class Options:
             self._check_explicit(self.integrator, not_explicit)
         vars(self)["_not_implicit"] = not_implicit
         vars(self)["_not_explicit"] = not_explicit
+        vars(self)["_is_delayed"] = is_delayed
 
     def _check_explicit(self, name: str, part: str) -> None:
         damped = (INTEGRATORS[IMPLICIT_DAMPING], *INTEGRATORS[IMPLICIT:])
@@ -249,7 +263,8 @@ class Options:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
         if exact and self._has_stops:
-            self._find_stop_stage()  # first: it may be interrupted, or a thread may step
+            # look up first: this may be interrupted, or a thread may step
+            self._find_stop_stage()
         self._exact_stops[()] = exact
 
     @property

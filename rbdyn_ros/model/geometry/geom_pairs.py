@@ -17,7 +17,7 @@ MOST_AXES = 1 << 14
 #: Most pairs that are listed as near at once; beyond it all pairs are tested.
 MOST_FOUND = 1 << 14
 
-#: Kinds of obstacles that everything touches as one link touches another.
+#: Types of obstacles that geometries touch as they touch other links.
 AS_LINKS = (GeomType.CYLINDER, GeomType.CAPSULE, GeomType.MESH)
 
 #: In geom_touches: the obstacle is terrain.
@@ -39,7 +39,7 @@ def corner_radius(fields: NamedArrays) -> Arrays:
 
 
 def bounding_boxes(fields: NamedArrays) -> Arrays:
-    """Return geom_half; a plane has none, and zeros."""
+    """Return geom_half; zeros for a plane."""
     half: Array = np.array(fields["geom_size"])
     kinds = fields["geom_type"]
     radius, length = half[:, 0].copy(), half[:, 1].copy()
@@ -86,7 +86,7 @@ def distance_pairs(fields: NamedArrays) -> Arrays:
     apart &= ~_adjacent(fields)
     everything = np.arange(count)
     apart &= masks_match(fields, everything, everything)
-    field = fields["geom_type"] == GeomType.HFIELD  # it has no distance
+    field = fields["geom_type"] == GeomType.HFIELD  # a height field has no distance
     apart &= ~(field[:, None] | field[None, :])
     first, second = fields["exclude_geom"].T
     apart[first, second] = apart[second, first] = False

@@ -22,7 +22,7 @@ FACE_CORNERS = 16
 
 
 def no_pairs(count: int) -> Arrays:
-    """Return the fields of push_geom and of faces where nothing pushes.
+    """Return the fields of push_geom and of faces of a Model without pushing pairs.
 
     Args:
         count: number of all geometries.
@@ -40,10 +40,10 @@ def no_pairs(count: int) -> Arrays:
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
-    Of distance_geom these are the pairs of two robots, with `self_collision` those of one, and
-    those of a link and an obstacle WITH_EDGES or AS_LINKS; left out are bodies that a loop joint
-    connects, or of which one rolls on the other. Without its mass matrix, which is too large, only
-    geometries of the world push those of a robot.
+    They are those pairs of distance_geom that belong to two robots, with `self_collision` those of
+    one, and those of a link and an obstacle WITH_EDGES or AS_LINKS; left out are bodies that a
+    loop joint connects, or of which one rolls on the other. Without its mass matrix, which is too
+    large, only geometries of the world push those of a robot.
 
     Args:
         fields: all fields of a Model.

@@ -30,7 +30,7 @@ EDGE, PEAK, BORDER, CONCAVE = 1, 8, 64, 512
 #: Sine of the angle between two triangles up to which they are one plane.
 BENT = 1e-6
 
-_BITS = 20  # of a place along each axis in a Morton number
+_BITS = 20  # bits of a coordinate in a Morton number
 
 
 def triangle_meshes(obstacles: tuple[Obstacle, ...]) -> Arrays:
@@ -108,7 +108,8 @@ def _of_mesh(vertices: Array, faces: Ints) -> dict[str, Array]:
     corners = vertices[faces]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    ends = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)  # of 3 k edges
+    # ends of 3 k edges
+    ends = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
     other = _opposite(ends, len(vertices))
     own, beside = np.repeat(normal, 3, axis=0), normal[other // 3]
     way = vertices[ends[:, 1]] - vertices[ends[:, 0]]

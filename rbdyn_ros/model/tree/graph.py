@@ -32,12 +32,12 @@ class Graph:
 
     @property
     def N_J(self) -> int:
-        """Joints."""
+        """Number of joints."""
         return len(self.p)
 
     @property
     def N_L(self) -> int:
-        """Independent loops: N_J - N_B (RBDA eq 4.1)."""
+        """Number of independent loops: N_J - N_B (RBDA eq 4.1)."""
         return self.N_J - self.N_B
 
     @cached_property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colour cameras of a recording: when they measured, and their pictures one after another."""
+"""The colour cameras of a recording: their times and their pictures, one after another."""
 
 from __future__ import annotations
 

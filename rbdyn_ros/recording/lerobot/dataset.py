@@ -73,17 +73,12 @@ def write_dataset(
 
 def check_episodes(episodes: Sequence[Episode]) -> None:
     """Raise ParameterError if the episodes differ, or a package is missing that writes them."""
-    _check_packages()
-    _check_alike(episodes)
-
-
-def _check_packages() -> None:
-    """Raise ParameterError if a package is missing."""
     for package in ("pyarrow", "av"):
         if importlib.util.find_spec(package) is None:
             text = f"a dataset needs {package}, which is not installed: pip install "
             text += '"rbdyn_ros[lerobot]"'
             raise ParameterError(Finding("no-lerobot-extra", text, "error", "", None, "", package))
+    _check_alike(episodes)
 
 
 def _check_alike(episodes: Sequence[Episode]) -> None:
@@ -110,7 +105,7 @@ def _key(camera: Camera) -> str:
 
 
 def _place(k: int) -> dict[str, int]:
-    """Return where the files of episode k are."""
+    """Return the places of the files of episode k."""
     return {"chunk_index": k // CHUNK, "file_index": k % CHUNK}
 
 

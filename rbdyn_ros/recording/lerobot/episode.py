@@ -94,13 +94,13 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
 
 
 def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
-    """Return a note on frames that repeat what an earlier frame has."""
+    """Return a note on frames that repeat an earlier frame."""
     count = int((np.diff(chosen) == 0).sum())
     return [f"{source} has no new {what} in {count} of {len(chosen)} frames"] if count else []
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
-    """Return when pictures were measured [s], as in RecordedRun, since time was last reset."""
+    """Return the times of pictures [s], as in RecordedRun, since time was last reset."""
     stamps = np.array(camera.stamps[camera.before :], np.int64)
     if not len(stamps):
         text = f"{quote(camera.topic)} has no picture after time was reset"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a solution of a step with contact leads to, and whether it is the one of the step.
+"""The state after a solution of a step with contact, and the check of that solution.
 
 A lane goes on where a dof was in a wrong piece, where the step closes the gap of a contact that is
 not on its list (engine/contact/solve/late_contacts.py), and where dofs at rest have moved. It is
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP
-from rbdyn_ros.engine.contact.solve.late_contacts import MIN_ACCELERATION
+from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP, MIN_ACCELERATION
 from rbdyn_ros.engine.contact.solve.solve_step import LATE_LISTS
 from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.contact.fields import may_touch_more
 from rbdyn_ros.rollouts.contact.newton import (
     COLUMNS,
     law_of_points,
@@ -24,7 +24,7 @@ from rbdyn_ros.rollouts.contact.newton import (
     normal_force,
 )
 from rbdyn_ros.rollouts.contact.points import Touching, frame_of
-from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
+from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, where
 from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
@@ -49,11 +49,15 @@ def check(
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
-    looks = looks * largest(*shelf.state(graph, "listed_now"))  # as the engine, with contacts only
+    # the engine also looks only in steps with contacts
+    looks = looks * largest(*shelf.state(graph, "listed_now"))
     closing, state = _late_contacts(m, shelf, graph, looks)
     settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
     settle = where(settled < SETTLINGS, settle, 0.0)
     again = largest(switch, closing, settle)
+    if places.fields:
+        suspects = may_touch_more(m, shelf, graph, places, change)
+        state |= {"a": np.array(change, object), "looks": [looks], "suspects": suspects}
     return {
         **state, **stops.after(shelf, graph, found, switch, settle, live),
         "qacc": qacc, "done": [where(again > 0.0, 0.0, done)],
@@ -92,7 +96,7 @@ def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects])
     moves, h = graph.constant(0.0), m.opt.timestep
     for g, arm in enumerate(shelf.get(graph, "arms")):
         a, radius = change[m.geom_bodyid[g]], float(m.geom_rbound[g])
-        moved = h * h * (_length(_accelerated(a, arm)) + radius * _length(a[:3]))
+        moved = h * h * (length(_accelerated(a, arm)) + radius * length(a[:3]))
         still = a @ a < MIN_ACCELERATION * MIN_ACCELERATION
         moves = where(still, moves, where(moved > 0.5 * CLOSED_GAP * h * h, 1.0, moves))
     return moves
@@ -106,10 +110,10 @@ def _comes_near(
     for row, pair in zip(shelf.get(graph, "guarded"), places.guarded, strict=True):
         a, radius = change[m.geom_bodyid[pair.geom]], float(m.geom_rbound[pair.geom])
         there, turn = _accelerated(a, arms[pair.geom]), a[:3]
-        up, v, w = frame_of(m, pair.plane)[2], row[VELOCITY], row[TURN]
+        up, v, w = frame_of(m, pair.obstacle)[2], row[VELOCITY], row[TURN]
         way = largest(
-            radius * _length(w) - up @ v,
-            radius * _length(w + h * turn) - up @ (v + h * there),
+            radius * length(w) - up @ v,
+            radius * length(w + h * turn) - up @ (v + h * there),
             0.0,
         )
         near_plane = where(row[LOWEST] > CLOSED_GAP * h * h + h * way, near_plane, 1.0)
@@ -123,14 +127,10 @@ def _accelerated(a: Objects, arm: Objects) -> Objects:
 
 
 def _body_accelerations(m: Model, cdof: Objects, qacc: Objects) -> list[Objects]:
-    found = [np.zeros(6, object)]
+    found: list[Objects] = [np.full(6, 0.0, object)]
     for i in range(1, m.nbody):
         a = found[m.body_parentid[i]]
         for k in range(m.body_dofadr[i], m.body_dofadr[i] + m.body_dofnum[i]):
             a = a + cdof[k] * qacc[k]
         found.append(a)
     return found
-
-
-def _length(x: Objects) -> Any:
-    return np.sqrt(x @ x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factors of M in a step with contact, and what they make of forces, as operations."""
+"""The factors of M in a step with contact, and their products with forces, as operations."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ f is the engine's law (engine/contact/law/force.py), along the axes of each plan
 contacts, so this takes a small matrix instead of passes over its bodies.
 
 As in the engine's solver, friction is bounded by lagged normal forces at first, also of a contact
-that opens, which decides what sticks and what presses. Then Newton's method takes the whole slope
+that opens, which decides between sticking and pressing. Then Newton's method takes the whole slope
 of f: how friction depends on the normal force, too. Where mu |G_tn| > G_nn, so that friction may
 press a contact down by itself, the law can have several solutions, and this start selects one.
 
@@ -31,15 +31,15 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: Largest error of a force in the solution, as a part of the largest force: the engine's is 5e-7.
 TOLERANCE = 1e-9
 
-#: The lagged forces of a step give way where the law misses less than this part of what they miss.
+#: The lagged forces of a step move if the error of the law is less than this part of their error.
 SETTLED = 0.3
-#: They give way after the inverse of this number of passes in any case.
+#: They move after the inverse of this number of passes in any case.
 PATIENCE = 0.2
 
 #: Rounding errors of a velocity, as a part of it.
 ROUNDING = 4e-16
 
-#: Sums of velocities and forces above it, and NaN, are no solution.
+#: Sums of velocities and forces above it, and NaN, are not a solution.
 MOST = 1e300
 
 #: Columns of a linearisation: the normal force and its slope; friction, its slope across its
@@ -53,8 +53,8 @@ LAW = ("push", "slope", "mass_by_h", "penalty", "mu", "memory")
 def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the state in which the solution of a step begins.
 
-    What has pressed counts as pressing: if it opens at the start of the step, the forces of the
-    step may still hold it.
+    A contact that has pressed counts as pressing: if it opens at the start of the step, the forces
+    of the step may still hold it.
     """
     rows, guesses, floor = [], [], graph.constant(0.0)
     for point in points:
@@ -189,7 +189,7 @@ def _linear_force(line: Any, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return a force's error by the law, also with the lagged force, and the latter's error."""
+    """Return the errors of a force: by the law, with the lagged force, and of the lagged force."""
     raw, (x, y) = normal_force(point, u), _wanted(point, u)[0]
     presses = where(raw > 0.0, listed, 0.0)
     normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]
@@ -205,7 +205,7 @@ def _missed(
 def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
     """Return `yes` if all entries are finite, else `no`; `largest` passes over nan.
 
-    A lane whose state is not finite has no solution, and none is looked for.
+    A lane whose state is not finite has no solution, and is skipped.
     """
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
@@ -216,7 +216,7 @@ def _blocks(G: Objects) -> list[Objects]:
 
 
 def _without_jam(point: dict[str, Any], line: Any, lagged: Any, row: Objects) -> list[Any]:
-    """Return a linearisation in which friction does not press a contact down by more than it is.
+    """Return a linearisation in which friction cannot press a contact more than it is pressed.
 
     Friction that grows with the normal force would let it grow by itself, as in Painleve's rod,
     which leads away from the solution; the lagged force leads to it.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contact pairs of a robot in lanes, and the pairs for the engine's own code.
 
-Code for the Model has a fixed list of contact points: the spheres of the robot on the planes of
-the world. Its other geometries are guarded: while they are far from all planes they change
-nothing, and a robot with one that comes near takes the engine's own step.
+Code for the Model has a fixed list of contact points: the spheres of the robot on the planes and
+height fields of the world. Its other geometries are guarded: while they are far from all of these
+they change nothing, and a robot with one that comes near takes the engine's own step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.engine.collision.kinds import MESH, PLANE, SPHERE
+from rbdyn_ros.engine.collision.kinds import HFIELD, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
@@ -27,22 +27,22 @@ from rbdyn_ros.specialization.symbolic import Objects
 MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
-#: mesh, and corners that need none.
+#: mesh, and the number of corners that need no balls.
 BALL, FEW_CORNERS = 0.04, 8
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A geometry of a moving body and a plane.
+    """A geometry of a moving body and an obstacle.
 
     Attributes:
         geom: the geometry.
-        plane: the plane.
-        key: of its contact, as d.contact_key.
+        obstacle: the plane or height field.
+        key: the first one of its contacts, as d.contact_key.
     """
 
     geom: int
-    plane: int
+    obstacle: int
     key: int
 
 
@@ -51,12 +51,21 @@ class Touching:
     """Pairs of a Model.
 
     Attributes:
-        points: pairs with a contact point in lanes, in the order of their keys.
-        guarded: the other pairs.
+        planes: spheres and planes, which have a contact point in lanes, in the order of keys.
+        fields: spheres and height fields, likewise; their keys are larger.
+        guarded: other geometries and planes.
+        guarded_fields: other geometries and height fields.
     """
 
-    points: tuple[Pair, ...]
+    planes: tuple[Pair, ...]
+    fields: tuple[Pair, ...]
     guarded: tuple[Pair, ...]
+    guarded_fields: tuple[Pair, ...]
+
+    @property
+    def points(self) -> tuple[Pair, ...]:
+        """The pairs with a contact point in lanes."""
+        return self.planes + self.fields
 
 
 def touching(m: Model) -> Touching:
@@ -68,17 +77,28 @@ def touching(m: Model) -> Touching:
     for reason in (_of_joints(m), _of_world(m)):
         if reason:
             raise not_traceable(reason, f"'{m.name}'")
-    pairs = [
-        Pair(g, o, (g * m.nobstacle + o - m.ngeomlink) * FEATURES)
-        for g in range(m.ngeommoving)
-        for o in range(m.ngeomlink, m.ngeom)
-        if m.geom_touches[g, o - m.ngeomlink] == 1
-    ]
-    points = tuple(pair for pair in pairs if m.geom_type[pair.geom] == SPHERE)
-    reason = _of_points(m, points)
+    planes, guarded = _pairs(m, PLANE, 0)
+    fields, guarded_fields = _pairs(m, HFIELD, m.ngeomlink * m.nobstacle + m.npush)
+    found = Touching(planes, fields, guarded, guarded_fields)
+    reason = _of_points(m, found.points)
     if reason:
         raise not_traceable(reason, f"'{m.name}'")
-    return Touching(points, tuple(pair for pair in pairs if pair not in points))
+    return found
+
+
+def _pairs(m: Model, kind: int, first: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+    """Return the pairs of spheres and of other geometries with obstacles of a kind.
+
+    Contacts with them have keys from pair number `first` on, see contact_list.py.
+    """
+    pairs = [
+        Pair(g, o, (first + g * m.nobstacle + o - m.ngeomlink) * FEATURES)
+        for g in range(m.ngeommoving)
+        for o in range(m.ngeomlink, m.ngeom)
+        if m.geom_touches[g, o - m.ngeomlink] != 0 and m.geom_type[o] == kind
+    ]
+    points = tuple(pair for pair in pairs if m.geom_type[pair.geom] == SPHERE)
+    return points, tuple(pair for pair in pairs if pair not in points)
 
 
 def _of_joints(m: Model) -> str:
@@ -113,20 +133,22 @@ def _of_world(m: Model) -> str:
         first, second = (quote(m.geom_names[g]) for g in m.push_geom[0])
         return f"the contact of {first} with {second}, both moving, runs only in the engine"
     for o in range(m.ngeomlink, m.ngeom):
-        if m.geom_type[o] != PLANE and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
-            name = quote(m.geom_names[o])
-            return f"contact with {name}, which is no plane, runs only in the engine"
+        known = m.geom_type[o] in (PLANE, HFIELD)
+        if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
+            what = f"contact with {quote(m.geom_names[o])}"
+            return f"{what}, which is no plane and no height field, runs only in the engine"
     return ""
 
 
 def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
     """Return the reason why the surfaces of the contact points need the engine, or ""."""
     if not points:
-        return "no sphere of it can touch a plane, and other contacts run only in the engine"
+        ground = "a plane or a height field"
+        return f"no sphere of it can touch {ground}, and other contacts run only in the engine"
     if len(points) > MOST_POINTS:
         count, faster = len(points), f"with more than {MOST_POINTS} the engine is faster"
-        return f"{count} pairs of a sphere and a plane can touch, and {faster}"
-    for g in sorted({g for pair in points for g in (pair.geom, pair.plane)}):
+        return f"{count} pairs of a sphere and an obstacle can touch, and {faster}"
+    for g in sorted({g for pair in points for g in (pair.geom, pair.obstacle)}):
         found = {
             "restitution": m.geom_restitution[g] != 0.0,
             "a spring": not _is_rigid(m, g),
@@ -149,7 +171,7 @@ def _is_rigid(m: Model, g: int) -> bool:
 def covered(m: Model, g: int) -> tuple[Array, Array]:
     """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
 
-    Few corners, as those of a box, need none.
+    Meshes with few corners, such as boxes, need no balls.
     """
     first, number = m.geom_vertadr[g], m.geom_vertnum[g]
     if number <= FEW_CORNERS or m.geom_type[g] != MESH:

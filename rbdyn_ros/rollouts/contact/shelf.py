@@ -17,8 +17,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 class Shelf:
     """Arrays of symbols of one graph that other graphs read as inputs.
 
-    Entries that are known when the code is made stay numbers. State is what programs change again
-    and again: all of its entries are in memory.
+    Entries that are known when the code is made stay numbers. State changes in every program: all
+    of its entries are in memory.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Shelf:
         return self.inputs(graph, name, self._sizes[name])
 
     def written(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the outputs of a program: states, and what it has put on the shelf."""
+        """Return the outputs of a program: states, and values that it has put on the shelf."""
         flat = {name: np.asarray(x, object).reshape(-1) for name, x in state.items()}
         self._sizes |= {name: len(x) for name, x in flat.items()}
         put, self._new = self._new, {}
@@ -96,6 +96,19 @@ def largest(*numbers: Any) -> Any:
     for x in numbers[1:]:
         found = where(x > found, x, found)
     return found
+
+
+def smallest(*numbers: Any) -> Any:
+    """Return the smallest of some numbers."""
+    found = numbers[0]
+    for x in numbers[1:]:
+        found = where(x < found, x, found)
+    return found
+
+
+def length(x: Objects) -> Any:
+    """Return the length of a vector of symbols."""
+    return np.sqrt(x @ x)
 
 
 def cross(a: Any, b: Any) -> Objects:

@@ -35,7 +35,7 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
-        self._lead = 0  # of the arm's time, which goes on if a reset sets the clock back [ns]
+        self._lead = 0  # the arm's time goes on if a reset sets the clock back [ns]
         self._helper: Node | None = None
         self._heard: Any = None
         if simulated:
@@ -57,7 +57,7 @@ class ArmTime:
         return self.now()
 
     def poll(self, armed: bool) -> None:
-        """Read the simulator's clock; for one thread."""
+        """Read the simulator's clock; call it from one thread only."""
         if self._heard is None:
             return
         clock, handle = self._clock, self._heard.handle

@@ -38,7 +38,7 @@ RELOADED = "the payload of another link has changed: the estimate begins anew"
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a run has found; one object, so a thread that reads it sees all of one block.
+    """The estimate of a run; one object, so a reading thread gets all of one block.
 
     Attributes:
         found: the newest estimate.
@@ -112,7 +112,8 @@ class ArmEstimate:
         self._adds = values.robot_compensates_gravity and not values.effort_includes_gravity
         self._run: _EstimateRun | None = None
         self._time, self._closed = 0, False
-        self._lock = threading.Lock()  # of the service and the end, never of the control thread
+        # held by the service and by close, never by the control thread
+        self._lock = threading.Lock()
         self._warm()
         self._estimates = node.create_publisher(InertiaStamped, "~/payload_estimate", LATCHED)
         self._spreads = node.create_publisher(Float64MultiArray, "~/payload_covariance", LATCHED)
@@ -172,7 +173,7 @@ class ArmEstimate:
                 soon = f"the first estimate takes {LENGTH:g} s"
                 return f"estimating the payload of '{self._link}'; {soon}"
             assert before is not None
-            before.stop.set()  # its thread may still compute; who begins or closes waits for it
+            before.stop.set()  # its thread may still compute; the next run and close wait for it
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
@@ -186,7 +187,7 @@ class ArmEstimate:
 
     @property
     def _carries(self) -> bool:
-        """Whether the drives carry the arm; in a dry run its own controller does."""
+        """Return whether the drives carry the arm; in a dry run its own controller carries it."""
         return self._controller.armed or self._controller.settings.dry_run
 
     def _new_blocks(self) -> StateBlocks:

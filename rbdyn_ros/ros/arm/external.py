@@ -18,7 +18,7 @@ from rbdyn_ros.ros.common.tool.external import ExternalTopics, shows
 class ArmObserver:
     """Observes each state of an arm and publishes the estimates.
 
-    The observer knows the arm's payloads, and the friction that the controller compensates.
+    The observer includes the arm's payloads, and the friction that the controller compensates.
 
     Args:
         node: publishes.

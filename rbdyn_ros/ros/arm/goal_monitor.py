@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of follow_joint_trajectory: its tolerances, and when and how it ends."""
+"""A goal of follow_joint_trajectory: its tolerances, its end and its result."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class GoalMonitor:
         return min(at, len(self._times) - 1)
 
     def ending(self, now: Progress, is_cancelled: Callable[[], bool]) -> GoalEnding | None:
-        """Return how the goal ends now; None while it goes on."""
+        """Return the end of the goal, or None while it goes on."""
         cancelled = is_cancelled()
         replaced = now.number != self.number
         if replaced or now.failed:
@@ -176,7 +176,7 @@ class GoalMonitor:
         return self._end(now, off) if now.done else None
 
     def _end(self, now: Progress, off: Array) -> GoalEnding | None:
-        """Return how the goal ends after its trajectory has ended."""
+        """Return the end of the goal after its trajectory has ended."""
         if (np.abs(now.desired[0, self._columns] - self._last) > SAME).any():
             return GoalEnding("abort", "INVALID_GOAL", "the trajectory was stopped on the way")
         if self._ended_ns is None:

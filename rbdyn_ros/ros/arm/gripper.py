@@ -13,10 +13,9 @@ from sensor_msgs.msg import JointState
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import apart, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
-from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import of_states, reliable
 from rbdyn_ros.ros.common.gripper.gripper_goal import GripperState
 from rbdyn_ros.ros.common.gripper.grippers import TOPIC, Gripper, GripperGoal
-from rbdyn_ros.ros.common.parsing.convert import time_message
 
 #: Age of a state, since its arrival, at which a gripper follows no goal any more [s].
 OLD = 0.5
@@ -32,17 +31,24 @@ class ArmGripper:
         gripper: its joint.
         controller: of the arm.
         now: returns the time that ages of the arm count [ns]; for any thread.
+        reliability: of the subscription to joint_states.
     """
 
     def __init__(
-        self, node: Node, gripper: Gripper, controller: Controller, now: Callable[[], int]
+        self,
+        node: Node,
+        gripper: Gripper,
+        controller: Controller,
+        now: Callable[[], int],
+        reliability: str = "reliable",
     ) -> None:
         self.gripper, self._controller, self._time = gripper, controller, now
         self._lock = threading.Lock()
         self._number = 0
         self._seen: tuple[JointState, int] | None = None
         self._publisher = node.create_publisher(JointState, TOPIC, reliable(10))
-        node.create_subscription(JointState, "joint_states", self._on_state, reliable(1))
+        newest = of_states(reliability)
+        node.create_subscription(JointState, "joint_states", self._on_state, newest)
 
     def _on_state(self, message: JointState) -> None:
         names = list(message.name)
@@ -74,9 +80,10 @@ class ArmGripper:
     def _send(self, goal: GripperGoal, now: GripperState) -> int:
         if now.failed:
             raise refusal(now.failed, "not-armed")
+        assert self._seen is not None  # `now` is of it
         self._number += 1
         message = JointState(name=[self.gripper.joint], position=[goal.position])
-        message.header.stamp = time_message(now.time_ns)
+        message.header.stamp = self._seen[0].header.stamp
         message.velocity, message.effort = [goal.velocity], [goal.effort]
         self._publisher.publish(message)
         return self._number
@@ -98,6 +105,6 @@ class ArmGripper:
         k = list(message.name).index(name)
         rows = (message.position, message.velocity, message.effort)
         position, velocity, effort = (float(row[k]) if k < len(row) else 0.0 for row in rows)
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = nanoseconds(message.header.stamp) or arrival
         failed = self._reason_not(arrival)
         return GripperState(time_ns, position, velocity, effort, number, failed)

@@ -240,10 +240,10 @@ def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
 
 
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of lock-step: nothing real is in the loop, so time may wait.
+    """Return the parameters of lock-step: time may wait, as no real device is in the loop.
 
-    Commands need a stamp, and the simulator has to know which joints the controller commands.
-    Otherwise time is real.
+    Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise time
+    is real.
     """
     if arm.get("output", STAMPED[0]) not in STAMPED:
         return {}

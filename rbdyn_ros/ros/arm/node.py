@@ -141,7 +141,7 @@ class ArmController(process.ManagedNode):
         follow, follow_pose = controller.follow, controller.follow_pose
         self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
         self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
-        # of a stream that is faster than the check, only the newest pose counts
+        # only the newest pose counts if the stream is faster than the check
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_servo(controller)
         self._open_triggers(controller)
@@ -177,7 +177,8 @@ class ArmController(process.ManagedNode):
                     "the arm; leave it out of the parameter joints."
                 )
                 raise ParameterError(Finding("grippers", text, "error", "grippers"))
-        ports = [ArmGripper(self, gripper, controller, now) for gripper in found]
+        how = controller, now, self.values.states_reliability
+        ports = [ArmGripper(self, gripper, *how) for gripper in found]
         self._grippers = open_grippers(self, [*ports], self.values)
 
     def _controller(self) -> TrajectoryController:
@@ -349,7 +350,7 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
-        if arm.progress().failed:  # not armed, for example: no drag may go on later
+        if arm.progress().failed:  # for example, the arm is not armed: no drag may go on later
             marker.drop()
         twist = marker.twist(place, R)
         move = partial(self._move, arm, "")

@@ -12,7 +12,6 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
@@ -25,7 +24,7 @@ from rbdyn_ros.ros.arm.presets import ArmPreset
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController
 from rbdyn_ros.ros.common.graph.endpoints import with_sender
 from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
-from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import of_states, reliable
 from rbdyn_ros.ros.common.lifecycle.process import make_executor
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
@@ -91,23 +90,21 @@ class ArmTopics:
         self._commands = CommandTopics(controller, output, partial(self._publisher, node), stop)
         states, shown = self._topic(node, "joint_states"), self._commands.shown
         self._claim = ArmClaim(self._node, shown, self._commanding(node), states)
-        self._node.create_subscription(
-            JointState, states, with_sender(self._on_state), _qos(reliability)
-        )
+        newest = of_states(reliability)
+        self._node.create_subscription(JointState, states, with_sender(self._on_state), newest)
         if isinstance(controller, PositionTrajectoryController) and controller.wrench:
             take = messages.receiver(
                 "wrench", lambda message: controller.take_wrench(message, self.time.now())
             )
-            self._node.create_subscription(
-                WrenchStamped, self._topic(node, "wrench"), take, _qos(reliability)
-            )
+            wrenches = self._topic(node, "wrench")
+            self._node.create_subscription(WrenchStamped, wrenches, take, newest)
         self._executor = make_executor()
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
-        self._fresh = 0  # time from which on states are newer than the last pause [ns]
+        self._paused = 0, 0  # between these times states are from before a pause [ns]
         self._arrival = self.time.now()
-        self._stamp = 0  # of the newest state [ns]
+        self._stamp = 0  # the stamp of the newest state [ns]
         self.active = False
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
 
@@ -170,7 +167,8 @@ class ArmTopics:
         pause, self._awake = now - self._awake, now
         if pause > self._timeout and self.active and not self.time.simulated:
             self._controller.on_watch(now)
-            self._fresh = self._controller.gate.measured.time + pause
+            newest = self._controller.gate.measured.time
+            self._paused = newest, newest + pause
 
     @property
     def _timeout(self) -> float:
@@ -180,7 +178,8 @@ class ArmTopics:
         """Return whether an answer is too late: no state has come since a pause."""
         if self.time.simulated:
             return False
-        old = self._controller.gate.measured.time < self._fresh
+        newest, fresh = self._paused  # stamps may also have jumped back
+        old = newest <= self._controller.gate.measured.time < fresh
         return old or steady_ns() - steady > self._timeout
 
     def _watch(self) -> None:
@@ -191,7 +190,7 @@ class ArmTopics:
         self._watched = steady
         self.time.poll(self._controller.armed)
         if not self._controller.armed:
-            self._fresh = 0
+            self._paused = 0, 0
         now = self.time.now()
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None or self._late(steady):
@@ -230,10 +229,3 @@ class ArmTopics:
             self.times.add((steady_ns() - steady) * 1e-3)
         for observe in self._observers:
             observe()
-
-
-def _qos(reliability: str) -> QoSProfile:
-    """Return the QoS for states: only the newest matters."""
-    if reliability == "reliable":
-        return reliable(1)
-    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -69,7 +69,7 @@ class TrajectoryController(Controller):
         self.base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
         self._frame, self._limits = self.settings.path_frame, self.settings.path_limits
-        self._m, self._d = m, make_data(m)  # of the thread that receives poses
+        self._m, self._d = m, make_data(m)  # these belong to the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
         self.servo: TwistServo | None = None
@@ -203,7 +203,7 @@ class TrajectoryController(Controller):
         """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
 
         The motion and its end are a path, which is followed if it keeps the limits, tightened or
-        not, and touches nothing. Zeros stop a motion of twists only, no trajectory of others.
+        not, and has no collision. Zeros stop a motion of twists only, not a trajectory of others.
 
         Raises:
             RbdynError: the twist is refused.
@@ -241,7 +241,7 @@ class TrajectoryController(Controller):
             if not (np.any(twist) or (start.motion and self._follows_twist)):
                 return None
             path, found = self._servo_path(servo, start.rows, seen[0], frame, twist)
-            if len(path.times) == 1:  # it would not move
+            if len(path.times) == 1:  # the arm would not move
                 return found
             if self.collisions is not None:
                 self.collisions.check([path], seen[0], "the motion of the twist")
@@ -256,7 +256,7 @@ class TrajectoryController(Controller):
 
     @property
     def _follows_twist(self) -> bool:
-        """Whether the path started last follows a twist."""
+        """Return whether the path started last follows a twist."""
         return self._servo_path_number == self._tracker.number
 
     def _servo_path(

@@ -16,7 +16,6 @@ import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.parameter import Parameter
-from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import Imu, JointState
 
 from rbdyn_ros.arrays import Array
@@ -24,7 +23,7 @@ from rbdyn_ros.errors import Finding, ParameterError, listing, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.policies.pacer import JointsState, Pacer
 from rbdyn_ros.policies.policy import BaseState, load_policy
-from rbdyn_ros.ros.common.graph.qos import reliable
+from rbdyn_ros.ros.common.graph.qos import of_states, reliable
 from rbdyn_ros.ros.common.lifecycle import process
 from rbdyn_ros.ros.common.parsing.stamps import check_age
 from rbdyn_ros.ros.common.reports.answer import MessageLog
@@ -61,7 +60,7 @@ class PolicyNode(process.ManagedNode):
         self._lock = threading.Lock()
         self._active, self._reported = False, ""
         self._seen = Counter[str]()  # messages and answers since the last poll
-        self._stamp = -1  # of the newest joint state
+        self._stamp = -1  # the stamp of the newest joint state
         self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
 
     def declare(self) -> SimpleNamespace:
@@ -126,9 +125,7 @@ class PolicyNode(process.ManagedNode):
             self._subscribe(Odometry, "odom", self._take_odometry)
 
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], object]) -> None:
-        qos = reliable(DEPTH)
-        if self.values.states_reliability == "best_effort":
-            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        qos = of_states(self.values.states_reliability, DEPTH)
         receive = self._messages.receiver(topic, take)
         events = for_subscription(self, topic)
         self.create_subscription(kind, topic, receive, qos, event_callbacks=events)
@@ -220,10 +217,11 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
-                self._pacer.restart()  # velocities and actions from before do not count after it
+                # velocities and actions from before the rise do not count after it
+                self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the base second: it may be ahead of the joints of the message before by any time
+                # the base comes second: it may be ahead of the joints by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

@@ -105,7 +105,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def configure(self) -> None:
         """Load the robots and open all topics and services."""
         values = self.values
-        self._prepare_recording(values.record)
+        if values.record:  # record all topics that are opened from now on
+            check_recordable(values.record)
+            self._recording = NodeRecording(Path(values.record))
+            self.recorder = NodeRecorder(self._recording)
         self._claims = claims = Claims(self)
         if self._setup is None and (
             values.publish_clock or self.get_parameter("use_sim_time").value
@@ -131,7 +134,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         claims.check()
         if self._recording is not None:
             self._recording.open(self)
-            self.status = 1  # until the recording is complete
+            self.status = 1  # exit status until the recording is complete
         for k, robot in enumerate(robots):
             robot.open(self._wakeup, base, clock if k == 0 else None)
             open_services(robot)
@@ -153,13 +156,6 @@ class Simulator(RecordedTopics, process.ManagedNode):
         """Answer requests to step; with autostart early requests wait for the loops."""
         if self._standard is not None:
             self._standard.start()
-
-    def _prepare_recording(self, path: str) -> None:
-        """Record all topics that are opened from now on."""
-        if path:
-            check_recordable(path)
-            self._recording = NodeRecording(Path(path))
-            self.recorder = NodeRecorder(self._recording)
 
     def _make_robots(self) -> list[Robot]:
         names = self.values.robots
@@ -205,7 +201,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if self._simulation.entities.has_world:
                 self._simulation.pause(False)
             return
-        # all present objects are kept until the node ends: the collector may skip them
+        # keep all present objects until the node ends: the collector may skip them
         gc.collect()
         gc.freeze()
         try:
@@ -306,8 +302,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
-        if self._recording is not None:  # first, so that it is complete even if the rest hangs
-            self.allow(writer.PATIENCE + LEAVING)  # for the backlog of a slow disk
+        # close it first, so that it is complete even if the rest hangs
+        if self._recording is not None:
+            self.allow(writer.PATIENCE + LEAVING)  # a slow disk needs time for the backlog
             summary, complete = self._recording.close()
             self.allow(LEAVING)
             if summary:

@@ -118,16 +118,12 @@ class _Watch:
         message.dropped_readings = o.counts.dropped
         message.paused, message.waiting, message.fault = o.paused, o.waiting, bool(o.fault)
         message.model_sha256 = o.model_sha256
-        self._add_grippers(message)
-        self._publisher.publish(message)
-
-    def _add_grippers(self, message: Any) -> None:
-        """Add width and force of each gripper."""
         for port in self._robot.grippers:
             now = port.state()
             message.gripper.append(port.gripper.joint)
             message.gripper_width.append(port.gripper.width(now.position))
             message.gripper_force.append(port.gripper.force(now.effort))
+        self._publisher.publish(message)
 
     def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
         """Return the rows of an observation for Diagnostics."""

@@ -131,7 +131,7 @@ def _is_of_moved(m, s, pair):
 
 @kernel
 def _set_state(m, d, still, s):
-    """Set some coordinates, all between the same two ticks; what is not moved goes on unchanged.
+    """Set some coordinates, all between the same two ticks; the others continue unchanged.
 
     While time runs, the next tick starts from the new state. While paused or in lock-step, the new
     state gets a stamp of its own. Return whether it does.

@@ -40,7 +40,8 @@ HOLD_TIME = 0.1
 #: Time constant in which a floating dof comes to rest [s].
 FLOAT_TIME = 0.3
 
-#: A load of this part of the effort limit leaves nothing that slowing down would save.
+#: Above this part of the effort limit the load itself needs nearly all effort: slowing down would
+#: not help.
 LARGE_LOAD = 0.9
 
 #: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.
@@ -225,9 +226,9 @@ def _droop(s, k, speed):
 def _brake(s, k, rate):
     """Return the acceleration of policy `hold`: the reference slows down, and stays at rest.
 
-    The reference is never faster than the joint, which something else may have stopped. It slips
-    where the joint is pushed away with more than its effort limit, so that the joint does not
-    come back faster than its top speed.
+    The reference is never faster than the joint, which may be blocked. It slips if the joint is
+    pushed away with more than its effort limit, so that the joint does not come back faster than
+    its top speed.
     """
     q, v = s.measured[0, k], s.measured[1, k]
     reach = 2.0 / rate * s.dof_speed[k]
@@ -367,7 +368,8 @@ def _effort(m, still, s, k):
 def release(s: Shared, held: bool) -> None:
     """End the commands of edit_arrival that no other command or trajectory has replaced.
 
-    `held`: their dofs wait for a first command again. A root does so, unless its tree has others.
+    `held`: their dofs wait for a first command again. A root waits again, too, unless other dofs
+        of its tree have commands.
     """
     for k in range(len(s.arrival)):
         if held and s.dof_acts[k] == 0.0:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
-Both directions are mailboxes as in mailbox.py, at addresses. The loop knows them from the table of
-its Port (runtime/port.py) alone: it reads no address, length or count that the other process may
+Both directions are mailboxes as in mailbox.py, at addresses. The loop finds them only in the table
+of its Port (runtime/port.py): it reads no address, length or count that the other process may
 write. A record of commands is taken as a whole, or refused as a whole.
 """
 
@@ -200,7 +200,7 @@ def _take(s, t, record):
                 s.inbox[quantity, k] = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # no command is an answer, too
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer, too
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

@@ -96,7 +96,7 @@ def _publish_all(s: Shared) -> bool:
     """Publish the plain states of a robot; return False if one needs Python."""
     while load_acquire(s.state_version, 0) != s.stream_version:
         following = s.stream_version + 1
-        # Python skips states of a large backlog and tells of it, see BACKLOG in readout.py
+        # Python skips states of a large backlog and logs it, see BACKLOG in readout.py
         behind = s.state_version[0] - following > len(s.state_slots) // 2
         if s.stream_armed == 0 or behind:
             return False
@@ -150,7 +150,7 @@ def _publish(s):
             _fill(s, topic)
             arguments = word_at(topic, PUBLISHER), word_at(topic, MESSAGE)
             if call_c(word_at(topic, PUBLISH), arguments[0], arguments[1], 0) != 0:
-                s.stream_armed = 0  # Python publishes it and says what is wrong
+                s.stream_armed = 0  # Python publishes it and reports the error
                 return False
             keep = keep or word_at(topic, OF_MEASUREMENT) == 1
     if keep:

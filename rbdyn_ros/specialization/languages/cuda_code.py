@@ -2,9 +2,9 @@
 """Programs as CUDA C++: a thread for each robot, entries of robots side by side in memory.
 
 A C++ compiler makes functions of the same text that go through the robots one after the other.
-Without contraction of products and sums (-fmad=false, -ffp-contract=off) both have the bits of
-the LLVM code: multiply-adds are explicit, and sines and cosines up to 1e5 are our own. Only tan,
-exp, log, tanh, arctan2 and angles beyond are the library's of each.
+Without contraction of products and sums (-fmad=false, -ffp-contract=off) both have the bits of the
+LLVM code: multiply-adds are explicit, and sines and cosines up to 1e5 are our own. Only tan, exp,
+log, tanh, arctan2 and larger angles come from the library of each compiler.
 
     advance: robot -> registers    qpos[k n + robot] -> qpos_k
              once                  operations on constant arrays
@@ -247,7 +247,7 @@ class _Function:
         """Return its definition."""
         head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
-            # inlined into a loop over timesteps, nvcc 13.0 gives up on Go2
+            # nvcc 13.0 gives up on Go2 if this is inlined into a loop over timesteps
             writer = self._writer({})
             lines = [*writer.all(), *stores(self.program, writer, self._place)]
             return _lines(f"APART {head}", lines)

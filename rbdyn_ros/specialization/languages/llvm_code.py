@@ -103,7 +103,7 @@ class _BlockWriter:
         kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])
         self.function = ir.Function(module.ir, kind, name)
         self.function.linkage = "internal"
-        self.function.attributes.add("noinline")  # or the compiler merges the blocks again
+        self.function.attributes.add("noinline")  # otherwise the compiler merges the blocks again
         self.given, self.scratch = self.function.args[:-1], self.function.args[-1]
         self.builder = ir.IRBuilder(self.function.append_basic_block())
         self.values: dict[int, Any] = {}

@@ -32,7 +32,7 @@ SINCOS = ("sin", "cos")
 INLINE = (*CONDITIONS, "pack", "lane")
 NOT_IN_LINES = (*LEAVES, *INLINE, *SINCOS)
 
-Output = tuple[str, int, int]  # as Program.outputs
+Output = tuple[str, int, int]  # the same tuple as in Program.outputs
 
 
 @dataclass(frozen=True, slots=True)

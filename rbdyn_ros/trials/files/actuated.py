@@ -66,7 +66,8 @@ class VariedActuators:
         A rule of an actuators file is about one number, or about two of which one must be the
         larger. So each end of a distribution is tried with the low ends of the others.
         """
-        lines = {place: -number for number, place in enumerate(given, 1)}  # tell whose it is
+        # the numbers name the joint of an error
+        lines = {place: -number for number, place in enumerate(given, 1)}
         low = {place: self._tried(place, each)[0] for place, each in given.items()}
         wrong: dict[Place, str] = {}
         for place, each in given.items():
@@ -78,7 +79,7 @@ class VariedActuators:
             _refuse(joint, key, given[joint, key], reason, audit)
 
     def _tried(self, place: Place, given: _Given) -> list[float]:
-        """Return samples of a distribution that are possible only if all of them are, rising."""
+        """Return rising samples of a distribution; all of its samples are possible if they are."""
         distribution = given.distribution
         if isinstance(distribution, Constant | Choice):
             values = getattr(distribution, "values", distribution.range)

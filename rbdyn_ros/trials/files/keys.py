@@ -65,8 +65,7 @@ _KINDS = tuple(key.name for key in DISTRIBUTIONS)
 
 def _distribution(**given: Any) -> Distribution:
     ((kind, found),) = given.items()
-    made: Distribution = Choice(found) if kind == "choice" else found
-    return made
+    return Choice(found) if kind == "choice" else found
 
 
 _DISTRIBUTION = Table("distribution", DISTRIBUTIONS, one=_KINDS, make=_distribution)
@@ -181,7 +180,7 @@ VARY = Table(
     ),
     owner="vary",
 )
-#: Of each fault: the bounds of its samples, where None is the duration of a run; and the meaning.
+#: For each fault the bounds of its samples, where None is the duration of a run; and the meaning.
 _FAULTS: dict[str, tuple[float, float | None, str]] = {
     "command_delay": (0.0, None, "of commands [s]"),
     "command_drop": (0.0, 1.0, "probability that a command is lost"),

@@ -132,7 +132,7 @@ def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
 def _check_program(
     top: Given, program: UserProgram, robot: TrialRobot, varied: Sequence[Varied]
 ) -> None:
-    """Add errors about what the simulator of a program cannot do."""
+    """Add errors about features that the simulator of a program lacks."""
     if robot.path.endswith(".npz"):
         message = f"a {program.noun} needs a robot file: its simulator loads no saved Model"
         top.audit.error("bad-robot", "robot", top.lines["robot"], message)

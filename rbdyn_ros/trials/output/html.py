@@ -119,7 +119,7 @@ def _worst(results: Results) -> str:
 
 
 def _plots(results: Results) -> str:
-    """Return the histograms of limited measures, and each over what it depends on most."""
+    """Return the histograms of limited measures, and each over its largest influence."""
     limited = list(results.trial.limits) or list(results.verdict.measures)[:1]
     try:
         drawn = [histogram(results, name) for name in limited]

@@ -56,7 +56,7 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
         return _record_node(trial, number, target)
     if trial.controller.isolated:
         with _recording(trial, number, target):
-            pass  # what cannot be written is refused here, not in the process of the run
+            pass  # refuse an unwritable file here, not in the process of the run
         here = _record_here if program is None else _record_box_here
         return run_in_worker(trial, number, work=partial(here, path=target))
     return _record_here(trial, number, target)

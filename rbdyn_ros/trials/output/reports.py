@@ -46,7 +46,7 @@ def write_reports(results: Results, out: str | Path) -> list[Path]:
         VERDICT: json.dumps(verdict_dict(results), indent=2, allow_nan=False).encode() + b"\n",
     }
     for name, data in contents.items():
-        write_whole(folder / name, lambda file, data=data: file.write(data))  # type: ignore[misc]
+        write_whole(folder / name, data)
     files = [folder / name for name in contents]
     if is_available():
         write_parquet(results, folder / TABLE)

@@ -130,7 +130,7 @@ class _Supervised:
         self._trial, self._boxes, self._user = trial, simulation.boxes, user
         (self.box,) = simulation.boxes.all
         self._deadline = deadline
-        self._served = -1  # when the program had ended, the box had listened so many times
+        self._served = -1  # number of looks at the sockets when the program had ended
 
     @property
     def _was_connected(self) -> bool:
@@ -152,7 +152,8 @@ class _Supervised:
         if self._user.status is not None and not self.box.runs_on:
             if self._served < 0:
                 self._served = self.box.served
-            # one time may have begun before the end of the program, the next one has all it sent
+            # one look may have begun before the end of the program, the next one finds all that it
+            # sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:
                     raise RunEndedError(CRASHED, self._user.ended() + NEVER)
@@ -164,8 +165,8 @@ class _Supervised:
     def finish(self) -> None:
         """Wait for the status of a program that does not move its arm at the end of the run.
 
-        A program that fails lets go of the arm a moment before its status is known. One that goes
-        on until the deadline has done its work.
+        A failing program releases the arm a moment before its status is known. A program that runs
+        until the deadline counts as done.
 
         Raises:
             RunEndedError: the program has failed.
@@ -239,7 +240,7 @@ def _faults(trial: Trial, seed: int, m: Model) -> Faults:
 
 def _address(k: int) -> str:
     """Return a loopback address that belongs to this process; another one for each k < 2."""
-    number = os.getpid()  # below 2^22
+    number = os.getpid()  # a process number is below 2^22
     return f"127.{128 + 64 * k + number // 65536}.{number // 256 % 256}.{number % 256}"
 
 

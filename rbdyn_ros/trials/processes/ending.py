@@ -18,7 +18,7 @@ _libc = ctypes.CDLL(None)
 def end_with(parent: int) -> None:
     """Let SIGKILL end this process when its parent process has ended, also by SIGKILL."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it has ended before
+    if os.getppid() != parent:  # the parent has ended before
         os._exit(1)
 
 

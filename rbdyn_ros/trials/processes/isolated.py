@@ -65,7 +65,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
     adopt()
     before = children()
     reader, writer = os.pipe()
-    with _sigterm(signal.SIG_BLOCK):  # it acts only where the child is ended after it
+    with _sigterm(signal.SIG_BLOCK):  # SIGTERM waits until the child has ended
         parent, child = os.getpid(), _fork(trial)
         if child == 0:
             os.close(reader)
@@ -77,11 +77,12 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
         finally:
             os.close(reader)
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child, signal.SIGKILL)  # and what the controller has started
+                # also ends programs that the controller has started
+                os.killpg(child, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            end_children(before)  # also daemons, in a session of their own
+            end_children(before)  # also ends daemons, in a session of their own
     if answer is None:
         reason = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, reason)
@@ -149,7 +150,7 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.program is None:  # else the program has the limit
+        if trial.controller.program is None:  # otherwise the program has the limit
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial on a cluster of Ray: a run depends on its seed only, so the rows do not depend on it."""
+"""A trial on a cluster of Ray: a run depends on its seed only, so the rows are the same."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def runs_of_task(trial: Trial, seeds: list[int]) -> list[Run]:
 
 
 def _shards(trial: Trial, seeds: Sequence[int], cores: int) -> Iterator[list[int]]:
-    """Divide seeds into tasks; the rows do not depend on how."""
+    """Divide seeds into tasks; the rows do not depend on the division."""
     fair = -(-len(seeds) // (PER_CORE * cores))
     if not trial.controller.isolated:
         yield from shards(trial, seeds, max(fair, COMPILED_LEAST))

@@ -22,7 +22,7 @@ from rbdyn_ros.trials.trial import UserProgram
 #: Time to end after SIGINT [s].
 ENDING = 1.0
 _MIB = 1 << 20
-#: Of its output this much is kept and printed, the last [bytes].
+#: Size of the end of its output that is kept and printed [bytes].
 OUTPUT = _MIB
 #: The last line of a traceback.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
@@ -31,7 +31,7 @@ _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 class UserProcess:
     """A program of the user in a process of its own, which ends with this one.
 
-    It is of the process group of this process, whose end ends all that the program has started.
+    It is in the process group of this process, whose end also ends all children of the program.
     Start it before this process has other threads.
 
     Args:
@@ -102,7 +102,7 @@ class UserProcess:
         """Drop the beginning of an output that is too long; call it again and again."""
         if self._log.stat().st_size > 4 * OUTPUT:
             kept = self._tail()
-            with self._log.open("ab") as file:  # as the program, which goes on behind it
+            with self._log.open("ab") as file:  # append like the program, which goes on behind it
                 file.truncate(0)
                 file.write(kept)
 
@@ -144,7 +144,7 @@ def words_of(program: UserProgram) -> Sequence[str]:
             LookupError,
             OSError,
             ValueError,
-        ) as error:  # OSError: none is sourced
+        ) as error:  # OSError means that no workspace is sourced
             text = f"there is no ROS package {quote(program.package)}: source its workspace"
             raise _refused(text) from error
         file, where = shutil.which(str(folder / name)), f"in {folder}"

@@ -23,7 +23,7 @@ from rbdyn_ros.trials.trial import Trial
 
 #: Environment of workers: one thread each, as there are as many as cores.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-#: Times that a shard is given to another process after its process has ended.
+#: A shard is given to another process this often after its process has ended.
 RETRIES = 2
 #: Time that a process may take to start, beside the time for the code of the user [s].
 STARTING = 60.0
@@ -33,7 +33,7 @@ ENDING = 5.0
 
 @dataclass
 class _TriedJob:
-    """A job, and how many processes have ended with it."""
+    """A job, and the number of processes that have ended with it."""
 
     job: ShardJob
     tried: int = 0
@@ -61,7 +61,7 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # what a file of the user prints does not mix with the results
+                stdout=2,  # output of the user's files does not mix with the results
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())

@@ -3,8 +3,8 @@
 
 Lines are only ever added, so an interrupted trial can go on: a line that was not written to its
 end is dropped, and only the seeds that are missing run. Each line has a hash of itself and of the
-trial, so that changed lines are refused; whoever knows this module can still write others. The
-file is locked while runs are added.
+trial, so that changed lines are refused; with this module others can still be written. The file is
+locked while runs are added.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ResultsFile(Output):
             with contextlib.suppress(OSError):  # at once: a forked process may have it open
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
-        except OSError as error:  # what was buffered does not fit on the disk
+        except OSError as error:  # the buffered lines do not fit on the disk
             raise unwritable(self._path, error) from error
 
 
@@ -117,8 +117,8 @@ def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
         raise _refused(f"the file {name} is not a file of results")
     if header.get("digest") != trial.digest:
         raise _refused(
-            f"{name} has the results of another trial: the robot, the controller or what is "
-            "sampled has changed since"
+            f"{name} has the results of another trial: the robot, the controller or the "
+            "sampled numbers have changed since"
         )
     runs = {}
     for number, line in enumerate(lines[1:], 2):

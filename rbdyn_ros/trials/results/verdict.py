@@ -71,12 +71,12 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the trial has passed, with all its runs."""
+        """Return whether the trial has passed, with all its runs."""
         return self.decision == PASSED
 
     @property
     def partial(self) -> bool:
-        """Whether runs are missing."""
+        """Return whether runs are missing."""
         return self.runs < self.wanted
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Verdict:
 
 
 def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
-    """Return the reason why a run has failed; nothing if it has passed."""
+    """Return the reasons why a run has failed; there are none if it has passed."""
     if run.status != FINISHED:
         return (f"{run.status}: {run.why}",)
     found = []
@@ -171,7 +171,7 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
     at_worst = worst.measures[name]
     if not values.size:
         return Spread(None, None, None, None, None, at_worst, worst.seed, broken)
-    with np.errstate(over="ignore", invalid="ignore"):  # of measures near the largest number
+    with np.errstate(over="ignore", invalid="ignore"):  # measures near the largest number overflow
         mean, (low, high) = values.mean(), _mean_interval(values, trial.rule.confidence)
         median, p95 = np.quantile(values, (0.5, 0.95))
     return Spread(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over the runs of a shard: what the controller sees, its commands, the measures.
+"""Compiled loops over the runs of a shard: the states seen, the commands, the measures.
 
 Arrays hold run beside run, (entries, runs). Random numbers are functions of the seed of the run,
 the timestep and the purpose, as in the loop of the simulator.
@@ -45,7 +45,7 @@ kernel = jit.kernels_in(CACHE_DIRECTORY)
 def observe(
     k, wanted, seeds, delay, position_noise, velocity_noise, qpos, qvel, ring, joints, seen
 ):  # fmt: skip
-    """Compute the state that the controller sees.
+    """Compute the state that the controller measures.
 
     Args:
         k: the timestep.

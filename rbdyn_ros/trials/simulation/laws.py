@@ -84,7 +84,7 @@ class PythonLaw:
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
         """Write the commands of the run."""
-        state = seen[:, 0].copy()  # the function may keep it
+        state = seen[:, 0].copy()  # the function may keep the array
         row = reference.copy()
         given = self._function(time, state[: self._nq], state[self._nq :], row)
         found = np.asarray(given, dtype=np.float64)

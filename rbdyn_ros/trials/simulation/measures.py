@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measures of a run: what they are called, and their values."""
+"""The measures of a run: their names, and their values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def known(value: float) -> float | None:
 
 def _of_joints(trial: Trial, total: Array, over: Array) -> dict[str, float]:
     step, count = float(trial.m.opt.timestep), trial.nstep * len(trial.joints.names)
-    settled = total[kernels.LAST_OUTSIDE] + 1.0  # steps until then
+    settled = total[kernels.LAST_OUTSIDE] + 1.0  # steps until the joints are settled
     return {
         "tracking_rms": math.sqrt(total[kernels.ERROR_SQUARES] / count),
         "tracking_max": total[kernels.LARGEST_ERROR],

@@ -20,7 +20,7 @@ SHARD = 256
 #: Memory for the states of a shard, if measures of the user look at them [bytes].
 HISTORY = 1 << 28
 
-#: How a run ends.
+#: Outcomes of a run.
 FINISHED, DIVERGED, CRASHED, NOT_FINITE = "finished", "diverged", "crashed", "not finite"
 TIMEOUT, MEMORY, LOST, MEASURE_FAILED = "timeout", "out of memory", "lost", "measure failed"
 

@@ -195,8 +195,7 @@ def hashed(qpos: Array, qvel: Array, act: Array = NO_ACTUATORS) -> str:
 
 
 def _ticks(seconds: Array, trial: Trial) -> Ints:
-    found: Ints = np.rint(seconds / float(trial.m.opt.timestep)).astype(np.int64)
-    return found
+    return np.rint(seconds / float(trial.m.opt.timestep)).astype(np.int64)
 
 
 def _changed(array: Array, places: Ints, values: Array) -> Array:

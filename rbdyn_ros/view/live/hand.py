@@ -25,7 +25,7 @@ HELD = 0.25
 PATIENCE = 1.0
 #: A drag by this part of the robot's size turns a link by a radian.
 TURN = 0.2
-#: Largest angle by which a drag turns a link [rad]; the spring knows no full turns.
+#: Largest angle by which a drag turns a link [rad]; the spring cannot follow full turns.
 MOST_TURN = 2.5
 COLOR = (213, 94, 0)
 #: A smaller force or torque is shown as 0 [N], [N m]: rounding errors have no digits to read.
@@ -107,7 +107,7 @@ class Hand:
 
     @property
     def held(self) -> bool:
-        """Whether a link is pulled, or a pull has to be ended."""
+        """Return whether a link is pulled, or a pull has to be ended."""
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
@@ -160,7 +160,7 @@ class Hand:
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None
-            tell(self._server, None, f"'{grip.link}' is gone, so it is pulled no more")
+            tell(self._server, None, f"'{grip.link}' is gone, so the pull ends")
 
     def put(self, instant: Instant) -> None:
         """Show the pull at an instant: a line to the cursor, and the force at its end."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder "History": what the pages ordered, each with the simulated time."""
+"""The folder "History": the orders of the pages, each with its simulated time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OrderHistory:
             self._new = True
         return ""
 
-    # as Simulated
+    # the methods of Simulated
 
     def instants(self, energy: bool = False) -> list[Instant]:
         found = self._simulated.instants(energy)

@@ -59,8 +59,8 @@ class JointSliders:
     hold all joints where the sliders stand, except the joints whose torque a user sets, until
     *Release*.
 
-    What users do is noted in coroutines, because viser calls those in order: a Release is never
-    overtaken by an earlier slider. `hold` passes it on.
+    Actions of users are recorded in coroutines, because viser calls those in order: a Release is
+    never overtaken by an earlier slider. `hold` passes it on.
 
     Args:
         server: server of the view.
@@ -82,7 +82,7 @@ class JointSliders:
         self._efforts: dict[str, float] = {}
         self._goals: dict[str, float] = {}
         self._released, self._due = False, 0.0
-        self._lock = threading.Lock()  # of what users set; never held during an order
+        self._lock = threading.Lock()  # guards the settings of users; never held during an order
         self._ordering = threading.Lock()
         self._positions: dict[str, Any] = {}
         self._torques: dict[str, Any] = {}
@@ -127,7 +127,7 @@ class JointSliders:
         )
 
         async def moved(event: Any) -> None:
-            if event.client is not None:  # by a user, not by us
+            if event.client is not None:  # a user moved it, not `put`
                 with self._lock:
                     self._efforts.pop(name, None)
                     goals = {each: float(it.value) for each, it in self._positions.items()}
@@ -190,7 +190,7 @@ class JointSliders:
 
     @property
     def held(self) -> bool:
-        """Whether joints are commanded, or a release has to be passed on."""
+        """Return whether joints are commanded, or a release has to be passed on."""
         return self._released or bool(self._efforts or self._goals)
 
     def hold(self) -> None:

@@ -35,7 +35,7 @@ LOST = (
 )
 #: A robot this far from what a camera looks at, over the camera's distance, has left the picture.
 FAR = 1.5
-#: Names of keys on the sheet, where viser's are others.
+#: Names of keys on the sheet that differ from viser's.
 NAMES = {"arrowright": "right arrow", "escape": "Esc"}
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4
@@ -88,8 +88,8 @@ class Keys:
     def put(self, centre: Array) -> None:
         """Move the cameras with the centre (3,) of the robot, if they follow it.
 
-        Where it has left the picture it comes back to the middle; without *Follow* the panel
-        says so.
+        If it has left the picture it comes back to the middle; without *Follow* the panel reports
+        it.
         """
         moved, start = centre - self._centre, self._server.initial_camera
         self._centre = np.array(centre)
@@ -116,7 +116,7 @@ class Keys:
             place(camera, target + away * way / np.linalg.norm(way), target)
 
     def _show_help(self, event: Any) -> None:
-        """Show the sheet in the browser that asked for it, or close it there."""
+        """Show the sheet in the browser of the click, or close it there."""
         if event.client is None:
             return
         number, gui = event.client.client_id, event.client.gui
@@ -132,7 +132,7 @@ class Keys:
             gui.add_button("Close").on_click(lambda _: self._hide_help(event))
 
     def _hide_help(self, event: Any) -> None:
-        """Close the sheet in the browser that asked for it, if it is open."""
+        """Close the sheet in the browser of the click, if it is open."""
         client = event.client
         shown = None if client is None else self._sheets.pop(client.client_id, None)
         if shown is not None:

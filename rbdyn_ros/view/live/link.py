@@ -26,7 +26,8 @@ Numbers = Sequence[float]
 #: The requests on each pipe.
 PROMPT = frozenset({"instants", "recast", "sights", "push", "pull", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
-#: Reports of the view, without an answer: its address, a warning, or why it cannot serve.
+#: Reports of the view, without an answer: its address, a warning, or the reason why it cannot
+#: serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
 #: Largest request [bytes].
 MOST_BYTES = 1 << 22

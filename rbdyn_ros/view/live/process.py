@@ -85,7 +85,7 @@ class ViewProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Return whether the process runs."""
         return self._spawned.process.poll() is None
 
     def close(self) -> None:

@@ -20,8 +20,8 @@ from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping over the critical one: what hangs from a point seems heavier than what lies there, and
-#: swings.
+#: Damping relative to critical damping: a load that hangs from a point acts heavier than a lying
+#: one, and swings.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
 #: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
@@ -42,7 +42,7 @@ class CarriedWeight:
 
     It is the sum over time of the upward force of spring and damper. That is zero over the motion
     of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces are left
-    out: what hangs from the point swings there, and would swing more.
+    out: a hanging load swings there, and would swing more.
     """
 
     def __init__(self) -> None:
@@ -137,7 +137,8 @@ class HandSpring:
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
         floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
-        stands = floats and bool((own & self._loop.kept_dofs).any())  # on servos or brakes
+        # it stands on servos or brakes
+        stands = floats and bool((own & self._loop.kept_dofs).any())
         load, sag = weight if stands else 0.0, SAG * rate**2
         return rate**2 * self._felt_inertia(J, weight / USUAL_GRAVITY, load, sag)
 
@@ -162,7 +163,7 @@ class HandSpring:
             sag: acceleration at which the spring overcomes the load and dry friction.
         """
         m, free = self._m, _free_dofs(self._loop)
-        if m.nM == 0:  # too large for a mass matrix
+        if m.nM == 0:  # the Model is too large for a mass matrix
             return np.eye(3) * mass
         J = J[:, free]
         M = mass_matrix(m, self._d)[np.ix_(free, free)]

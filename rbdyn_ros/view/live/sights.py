@@ -16,7 +16,7 @@ from rbdyn_ros.view.web.show import Show
 if TYPE_CHECKING:
     import viser
 
-#: Time between two questions for what sensors see [s].
+#: Time between two requests for the readings of sensors [s].
 PERIOD = 0.2
 #: Colour of the points of lidars, and their size relative to the robot's.
 POINTS, SIZE = (213, 94, 0), 0.006

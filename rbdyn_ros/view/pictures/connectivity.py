@@ -25,9 +25,9 @@ SUFFIXES = (".svg", ".png", ".pdf")
 
 NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # font size [point]
 LONGEST_NAME = 28
-MARGIN, TITLE_SPACE = 0.35, 0.3  # [inch]
+MARGIN, TITLE_SPACE = 0.35, 0.3  # sizes [inch]
 MOST_PIXELS = 12_000  # longest side of a .png
-POINTS = 61  # of a curve
+POINTS = 61  # points of a curve
 LANES = 4  # number of lanes for chords
 
 
@@ -207,8 +207,7 @@ def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> 
 
 def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
     t = np.linspace(0.0, 1.0, POINTS)[:, None]
-    curve: Array = (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
-    return curve
+    return (1 - t) ** 3 * a + 3 * t * (1 - t) * ((1 - t) * b + t * c) + t**3 * d
 
 
 def _crossed(curve: Array, bodies: Array, radius: float) -> int:

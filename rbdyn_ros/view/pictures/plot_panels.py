@@ -164,5 +164,4 @@ def _extremes(values: Array, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     places = np.flatnonzero(is_lowest)
     buckets = np.repeat(np.arange(len(starts)), lengths)[places]
     first = np.unique(buckets, return_index=True)[1]
-    found: NDArray[np.int64] = places[first]
-    return found
+    return places[first]

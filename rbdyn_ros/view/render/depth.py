@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw depths and segmentations: what rays meet, in a fraction of their time.
+"""Draw depths and segmentations: the results of rays, in a fraction of their time.
 
-What is drawn is what rays meet: triangles, and solids whose surfaces are solved for each pixel.
+The drawn shapes are those that rays meet: triangles, and solids whose surfaces are solved for each
+pixel.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CUBE_FACES = np.array(
 
 
 class DepthRenderer(OffScreen):
-    """Draws what depth cameras see; for the thread that made it.
+    """Draws the pictures of depth cameras; for the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -160,8 +161,8 @@ class DepthRenderer(OffScreen):
                 self._of_triangles["pose"].write(uniform(pose))
                 self._of_triangles["number"] = g
                 self._drawn[g].render()
-        # the far sides are there also when the camera is within the box; with the first row at the
-        # bottom they turn the way of OpenGL's front sides
+        # draw the far sides, which are visible also from inside the box; the first row is at the
+        # bottom, so they turn the way of OpenGL's front sides
         context.enable_only(gl.DEPTH_TEST | gl.CULL_FACE)
         context.cull_face = "back"
         for g, pose in poses.items():

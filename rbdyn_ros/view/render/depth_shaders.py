@@ -7,7 +7,7 @@ shape that it sees.
 
 from __future__ import annotations
 
-#: Nothing nearer is drawn [m].
+#: Least distance that is drawn [m].
 NEAREST = 1e-4
 
 _WRITE = """

@@ -60,7 +60,7 @@ class Lighting:
 
 
 def lighting(lamps: Sequence[Lamp], bodies: Sequence[Array]) -> Lighting:
-    """Return how lamps light a picture; without lamps by the sun of the renderer.
+    """Return the lighting of a picture by lamps; without lamps by the sun of the renderer.
 
     The first light at infinity with shadows becomes the sun.
 

@@ -20,7 +20,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Lens:
-    """The distortion of a camera: a wide picture without it, and where each pixel looks there.
+    """The distortion of a camera: a wide picture without it, and the place of each pixel in it.
 
     Attributes:
         size: columns and rows of the wide picture.

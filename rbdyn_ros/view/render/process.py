@@ -138,7 +138,7 @@ class RenderProcess:
         """End the process; a picture that is being drawn ends with an error."""
         self._process.terminate()
         wait_or_kill(self._process, PATIENCE)
-        with self._lock:  # whoever waits has got the end of the process
+        with self._lock:  # waiting threads have seen the end of the process
             self._pipe.close()
 
     def _sent(self, content: _Content) -> bytes:

@@ -32,8 +32,8 @@ def render(
 ) -> Pixels:
     """Return a picture of a robot and its world at qpos, drawn without a display.
 
-    It shows what the view shows at first; planes are floors with a grid of 1 m and 0.25 m. For
-    many pictures make a Renderer once.
+    It shows the robot like the view at its start; planes are floors with a grid of 1 m and 0.25 m.
+    For many pictures make a Renderer once.
 
     Args:
         m: the robot.

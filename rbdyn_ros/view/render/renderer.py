@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw pictures of a robot and its world as a camera sees them.
 
-What is drawn is what the view shows at first: visuals, or collisions, or boxes of inertia, and the
-obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows, or the
+Pictures show the robot like the view at its start: visuals, or collisions, or boxes of inertia,
+and the obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows, or the
 lights of the file do.
 """
 
@@ -38,7 +38,7 @@ from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
 from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 
 SKY = (0.77, 0.84, 0.92, 1.0)
-#: Edge of the picture that the sun sees [pixels].
+#: Edge of the shadow map of the sun [pixels].
 SHADOW = 2048
 #: Samples of a pixel.
 SAMPLES = 4

@@ -90,7 +90,7 @@ void main() {
 }
 """.replace("MOST_LIGHTS", str(MOST_LIGHTS))
 
-#: Only depths are kept, as the sun sees them.
+#: Only depths are kept, as seen from the sun.
 SHADOW_FRAGMENT = """#version 330
 void main() {}
 """

@@ -34,7 +34,7 @@ class Lamp:
 
     @property
     def is_far(self) -> bool:
-        """Whether it shines from infinity."""
+        """Return whether it shines from infinity."""
         return self.light.kind == DIRECTIONAL
 
     def placed(self, pos: Array, R: Array) -> tuple[Array, Array]:

@@ -29,13 +29,13 @@ from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.geometry.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
 
-MOST_TRIANGLES = 2_000_000  # of a mesh
-MOST_COLORS = 32  # of a mesh; further colours are not reported
-LEAST_OPACITY = 0.05  # below it a file means the opposite, as some that write it do
+MOST_TRIANGLES = 2_000_000  # most triangles of a mesh
+MOST_COLORS = 32  # most colours of a mesh; further colours are not reported
+LEAST_OPACITY = 0.05  # below it a file means the opposite, as some programs write it
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
-MARKER_SIZE = 0.04  # from corner to corner [m]
-THIN = 1e-3  # so thick is shown what has no volume [m]
+MARKER_SIZE = 0.04  # size from corner to corner [m]
+THIN = 1e-3  # thickness of shapes without volume [m]
 
 ROUND = 48  # edges of a circle
 _BALL = 3  # subdivisions of an icosahedron: 1280 triangles
@@ -101,7 +101,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
         mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
     else:
         mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
-    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # as not every release has a capsule
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release has capsules
     return (_surface(centred, mesh.faces, None),)
 
 
@@ -182,7 +182,8 @@ def _kept(
     try:
         return _read(path, only)
     except UnusableMeshError as error:
-        return UnusableMeshError(error.code, str(error), error.allowed)  # with no frames to keep
+        # without the frames of the traceback
+        return UnusableMeshError(error.code, str(error), error.allowed)
 
 
 def _read(path: Path, only: Only) -> tuple[FilePart, ...]:

@@ -89,5 +89,4 @@ def _arrows(start: Array, force: Array, weight: float, size: float) -> Array:
     length = WEIGHT_LENGTH * size / weight * np.linalg.norm(force, axis=1, keepdims=True)
     shortened = np.minimum(length, LONGEST * size) / np.maximum(length, 1e-300)
     arrow = WEIGHT_LENGTH * size / weight * shortened * force
-    arrows: Array = np.stack([start, start + arrow], axis=1)
-    return arrows
+    return np.stack([start, start + arrow], axis=1)

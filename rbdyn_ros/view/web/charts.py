@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
 #: Number of joints that are shown at first.
 FIRST = 6
-HEIGHT, WIDTH = 190, 330  # [pixels]
+HEIGHT, WIDTH = 190, 330  # size of a chart [pixels]
 
 #: Colours distinct on white and on black.
 COLOURS = (
@@ -287,7 +287,7 @@ class Charts:
         return text.getvalue()
 
     def _save(self, event: Any) -> None:
-        """Send the signals as a file to the browser that asked for them."""
+        """Send the signals as a file to the browser of the request."""
         if event.client is not None:
             event.client.send_file_download(f"{self._name}.csv", self.csv().encode())
 

@@ -117,7 +117,7 @@ class Display:
                 self.opacity.value = TRANSLUCENT if inside else 1.0
 
     def _show_graph(self, client: viser.ClientHandle | None) -> None:
-        """Show the graph in the browser that asked for it."""
+        """Show the graph in the browser of the request."""
         if client is None:
             return
         try:

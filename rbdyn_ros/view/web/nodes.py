@@ -156,7 +156,7 @@ class Nodes:
             self._light_page()
 
     def _surfaces(self) -> dict[str, dict[Any, list[Any]]]:
-        """Return the nodes of surfaces by layer, and by what they show."""
+        """Return the nodes of surfaces by layer, and by the part that they show."""
         found: dict[str, dict[Any, list[Any]]] = {}
         for layer, parts in self._parts.items():
             for part, node in parts:
@@ -258,7 +258,7 @@ class Nodes:
 
     @property
     def shows_lamps(self) -> bool:
-        """Whether lights of its file shine on the page."""
+        """Return whether lights of its file shine on the page."""
         return LIGHTS not in self._hidden and len(self._layers.get(LIGHTS, ())) > 0
 
     def _light_page(self) -> None:

@@ -167,7 +167,7 @@ def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
 
     first = server.initial_camera
     client.camera.on_update(fit)
-    with contextlib.suppress(AssertionError):  # a page that says nothing of its camera
+    with contextlib.suppress(AssertionError):  # the page has not sent its camera
         fit(client.camera)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rbdyn_ros.view.scene.parts import Part
 
-#: Of the JPEG that browsers get.
+#: Quality of the JPEG that browsers get.
 QUALITY = 90
 
 

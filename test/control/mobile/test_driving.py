@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheel speeds against closed forms, the way back to the twist, ramps and odometry."""
+"""Wheel speeds against closed forms, the inverse to the twist, ramps and odometry."""
 
 import math
 
@@ -71,7 +71,7 @@ DRIVES = {
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
+def test_the_twist_is_recovered_from_its_wheel_speeds(name):
     drive = drive_of(*DRIVES[name])
     twist = np.array([0.3, -0.2, 0.7]) * drive.moves
     fit = drive.twist(NONE, drive.rows(NONE) @ twist)
@@ -80,13 +80,13 @@ def test_the_twist_of_wheel_speeds_is_the_one_that_gave_them(name):
     assert fit.contradiction() == pytest.approx(0.0, abs=1e-24)
 
 
-def test_wheels_that_contradict_each_other_are_slip():
+def test_contradicting_wheels_are_reported_as_slip():
     drive = drive_of(SKID_STEER.urdf, "skid_steer")
     speeds = drive.rows(NONE) @ (0.3, 0.0, 0.0)
     speeds[0] += 1.0
     fit = drive.twist(NONE, speeds)
     assert np.abs(fit.slip).max() > 0.05
-    # by its way squared, so at any rate
+    # relative to the squared way, so at any rate
     assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
     assert fit.contradiction() > 1e-3
 
@@ -99,7 +99,7 @@ def test_motions_that_a_base_cannot_do_are_refused():
     drive_of(mecanum()).check(np.array([0.1, 0.1, 0.1]))
 
 
-def test_limits_keep_the_way_and_ramps_arrive_together():
+def test_limits_keep_the_path_and_ramps_arrive_together():
     twist = limited(np.array([2.0, 0.0, 1.0]), np.array([0.5, 0.5, 9.0]))
     assert twist == pytest.approx([0.5, 0.0, 0.25])
     assert limited(np.zeros(3), np.array([0.5, 0.5, 9.0])) == pytest.approx(np.zeros(3))
@@ -123,7 +123,7 @@ def test_odometry_of_an_arc_is_exact_for_any_step():
 
 
 def test_odometry_of_a_base_whose_frame_is_off_its_axle():
-    """It turns about the axle: the frame goes around on a circle."""
+    """The base turns about the axle: the frame goes around on a circle."""
     text = TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 ')
     drive = drive_of(text)
     assert drive.reference == pytest.approx([0.1, 0.0])
@@ -138,7 +138,7 @@ SLIP = 0.01
 
 
 def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
-    """Return the odometry after a way of the reference point in some steps, from a pose."""
+    """Return the odometry after a motion of the reference point in some steps, from a pose."""
     odometry = WheelOdometry(drive, SLIP)
     odometry.pose = np.array(begin)
     turned = drive.rows(NONE) @ way
@@ -174,7 +174,7 @@ def test_a_yaw_that_is_unknown_spreads_across_the_way():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """For a frame that is off its axle, by pose and by way."""
+    """The frame is off the axle; the motion is given by pose and by steps."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

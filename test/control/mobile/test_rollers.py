@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mecanum and omni wheels on a floor: rollers are links, and the engine simulates each of them."""
+"""Mecanum and omni wheels on a floor: the engine simulates each roller as a link."""
 
 import math
 
@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.mobile.driving import WheelDrive
 from rbdyn_ros.control.mobile.wheels import wheel_base
 
-#: Servo of the wheels [N m s/rad], the time until they turn evenly, and until the end [s].
+#: Damping of the servos [N m s/rad], time until the wheels turn evenly, and end [s].
 GAIN, BEGUN, END = 2.0, 1.0, 2.0
 TWISTS = ((0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.2, 0.0))
 
@@ -41,7 +41,7 @@ def driven(text, twist):
 
 @pytest.mark.parametrize("twist", TWISTS, ids=str)
 @pytest.mark.parametrize("base", [mecanum, omni])
-def test_a_base_moves_as_its_rollers_let_it(base, twist):
-    # between 24 rollers the wheel is 0.7 mm less high, and turns farther on its way
+def test_a_base_moves_as_its_rollers_allow(base, twist):
+    # between 24 rollers the wheel is 0.7 mm lower, and turns farther on its way
     found = driven(base(24), twist)
     assert np.abs(found - twist).max() < 0.02 * np.abs(twist).max()

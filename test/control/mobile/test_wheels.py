@@ -75,7 +75,7 @@ def test_a_swivel_caster_may_be_a_steered_wheel_so_its_base_needs_a_kind(kind):
     assert len(wheel_base(m, "ackermann").steerings) == 1
 
 
-def test_rollers_say_what_a_base_is():
+def test_rollers_determine_the_kind_of_the_base():
     base = wheel_base(load(mecanum()))
     assert base.kind == "mecanum"
     assert [wheel.radius for wheel in base.wheels] == pytest.approx([RADIUS] * 4)
@@ -94,7 +94,7 @@ BAD = [
     ),
     (car(), {"kind": "differential"}, "base.kind is 'differential'"),
     (car(), {"names": ["rear_left"]}, "'rear_left', no joint that can be commanded"),
-    (car(), {"names": ["left_steering_joint"]}, "is no wheel: its axis is not level"),
+    (car(), {"names": ["left_steering_joint"]}, "is not a wheel: its axis is not level"),
     (
         car(),
         {"names": ["rear_left_wheel_joint"] * 2},

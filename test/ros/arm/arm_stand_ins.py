@@ -41,7 +41,7 @@ class Held:
 
 
 class Following:
-    """An arm that keeps the trajectories it gets, and is where the test puts it."""
+    """An arm that stores its trajectories, and is at the position given by the test."""
 
     names = NAMES
 
@@ -62,7 +62,7 @@ class Following:
         self.now = Progress(**(values | fields))
 
     def arrive(self, seconds=0.0, off=(0.0, 0.0), speed=0.0):
-        """End the trajectory some seconds later, with the arm off by so much."""
+        """End the trajectory some seconds later, with the arm off by this distance."""
         desired = np.zeros((3, 2))
         desired[0] = self.taken[-1].points[-1].positions
         actual = np.stack([desired[0] - off, np.full(2, speed)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that lies: it passes the states of a simulated arm on as a row of support.lies says."""
+"""A driver that sends false states of a simulated arm, by a row of support.lies."""
 
 import threading
 import time as clock
@@ -46,7 +46,7 @@ class LyingDriver(Relay):
             self._others.clear()
 
     def prepare(self, lie, peer):
-        """Do what takes time before a lie begins; row constant_offset lies from now on."""
+        """Do the slow preparations of a lie; row constant_offset lies from now on."""
         if lie.name in LOADED:  # a message that is sent before its subscriber is found is lost
             publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
             with self._lock:
@@ -89,7 +89,7 @@ class LyingDriver(Relay):
         if special is not None:
             special()
 
-    # rows that are more than other states
+    # rows that change more than the state
 
     def _driver_restart(self):
         """Publish with another publisher after a second of silence."""
@@ -134,7 +134,7 @@ class LyingDriver(Relay):
 
 
 def _close(node, publisher):
-    """Destroy a publisher when all has arrived: what is under way would be lost with it."""
+    """Destroy a publisher after all its messages have arrived: others would be lost with it."""
     assert publisher.wait_for_all_acked(Duration(seconds=120))
     node.destroy_publisher(publisher)
 

@@ -94,7 +94,7 @@ def in_background(work):
     return thread, raised
 
 
-def test_triggers(client, controller):
+def test_services_of_the_arm_are_called(client, controller):
     assert client.arm() == "arm: done"
     assert [client.set_mode(mode) for mode in MODES] == [f"{mode}: done" for mode in MODES]
     assert client.disarm() == "disarm: done"
@@ -106,7 +106,7 @@ def test_triggers(client, controller):
         client.set_mode("gravty")
 
 
-def test_efforts_by_name(client, controller):
+def test_the_client_returns_efforts_by_name(client, controller):
     arm, held = controller.held.arm, controller.held
     g = arm.twin().gravity_effort(held.qpos, np.empty(8))
     found = client.gravity_effort()
@@ -122,7 +122,7 @@ def test_efforts_by_name(client, controller):
 
 
 def test_every_argument_arrives(client, controller, monkeypatch):
-    """Field by field; test_arm_services checks the numbers of the answers."""
+    """Fields are compared one by one; test_arm_services checks the numbers of the answers."""
     asked = []
 
     def call(kind, name, request):
@@ -156,7 +156,7 @@ def test_every_argument_arrives(client, controller, monkeypatch):
     assert asked[2] == ("get_computed_torque", state | wanted | flags)
 
 
-def test_saturated_efforts(client):
+def test_efforts_may_be_clamped(client):
     found = client.computed_torque({"panda_joint1": 50.0}, clamp=True)
     assert found == {"panda_joint1": 20.0}
     assert found.saturated
@@ -171,7 +171,7 @@ def test_refusals_of_the_services_are_raised(client):
         client.inverse_dynamics({"panda_joint1": 0.0}, {"panda_joint2": 0.0})
 
 
-def test_a_payload(client, controller):
+def test_the_client_sets_a_payload(client, controller):
     sha256 = client.set_payload("panda_hand", 2, (0.1, 0, 0.3), (1, 2, 2.5, 0.1, 0.2, 0.3))
     assert sha256 == controller.held.arm.sha256
     payload = controller.held.arm.payloads["panda_hand"]
@@ -197,7 +197,7 @@ def test_services_that_do_not_exist_or_answer(peer, controller):
         assert client.disarm() == "disarm: done"  # not the late answer of arm
 
 
-def test_from_a_callback_of_a_single_threaded_node(peer, client):
+def test_a_callback_of_a_single_threaded_node_may_call(peer, client):
     said = []
 
     def on_timer():
@@ -209,7 +209,7 @@ def test_from_a_callback_of_a_single_threaded_node(peer, client):
     assert said == ["arm: done"]
 
 
-def test_from_several_threads(client):
+def test_several_threads_may_call(client):
     said = []
     threads = [
         threading.Thread(target=lambda m=mode: said.append(client.set_mode(m)))
@@ -242,7 +242,7 @@ def test_a_path_becomes_a_message():
         path_message(path(), ("lift",))
 
 
-def test_following_to_the_end(peer, client, controller):
+def test_a_path_is_followed_to_its_end(peer, client, controller):
     arm = controller.following
     thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
     peer.until(lambda: arm.taken)
@@ -253,7 +253,7 @@ def test_following_to_the_end(peer, client, controller):
 
 
 def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, controller, monkeypatch):
-    """In another thread it could be met there before it is complete."""
+    """In another thread an incomplete object could be used."""
     real, makers = caller.ActionClient, []
 
     def make(*given):
@@ -284,7 +284,7 @@ def test_the_reason_for_the_end_of_a_trajectory_is_raised(peer, client, controll
 
 
 class Interrupted(BaseException):
-    """Like KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
+    """As for KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
 
 
 def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller, monkeypatch):
@@ -303,7 +303,7 @@ def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller
     peer.until(lambda: arm.stops == 1)
 
 
-def test_a_node_that_stops_answering(peer, client, controller):
+def test_a_node_that_stops_answering_is_reported(peer, client, controller):
     arm, silent = controller.following, threading.Event()
     real, arm.progress = arm.progress, lambda: (silent.is_set() and thread.join(30.0), real())[1]
     client._caller._timeout = 2.0
@@ -365,7 +365,7 @@ def test_closing_lets_waiting_calls_raise(peer, client, controller):
     assert (raised, unfound) == (["the client is closed"],) * 2
 
 
-def test_a_closed_client(client):
+def test_a_closed_client_is_refused(client):
     client.close()
     client.close()
     follow = lambda: client.follow(path(), ("lift", "turn"))  # noqa: E731
@@ -402,11 +402,11 @@ def test_an_invalid_node_name(peer):
         client.arm()
 
 
-def test_the_status_of_success():
+def test_the_status_of_success_equals_that_of_ros():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_missing_packages(client, monkeypatch):
+def test_missing_packages_are_reported(client, monkeypatch):
     def missing(*_):
         raise ImportError("missing")
 
@@ -418,7 +418,7 @@ def test_missing_packages(client, monkeypatch):
         client.follow(path(), ("lift", "turn"))
 
 
-def test_following_with_a_real_controller_and_arm(simulate, control, peer):
+def test_a_real_controller_follows_a_path(simulate, control, peer):
     """Goals that are reached, replaced by the topic, refused, and cancelled."""
     urdf = find("ur5_robot.urdf")
     robot = simulate, control, peer, urdf, UR5_START
@@ -449,7 +449,8 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
         thread, raised = follow(1.0)
         ended(thread)
         assert raised == []
-        peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)  # its states may wait
+        # its states may come later
+        peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)
         place, there = there, place
 
         thread, raised = follow_long(there)
@@ -472,6 +473,6 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
         closed.start()
         ended(closed)
         assert raised == ["the client is closed; the goal is cancelled"]
-        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds where it was then
+        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds its position of that time
     pair.until_said("computed_torque", "armed")
     pair.end_well()

@@ -26,7 +26,7 @@ ROBOTS = {
 
 @pytest.mark.parametrize("name", ROBOTS, ids=[name.removesuffix(".urdf") for name in ROBOTS])
 @pytest.mark.parametrize("duration", [3.0, pytest.param(10.0, marks=pytest.mark.nightly)])
-def test_it_floats(simulate, control, peer, name, duration):
+def test_an_armed_arm_floats(simulate, control, peer, name, duration):
     start, rate, link, force = ROBOTS[name]
     urdf = SEVEN if name == SEVEN.name else find(name)
     robot = simulate, control, peer, urdf, start, rate
@@ -37,7 +37,7 @@ def test_it_floats(simulate, control, peer, name, duration):
     rows = arm.wait(1.0)
     assert farthest(rows, before) < 1e-3
 
-    # pushed, it gives way; without commands the simulator would hold it
+    # after a push it gives way; without commands the simulator would hold it
     pair.push(link, *force)
     ended = arm.wait(0.1)[-1][0]
     fastest = max(np.abs(row[2]).max() for row in arm.rows)
@@ -67,7 +67,7 @@ def farthest(rows, place):
     return np.abs(np.array([row[1] for row in rows]) - place).max()
 
 
-def test_each_joint_is_felt_out_before_it_is_armed(simulate, control, peer):
+def test_each_joint_is_tested_before_it_is_armed(simulate, control, peer):
     pair = start_pair(
         simulate, control, peer, SEVEN, SEVEN_START, lockstep=True, start_up_test="true"
     )

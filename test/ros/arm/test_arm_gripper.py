@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of an arm by hand: old and unmeasured states, and a hold that comes too late."""
+"""A gripper of an arm with a manual clock: old and unmeasured states, and a late hold."""
 
 import math
 from types import SimpleNamespace
@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from arm_pair import NEWEST
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.errors import RbdynError
@@ -20,21 +22,23 @@ FINGER = Gripper("finger", 0.0, 0.04, 0.2, 100.0, 0.2, 100.0)
 class Hand:
     """A gripper of an armed arm, whose time is set by hand."""
 
-    def __init__(self, peer):
-        self.peer, self.time = peer, 10**9
+    def __init__(self, peer, reliability="reliable", stamp=7):
+        self.peer, self.time, self.stamp = peer, 10**9, stamp
         settings = SimpleNamespace(dry_run=False)
         controller = SimpleNamespace(armed=True, settings=settings)
         self.sent = peer.collect(JointState, TOPIC)
-        self.port = ArmGripper(peer.node, FINGER, controller, lambda: self.time)
-        peer.until(lambda: peer.node.count_subscribers("joint_states") > 0)
-        self.states = peer.publisher(JointState, "joint_states")
+        self.port = ArmGripper(peer.node, FINGER, controller, lambda: self.time, reliability)
+        qos = QoSProfile(depth=10, reliability=ReliabilityPolicy[reliability.upper()])
+        self.states = peer.node.create_publisher(JointState, "joint_states", qos)
+        peer.until(lambda: self.states.get_subscription_count() > 0)
 
     def measure(self, *position):
         message = JointState(name=["other", "finger"], position=[0.5, *position])
-        message.header.stamp.sec = 7
+        message.header.stamp.sec = self.stamp
         self.states.publish(message)
         # messages of one publisher come in order: the next one is behind it
-        heard = self.peer.collect(JointState, "joint_states")
+        heard = []
+        self.peer.node.create_subscription(JointState, "joint_states", heard.append, NEWEST)
         self.peer.until(lambda: heard, again=lambda: self.states.publish(message), every=0.1)
         self.peer.spin(0.05)
         return message
@@ -69,7 +73,7 @@ def test_a_state_without_a_finite_position_is_unmeasured(peer, position):
     assert hand.port.state().position == 0.03
 
 
-def test_a_hold_that_comes_after_the_next_goal_replaces_nothing(peer):
+def test_a_late_hold_does_not_replace_the_next_goal(peer):
     hand = Hand(peer)
     hand.measure(0.01)
     first = hand.move(0.02)
@@ -79,3 +83,22 @@ def test_a_hold_that_comes_after_the_next_goal_replaces_nothing(peer):
     hand.port.hold(second)
     peer.until(lambda: len(hand.sent) == 3)
     assert [message.position[0] for message in hand.sent] == [0.02, 0.03, 0.01]
+
+
+def test_a_driver_may_publish_best_effort(peer):
+    hand = Hand(peer, "best_effort")
+    hand.measure(0.01)
+    assert hand.port.state().position == 0.01
+
+
+def test_states_without_stamps_have_the_time_of_their_arrival(peer):
+    """Else no time would pass, and a gripper would never stall."""
+    hand = Hand(peer, stamp=0)
+    hand.measure(0.01)
+    before = hand.port.state().time_ns
+    hand.time += 10**9
+    hand.measure(0.01)
+    assert hand.port.state().time_ns == before + 10**9
+    hand.move(0.02)
+    peer.until(lambda: hand.sent)
+    assert hand.sent[0].header.stamp.sec == 0

@@ -14,10 +14,10 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from support.refusals import worded
 from support.robots import find
 
-EMPTY = "''"  # to ROS
+EMPTY = "''"  # an empty value for ROS
 
 
-def test_lifecycle(simulate, control, peer):
+def test_each_transition_leaves_the_arm_safe(simulate, control, peer):
     """The robot comes from the simulator; each transition leaves the arm safe."""
 
     def change(transition):
@@ -62,8 +62,8 @@ def test_lifecycle(simulate, control, peer):
     simulator.end_well()
 
 
-def test_refused_starts(control, tmp_path):
-    """Exit status 2 and one line each."""
+def test_bad_starts_are_refused(control, tmp_path):
+    """The status is 2, with one line each."""
     robot = find("ur5_robot.urdf")
     starts = [
         (tmp_path / "none.urdf", {}, "none.urdf"),
@@ -85,7 +85,7 @@ def test_refused_starts(control, tmp_path):
 
 @pytest.mark.fresh_start
 def test_ends_during_the_start(control):
-    """While it waits for a robot, and while it compiles."""
+    """The signal comes while it waits for a robot, and while it compiles."""
     waiting = control(EMPTY, False)
     waiting.wait_for("waiting for a robot on /robot_description")
     waiting.end_well(signal.SIGTERM)

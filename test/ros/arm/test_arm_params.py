@@ -47,7 +47,7 @@ def test_only_limits_are_live():
 @pytest.mark.parametrize("name", TIGHTENING)
 @pytest.mark.parametrize("wrong", ["above", -1.0, math.nan, math.inf, -math.inf, "fast", True])
 def test_limits_are_refused_with_the_allowed_range(name, wrong):
-    """At the start and while armed: both read the table. Beyond that, Limits only tightens."""
+    """The table is read at the start and while armed. Beyond that, Limits only tightens."""
     (row,) = (p for p in PARAMETERS if p.name == name)
     value = 1.001 * row.high if wrong == "above" else wrong
     with refused(ParameterError, "parameter", name) as caught:
@@ -57,7 +57,7 @@ def test_limits_are_refused_with_the_allowed_range(name, wrong):
 
 def test_the_largest_limits_of_the_start_still_protect():
     rows = {p.name: p for p in PARAMETERS}
-    # in its 5 ms a change of velocity may be 5 rad/s; a lag never exceeds state_timeout
+    # in its 5 ms a velocity may change by 5 rad/s; a lag never exceeds state_timeout
     assert rows["acceleration_limit"].high == 1000.0
     assert rows["latency_limit"].high == 0.1
 

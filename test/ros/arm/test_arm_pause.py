@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a pause of the process an arm gets no answer to a state from before it."""
+"""The states that an arm gets answers to: none from before a pause, but any that jump back."""
 
 import threading
 import time
@@ -11,7 +11,6 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import rclpy
 from arm_pair import ALL
 from arm_stand_ins import message_log
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
@@ -20,6 +19,7 @@ from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.share import bundled_robot
 
@@ -45,32 +45,70 @@ def topics(domain):
     rclpy.try_shutdown()
 
 
+class Driver:
+    """Sends states of an arm at rest, and takes the answers."""
+
+    def __init__(self, peer, topics):
+        self.peer, self.topics, self.controller = peer, topics, topics._controller
+        self.answered, self.offset = [], 0
+        peer.node.create_subscription(JointState, "joint_commands", self.answered.append, ALL)
+        self._publisher = peer.publisher(JointState, "joint_states")
+
+    def send(self):
+        """Send a state; return its stamp."""
+        zeros = [0.0] * len(self.controller.names)
+        state = JointState(name=list(self.controller.names), position=zeros, velocity=zeros)
+        stamp, now = state.header.stamp, time.monotonic_ns() + self.offset
+        stamp.sec, stamp.nanosec = divmod(now, NANOSECONDS)
+        self._publisher.publish(state)
+        return stamp
+
+    def spin(self, condition):
+        executor = self.topics._executor
+        self.peer.until(lambda: (executor.spin_once(timeout_sec=0.01), condition())[1])
+
+    def until_answered(self):
+        """Send states until one of them is answered."""
+        sent = []
+        heard = lambda: [one for one in self.answered if one.header.stamp in sent]  # noqa: E731
+        self.spin(lambda: (sent.append(self.send()), heard())[1])
+
+    def arm_it(self):
+        self.spin(lambda: (self.send(), self.controller.states)[1])
+        self.controller.set_mode("hold")
+        self.controller._begin_armed()  # a busy machine sends too few states for try_arm
+        self.until_answered()
+
+    def pause(self):
+        """Let the process pause, and take a state afterwards; return the last stamp before."""
+        self.topics._watch()
+        before = self.send()
+        time.sleep(PAUSE)
+        seen = self.controller.states + self.controller.refused
+        self.spin(lambda: self.controller.states + self.controller.refused > seen)
+        assert self.controller.fault.code == "age"
+        return before
+
+
 def test_no_state_from_before_a_pause_is_answered(peer, topics):
     """The executor hands over, after the pause, a state that came before it."""
-    controller = topics._controller
-    answered = []
-    peer.node.create_subscription(JointState, "joint_commands", answered.append, ALL)
-    publisher = peer.publisher(JointState, "joint_states")
-
-    def send():
-        zeros = [0.0] * len(controller.names)
-        state = JointState(name=list(controller.names), position=zeros, velocity=zeros)
-        state.header.stamp = Time(nanoseconds=time.monotonic_ns()).to_msg()
-        publisher.publish(state)
-        return state.header.stamp
-
-    def spin(condition):
-        peer.until(lambda: (topics._executor.spin_once(timeout_sec=0.01), condition())[1])
-
-    spin(lambda: (send(), controller.states)[1])
-    controller.set_mode("hold")
-    controller._begin_armed()  # a busy machine sends too few states for an arm to be armed
-    spin(lambda: (send(), answered)[1])
-    topics._watch()
-    before = send()
-    time.sleep(PAUSE)
-    seen = controller.states + controller.refused
-    spin(lambda: controller.states + controller.refused > seen)
-    assert controller.fault.code == "age"
+    driver = Driver(peer, topics)
+    driver.arm_it()
+    before = driver.pause()
     peer.spin(0.2)
-    assert before not in [answer.header.stamp for answer in answered]
+    assert before not in [answer.header.stamp for answer in driver.answered]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_stamps_that_jump_back_are_answered(peer, topics, paused):
+    """Also before 1970, and if there was a pause before: else nothing would hold the arm."""
+    driver = Driver(peer, topics)
+    topics._controller._blind.s.blind_time = 60.0  # longer than any pause
+    driver.arm_it()
+    if paused:
+        driver.pause()
+        driver.until_answered()
+    driver.offset = -(2**31 - 10) * NANOSECONDS
+    driver.until_answered()
+    assert driver.controller.fault.code == ("age" if paused else "clock")
+    assert driver.controller.ending[0] in ("braking", "holding")

@@ -78,7 +78,7 @@ def answered(peer, kind, service, **fields):
     return answer
 
 
-def test_all_joints_as_measured(peer, robot):
+def test_all_joints_are_taken_as_measured(peer, robot):
     g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
     answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     assert tuple(answer.name) == robot.arm.names
@@ -87,7 +87,7 @@ def test_all_joints_as_measured(peer, robot):
     assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
 
 
-def test_named_joints_at_other_positions_in_another_order(peer, robot):
+def test_named_joints_may_have_another_order(peer, robot):
     """The other joints are as measured; missing velocities and accelerations are zero."""
     names = ["panda_joint4", "panda_joint2"]
     k = [robot.arm.names.index(name) for name in names]
@@ -111,7 +111,7 @@ def test_named_joints_at_other_positions_in_another_order(peer, robot):
     np.testing.assert_allclose(answer.effort, expected[k], **CLOSE)
 
 
-def test_friction_and_own_gravity_compensation(peer, robot):
+def test_friction_and_own_gravity_compensation_are_included(peer, robot):
     kind, service = GetInverseDynamics, "get_inverse_dynamics"
     plain = answered(peer, kind, service, use_current_state=True, include_gravity=True)
     rough = answered(
@@ -154,13 +154,13 @@ def test_computed_torque_with_present_and_given_gains(peer, robot):
         finger = -40.0 * v[7]  # the target is the present position, at rest
         expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
         answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
-        # efforts of thousands of N m, of which 1e-13 each
+        # efforts of thousands of N m, with errors of 1e-13 of each
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12, atol=1e-10)
         assert answer.saturated == bool((np.abs(expected) > 20.0).any())
 
 
 def test_gains_of_some_joints_leave_the_others_unchanged(held):
-    """Also the gains of joints that are not named, which act on the named ones."""
+    """Gains of unnamed joints, which act on the named ones, are checked as well."""
     held.gains[1][:] = np.linspace(10.0, 24.0, 8)
     names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
     asked = {"name": names, "desired_position": wanted, "use_current_state": True}
@@ -174,7 +174,7 @@ def test_gains_of_some_joints_leave_the_others_unchanged(held):
 
 
 def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
-    """As in the mode: joints that are not named have a target at rest and no friction."""
+    """As in the mode, unnamed joints have a target at rest and no friction."""
     queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
     asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
     for wanted in ([0.3, -0.004], []):
@@ -190,7 +190,7 @@ def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
 
 
 def test_efforts_are_clamped_after_all_terms_are_added(peer, robot):
-    """After the robot's own compensation is subtracted."""
+    """The robot's own compensation has been subtracted."""
     names = ["panda_joint2"]
     asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
     asked |= {"stiffness": [0.0], "damping": [0.0]}
@@ -220,7 +220,7 @@ BODY.izz = 2.5
 MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
 
 
-def test_payloads_by_service_and_by_topic(peer, robot):
+def test_payloads_come_by_service_and_by_topic(peer, robot):
     sha256 = robot.arm.sha256
     loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
     zeros = np.zeros(8)
@@ -257,8 +257,8 @@ def pose_at(place, turn, frame=""):
     return pose
 
 
-def test_a_configuration_for_a_pose(peer, robot):
-    """Also of a pose in the frame of a link where it is now, and near other positions."""
+def test_a_configuration_for_a_pose_is_found(peer, robot):
+    """Poses may be in the frame of a link at its present place, and near other positions."""
     m = robot.arm.m
     d = rb.make_data(m)
     d.qpos = robot.qpos
@@ -286,7 +286,7 @@ def test_a_configuration_for_a_pose(peer, robot):
     np.testing.assert_allclose(near.position, d.qpos, atol=1e-6)
 
 
-def test_a_configuration_without_collisions(peer, robot):
+def test_a_configuration_without_collisions_is_found(peer, robot):
     m = robot.arm.m
     d, pose = rb.make_data(m), pose_at((0.45, 0.0, -0.1), np.eye(3))
     asked = {"frame": "panda_hand", "pose": pose, "position_only": True}
@@ -301,7 +301,7 @@ def test_a_configuration_without_collisions(peer, robot):
     assert d.model is m
 
 
-def test_refused_poses(peer, robot):
+def test_bad_poses_are_refused(peer, robot):
     pose = pose_at((0.4, 0.0, 0.4), np.eye(3))
     far = pose_at((4.0, 0.0, 0.4), np.eye(3))
     for fields in (
@@ -324,7 +324,7 @@ def test_refused_poses(peer, robot):
     worded("get_ik", answer.message)
 
 
-def test_a_refused_payload(peer, robot, capfd):
+def test_a_bad_payload_is_refused(peer, robot, capfd):
     request = SetPayload.Request(link="panda_hnad", inertia=BODY)
     answer = peer.call(SetPayload, "/arm/set_payload", request)
     assert not answer.success
@@ -413,7 +413,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "fields", "code", "element"), REFUSED)
-def test_refusals(held, query, fields, code, element):
+def test_bad_requests_are_refused(held, query, fields, code, element):
     queries = ArmQueries(held)
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm lives in simulated time: only its simulator's clock makes states old."""
+"""A simulated arm uses simulated time: only its simulator's clock makes states old."""
 
 import signal
 import time
@@ -39,9 +39,9 @@ def test_the_clock_counts_only_for_states_that_are_stamped_with_it():
     assert arm.simulated
 
 
-def test_a_clock_that_is_heard_late_counts_for_an_armed_arm_too():
+def test_an_armed_arm_uses_a_clock_that_starts_late():
     arm = ArmTime(None, simulated=False)
-    arm.arrival(1_700_000_000 * S)  # of another clock than the simulator's
+    arm.arrival(1_700_000_000 * S)  # the time of another clock than the simulator's
     arm.hear(5 * S, armed=True)
     assert not arm.simulated
     arm.arrival(5 * S)

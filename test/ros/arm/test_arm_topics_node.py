@@ -100,7 +100,7 @@ def bad_trajectories(pair):
     logged = lambda: "and 'wall' would be" in pair.controller.text()  # noqa: E731
     pair.peer.insist(publisher, into_the_wall, logged)
     assert np.abs(pair.arm.position - q).max() < 1e-3
-    # the wall was published every 10 ms, so a queue of ten may be full; until it has this one, too
+    # the wall was published every 10 ms, so a queue of ten may be full; wait until it has this one
     good = path([(1, there)], velocities=[0.0] * 6)
     send = lambda: pair.peer.send(JointTrajectory, f"{pair.node}/joint_trajectory", good)  # noqa: E731
     persist(pair, "computed_torque", send, lambda: np.abs(pair.arm.position - there).max() < 2e-3)
@@ -164,7 +164,7 @@ def poses(pair):
 
 
 def persist(pair, mode, act, arrived):
-    """Act until it has arrived; a busy machine loses messages, or is late, which is a fault."""
+    """Act until the message arrives; on a busy machine messages are lost or late."""
 
     def happened():
         if "fault" in pair.said[-1] and pair.ask("clear_fault") == "":

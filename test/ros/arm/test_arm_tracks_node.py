@@ -19,8 +19,8 @@ from rbdyn_interfaces.srv import SetPayload
 
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s
 LEG = 0.9  # time of each way, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
-#: The path starts when its message is read: the start is searched within this time before and
-#: after the first motion that is seen [s].
+#: The path starts when its message is read: the start is searched within this time around the
+#: first measured motion [s].
 AROUND = 0.2
 LATE = np.arange(0.0, 2.0 * AROUND, 2e-3)
 
@@ -78,7 +78,7 @@ def rms_error(pair, way):
     began = pair.arm.rows[pair.arm.until_moving(first, 1e-3, send)][0] - AROUND
     pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
     rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
-    assert len(rows) > 100  # of 900 or more
+    assert len(rows) > 100  # 900 or more are sent
     t = np.array([row[0] for row in rows]) - began
     q = np.array([row[1][: len(way)] for row in rows])
     assert np.abs(q - place).max() > 0.9 * np.abs(way).max()
@@ -108,8 +108,8 @@ def trajectory(names, times, points):
     return message
 
 
-def test_a_load_sags_until_the_controller_knows_it(simulate, control, peer):
-    # so that it is at rest soon; as much at a light wrist would be too much for 1 kHz
+def test_a_load_sags_until_the_controller_is_told_its_mass(simulate, control, peer):
+    # so that it soon rests; as much at a light wrist would be too much for 1 kHz
     robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, **damped)
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which states come from the one publisher of an arm's states."""
+"""States of an arm are accepted from one publisher."""
 
 import pytest
 
@@ -14,15 +14,15 @@ MS = 1_000_000
 ARM, OTHER = b"arm", b"other"
 
 
-def test_a_publisher_has_no_name_before_the_graph_knows_its_node():
-    """Its namespace has another placeholder; the arm asked for the name once, and never again."""
+def test_a_publisher_has_no_name_before_its_node_is_discovered():
+    """Its namespace has another placeholder; the arm asked for the name only once."""
     end = TopicEndpointInfo(node_name=UNKNOWN, node_namespace="_NODE_NAMESPACE_UNKNOWN_")
     assert full_name(end) == UNKNOWN
     assert described(full_name(end)) == "a node whose name is not known yet"
 
 
 def accepted(*messages):
-    """Return what a source accepts of (sender, time [ns])."""
+    """Return the accepted messages of a source, given as (sender, time [ns])."""
     source = StateSource()
     return [source.accepts(*message) for message in messages]
 

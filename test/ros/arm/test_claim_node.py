@@ -68,7 +68,7 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would take them, though this controller publishes on another topic."""
+    """The arm would read the commands, though this controller publishes on another topic."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
     assert "/effort_commands" in pair.said[-1]  # its node may not be known yet
@@ -78,7 +78,7 @@ def other_efforts(pair, _):
 
 
 def other_states(pair, _):
-    """Half of the states are of another arm that is elsewhere."""
+    """Half of the states belong to another arm at another position."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     first = len(pair.arm.rows)
     elsewhere = np.add(pair.arm.position, 0.2).tolist()
@@ -104,7 +104,7 @@ def other_states(pair, _):
 
 
 def a_twin_appears(pair, control):
-    """Also one that would not send efforts: services of that name reach both."""
+    """This holds also for one that would not send efforts: services of that name reach both."""
     twin = control(find("ur5_robot.urdf"), True, mode="gravity", dry_run="true")
     pair.controller.wait_for(f"fault rivals: {RIVAL}", 30.0)
     pair.arm.rest()

@@ -93,7 +93,7 @@ def test_a_payload_is_estimated_and_taken(simulate, control, peer, tmp_path):
     assert inertia.m == values[0, 0]
     np.testing.assert_allclose([inertia.com.x, inertia.com.z], COM[::2], atol=0.02)
 
-    # nothing is applied but by the user
+    # only the user applies forces
     assert pair.report()[2]["payloads"] == ""
     pair.do("disarm")  # friction holds the load now, so measured efforts do not show it
     payloads = peer.publisher(InertiaStamped, f"{pair.node}/payload")

@@ -129,7 +129,7 @@ def test_efforts_of_brakes_are_not_published(running):
 
 
 def test_an_end_waits_for_no_computation(running, monkeypatch):
-    """So a disarm in the same thread does not; a new run begins after the old one."""
+    """A disarm in the same thread does not wait; a new run begins after the old one."""
     computes, go_on, update = threading.Event(), threading.Event(), OnlinePayload.update
 
     def slow(*args):
@@ -153,7 +153,7 @@ def test_an_end_waits_for_no_computation(running, monkeypatch):
     running.until(has_one)
 
 
-def test_nothing_begins_after_the_end(running):
+def test_an_estimate_does_not_begin_after_the_end(running):
     running.ask(True)
     threads = [threading.Thread(target=running.estimate.close) for _ in range(2)]
     for thread in threads:
@@ -165,7 +165,7 @@ def test_nothing_begins_after_the_end(running):
 
 
 def test_a_status_while_a_run_begins_anew(running):
-    """It reads the estimate once; a new run has none."""
+    """The estimate is read once; a new run has none."""
     running.ask(True)
     running.feed()
     running.until(has_one)
@@ -205,7 +205,7 @@ def test_another_payload_begins_the_estimate_anew(running):
     running.arm.arm = running.arm.arm.with_payload("forearm", 0.5, (0.0, 0.0, 0.0))
     status = running.until(lambda status: not has_one(status))
     assert "begins anew" in status.message
-    running.feed(2.2)  # with the states from before this would be a block
+    running.feed(2.2)  # together with earlier states this would be a block
     time.sleep(0.3)
     assert not has_one(running.estimate.status())
     running.feed()

@@ -15,23 +15,23 @@ pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not instal
 
 from arm_pair import SENDERS_KNOWN, UR5_START, start_pair
 from lying_driver import LyingDriver
-from support.lies import LIES, PROCESSES, Lie, late, lie_of
+from support.lies import LIES, PROCESSES, Lie, late, liar, lie_of
 from support.robots import find
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.base.faults import FAULTS
 
-#: Limits that lies of a moderate size reach; without damping the arm does not answer the lies.
+#: Limits that moderate lies reach; without damping the arm does not react to the lies.
 TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
-    "velocity_scale": 0.1,  # of 3.15 rad/s
+    "velocity_scale": 0.1,  # of the limit 3.15 rad/s
     "acceleration_limit": 20.0,
     "power_limit": 6.0,  # 31 N m in the shoulder
     "tracking_tolerance": 0.002,
     "target_timeout": 0.3,
     "gravity_damping": 0.0,
 }
-#: In this process the law of computed_torque fails.
+#: The law of computed_torque fails in this process.
 FAILING_LAW = """
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 law = ModeLaws.effort
@@ -49,29 +49,30 @@ def lying(liar):
     return Lie("one", "values", "", (), liar, (PROCESSES,))
 
 
-def pulses(joint, speed, length, period=np.inf):
-    """Return a lie in which a joint moves and stops; its positions and velocities agree.
+@liar
+def pulsing(_memory, state, time, joint, speed, length, period):
+    """Move a joint and stop it; its positions and velocities agree.
 
     Args:
+        _memory: nothing.
+        state: the true one.
+        time: since the onset [s].
         joint: its number.
         speed: the largest [rad/s].
         length: of a pulse [s].
         period: of repeated pulses [s].
     """
+    count, phase = (0, time) if period == np.inf else divmod(time, period)
+    x = min(phase / length, 1.0)
+    position, velocity = np.array(state["position"]), np.array(state["velocity"])
+    way = x - np.sin(2 * np.pi * x) / (2 * np.pi)
+    position[joint] += 0.5 * speed * length * (count + way)
+    velocity[joint] += speed * np.sin(np.pi * x) ** 2
+    return [state | {"position": position, "velocity": velocity}]
 
-    def start():
-        def change(state, time):
-            count, phase = (0, time) if period == np.inf else divmod(time, period)
-            x = min(phase / length, 1.0)
-            position, velocity = np.array(state["position"]), np.array(state["velocity"])
-            way = x - np.sin(2 * np.pi * x) / (2 * np.pi)
-            position[joint] += 0.5 * speed * length * (count + way)
-            velocity[joint] += speed * np.sin(np.pi * x) ** 2
-            return [state | {"position": position, "velocity": velocity}]
 
-        return change
-
-    return lying(start)
+def pulses(joint, speed, length, period=np.inf):
+    return lying(pulsing(joint, speed, length, period))
 
 
 def told(lie, mode="gravity"):
@@ -112,7 +113,7 @@ def failing_law(pair, _driver):
     pair.arm_it("computed_torque")
 
 
-#: What provokes each row of the table, by code and reaction.
+#: The cause of each row of the table, by code and reaction.
 SCENARIOS = {
     ("finite", "blind"): told(LIE["nan"]),
     ("names", "blind"): told(LIE["missing"]),
@@ -148,7 +149,7 @@ def lied_to(shared):
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
-def test_a_row_of_the_table_of_faults(kind, lied_to):
+def test_each_row_of_the_table_of_faults_is_true(kind, lied_to):
     if (kind.code, kind.reaction) == ("rivals", "blind") and not SENDERS_KNOWN:
         pytest.skip("this rclpy does not give the publisher of a message")
     for _ in range(TRIES):
@@ -171,7 +172,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Whether it ends as documented; silent without a reason, for braking did not fail."""
+    """Return whether it ends as documented; silent without a reason, as braking did not fail."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -81,7 +81,7 @@ def there(*rows, names=NAMES):
     return FollowJointTrajectory.Goal(trajectory=trajectory)
 
 
-def test_feedback_and_success(peer, arm, goals):
+def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     handle = goals.send(there([0.5, 0.25], [1.0, 0.5]))
     assert handle.accepted
     assert [list(p.positions) for p in arm.taken[0].points] == [[0.5, 0.25], [1.0, 0.5]]
@@ -153,7 +153,7 @@ def test_the_goal_may_be_reached_late(peer, arm, goals):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_a_goal_that_is_not_reached_in_time(peer, arm, goals):
+def test_a_goal_that_is_not_reached_in_time_is_aborted(peer, arm, goals):
     goal = there([1.0, 0.5])
     goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
     goal.goal_time_tolerance = Duration(sec=2)
@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_one_before(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_many_goals_at_the_same_time(peer, arm, goals):
+def test_many_goals_may_come_at_the_same_time(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]
@@ -207,7 +207,7 @@ def test_many_goals_at_the_same_time(peer, arm, goals):
 
 
 def test_goals_are_accepted_one_after_another(peer, arm, goals):
-    """Each gets its own number: the second waits until the first is accepted."""
+    """Each goal gets its own number: the second waits until the first is accepted."""
     real, both = arm.follow, threading.Barrier(2)
 
     def follow(message):
@@ -248,7 +248,7 @@ def test_a_fault_aborts_the_goal(arm, goals):
     assert ended.result.error_string == "joint 'lift' is at 3, beyond its limit 2"
 
 
-def test_closing_aborts(peer, arm, action, goals):
+def test_closing_aborts_the_goals(peer, arm, action, goals):
     handle = goals.send(there([1.0, 0.5]))
     peer.until(lambda: goals.feedback)
     ended = handle.get_result_async()
@@ -302,7 +302,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_goals(arm, goals, capfd, case):
+def test_bad_goals_are_refused(arm, goals, capfd, case):
     goal = there([1.0, 0.5])
     spoil, found = REFUSED[case]
     spoil(goal)
@@ -343,7 +343,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
         heard += "".join(capfd.readouterr())
         return "a goal of follow_joint_trajectory failed: Traceback" in heard
 
-    # again: what another thread writes while capfd is emptied may be lost
+    # repeated: text that another thread writes while capfd is emptied may be lost
     goals.peer.repeat(lambda: goals.client.send_goal_async(there([1.0, 0.5])), failed)
     arm.follow = real
     handle = goals.send(there([1.0, 0.5]))

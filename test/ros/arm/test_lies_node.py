@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lying arms between processes: a driver that lies, a controller, a simulated arm.
+"""The battery of lies between processes: a false driver, a controller, a simulated arm.
 
     pytest test/ros/arm/test_lies_node.py --lies all -s
 
@@ -28,7 +28,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
 
-#: What a lie may add to the way of the joints [rad], and the largest speed as a part of the limit.
+#: Bounds of a lie: the additional way of the joints [rad], and the largest speed as a part of the
+#: limit.
 FARTHEST, FASTEST = 0.3, 1.2
 #: Rate at which an arm is braked, and at which it coasts in mode gravity [1/s].
 BRAKING, COASTING = 10.0, 5.0
@@ -38,7 +39,7 @@ JUDGED = 1.5
 PUSHED = 0.15
 #: Parts of a path at constant velocity [s]: begin, go on, stop.
 PARTS = 0.3, 0.4, 0.3
-#: Rows of the ordinary suite, in one scene, and those of the nightly one: none is about time.
+#: Rows of the ordinary suite, in one scene, and those of the nightly one, without rows about time.
 FEW = "nan", "frozen", "second_efforts", "unknown_payload", "controller_restart"
 NIGHTLY = (
     *("infinity", "position_scale", "swapped", "missing"),
@@ -84,7 +85,7 @@ def lied_to(simulate, control, peer, request):
     pair.end_well()
 
 
-def test_a_lie_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
+def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
     pair, driver = lied_to
     chosen = request.config.getoption("--lies")
     every = chosen is not None
@@ -100,7 +101,7 @@ def test_a_lie_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
         worst = []
         for name, scene in scenes.items():
             if lie.name == "unknown_payload" and scene.mode == "gravity":
-                continue  # nothing but the load says how the arm is to move
+                continue  # only the load determines the motion of the arm
             verdict = judged(pair, driver, lie, scene, every)
             worst.append((verdict.excess, verdict.speed, name, verdict.said))
             if not verdict.well:
@@ -131,7 +132,7 @@ def judged(pair, driver, lie, scene, quiet):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a lie did.
+    """The effects of a lie.
 
     Attributes:
         excess: way beyond the bounds without the lie [rad].
@@ -241,7 +242,7 @@ class Case:
         excess = float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
         speed = float((np.abs(v) / self.limit).max())
         unseen = NONE in {*self.lie.codes, *self.lie.still} or self.scene.speed < 0.5
-        self.pair.report()  # by then the status is out
+        self.pair.report()  # by then the status is published
         said = self.pair.said[-1]
         expected = unseen or "fault" in said
         if self.lie.name == "controller_restart":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arms that take positions, over DDS: the tool follows lines and yields to a push."""
+"""Arms commanded by positions, over DDS: the tool follows lines and yields to a push."""
 
 import numpy as np
 import pytest
@@ -113,8 +113,8 @@ def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
     pair.end_well()
 
 
-def test_an_arm_behind_a_trajectory_controller_follows_lines(start):
-    """In real time, so on a busy machine late states cut the corner, which is 100 mm away."""
+def test_an_arm_with_a_trajectory_controller_follows_lines(start):
+    """In real time late states of a busy machine cut the corner, which is 100 mm away."""
     pair = start("trajectory_commands", lockstep=False)
     pair.arm_it("tracking")
     assert off_lines(follow(pair, WAYS)) < 30e-3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm controller with the name of an arm: its topics, what the log says, refused starts."""
+"""The arm controller with the name of an arm: its topics, its log, and refused starts."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_an_arm_floats_behind_the_driver_of_its_preset(simulate, control, peer):
     d = rb.make_data(m)
     by_name = dict(zip(pair.arm.names, pair.arm.position, strict=True))
     d.qpos = [by_name[name] for name in m.jnt_names]
-    # the controller leaves gravity to the arm, whose efforts are without it
+    # the controller leaves gravity to the arm, whose efforts exclude it
     assert np.abs(rb.gravity_term(m, d)).max() > 10.0
     assert np.abs(commands[-1].data).max() < 1.0
     assert np.abs(pair.arm.rows[-1][3]).max() < 1.0
@@ -93,7 +93,7 @@ def test_an_arm_floats_behind_the_driver_of_its_preset(simulate, control, peer):
 
 
 def test_a_wrong_setting_is_refused_behind_the_driver(simulate, control, peer):
-    """The preset says that the arm carries gravity; an explicit parameter denies it."""
+    """The preset states that the arm compensates gravity; an explicit parameter denies it."""
     pair, commands = behind_the_driver(simulate, control, peer, robot_compensates_gravity="false")
     pair.arm.rest(0.04)
     pair.until_arming(lambda why: "where the model needs" in why)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets of arms: files, names, joints, drivers without efforts, and what the log tells."""
+"""Presets of arms: files, names, joints, drivers without efforts, and the log."""
 
 import re
 from dataclasses import replace
@@ -66,7 +66,7 @@ def test_parameters_and_topics_match_the_controller(preset):
     takes = preset.facts["takes_efforts"].value
     assert takes == ("effort_commands" in preset.topics)
     assert takes == (preset.defaults.get("output") == "effort_commands")
-    # nothing that arms a robot, or takes a check away, comes from a file
+    # a file may not arm a robot or switch off a check
     risky = {"dry_run", "arm_without_effort", "mode", "friction_compensation", "simulated_clock"}
     assert not risky & set(preset.parameters)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the arm controller gets the geometries of its arm, and what it says if there are none."""
+"""The geometries of the arm controller, and its messages without them."""
 
 from types import SimpleNamespace
 
@@ -127,7 +127,7 @@ def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
         (text('<mesh filename="package://nowhere/a.stl"/>'), {}, "warning", "a.stl"),
     ],
 )
-def test_what_is_not_checked_is_in_the_log(document, values, level, word):
+def test_unchecked_pairs_are_logged(document, values, level, word):
     check, lines = made(of_text(document), **values)
     assert check is None
     assert [line[0] for line in lines] == [level]
@@ -147,7 +147,7 @@ def test_a_given_srdf_that_cannot_be_used_refuses_the_start(content, tmp_path):
 
 
 def test_meshes_that_are_left_out_and_overlaps_at_zero_are_logged():
-    """One link's mesh is missing; the others are so long that they overlap at zero."""
+    """One link has no mesh; the others are so long that they overlap at zero."""
     document = text(SHAPE.replace("0.7", "2.5")).replace(
         SHAPE.replace("0.7", "2.5"), '<mesh filename="package://nowhere/a.stl"/>', 1
     )
@@ -256,7 +256,7 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
 
 
 def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
-    """Between a hull and a box the distance is exact, while only its corners would push."""
+    """Between a hull and a box the distance is exact, though only its corners are pushed."""
     tetrahedron = "\n".join(
         f"v {x} {y} {z}" for x, y, z in ((0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.7))
     )
@@ -331,7 +331,7 @@ def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
 
 
 def test_the_parameters_of_the_node_reach_the_scene_and_its_robot(tmp_path):
-    """Its folders of packages are searched, and its arguments of xacro replace the scene's."""
+    """The folders of packages are searched, and arguments of xacro replace the scene's."""
     (tmp_path / "far/cups").mkdir(parents=True)
     (tmp_path / "far/cups/cup.obj").write_text(
         "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"

@@ -106,7 +106,7 @@ def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
     }
 
 
-def test_partial_messages(make):
+def test_partial_messages_are_completed(make):
     assert rows(make("zero").by_name(["b"], [1.0])) == {
         A: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
         B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),
@@ -153,7 +153,7 @@ REFUSED_BY_NAME = [
 
 
 @pytest.mark.parametrize(("names", "position", "velocity", "effort"), REFUSED_BY_NAME)
-def test_refused_commands_by_name(parser, names, position, velocity, effort):
+def test_bad_commands_by_name_are_refused(parser, names, position, velocity, effort):
     with refused(rb.RbdynError, "request") as error:
         parser.by_name(names, position, velocity, effort)
     assert all(f"'{name}'" in str(error.value) for name in names if name not in ("a", "b"))
@@ -178,7 +178,7 @@ REFUSED_BY_MODE = [
 
 
 @pytest.mark.parametrize(("names", "modes", "arrays"), REFUSED_BY_MODE)
-def test_refused_commands_by_mode(parser, names, modes, arrays):
+def test_bad_commands_by_mode_are_refused(parser, names, modes, arrays):
     with refused(rb.RbdynError, "request"):
         parser.by_mode(names, modes, **arrays)
 
@@ -234,7 +234,7 @@ def test_a_late_answer_to_tick_0_is_not_called_unstamped():
 
 
 def test_arrays_of_a_command_that_differ_in_length_are_an_error():
-    """Compiled code reads them without a check of its own."""
+    """Compiled code reads the arrays without a further check."""
     one = np.zeros(1)
     with pytest.raises(ValueError, match="lengths"):
         Command([0, 1], [0, 0], one, one, one, one, one)

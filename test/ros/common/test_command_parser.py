@@ -82,7 +82,7 @@ def test_naming_a_mimic_joint_counts_as_naming_its_leader(parser):
         ([], ""),
     ],
 )
-def test_joints_that_are_refused(parser, names, element):
+def test_joints_without_commands_are_refused(parser, names, element):
     with refused(rb.RbdynError, "request", element):
         parser().by_name(names, effort=[1.0] * len(names))
 
@@ -150,10 +150,10 @@ def test_a_mechanism_starts_closed_around_the_given_positions():
 def test_a_mechanism_starts_within_its_limits_or_not_at_all():
     m = rb.load(CRANK_SLIDER)
     ranges = m.jnt_range.copy()
-    ranges[2] = -0.15, -0.05  # not where qpos0 is
+    ranges[2] = -0.15, -0.05  # not at qpos0
     assert -0.15 <= start_position(m.replaced(jnt_range=ranges), {})[2] <= -0.05
     start_refused(m.replaced(jnt_range=ranges), "initial_positions", main_bearing=0.0)
-    ranges[2] = 0.01, 0.05  # where the mechanism cannot be
+    ranges[2] = 0.01, 0.05  # outside the reach of the mechanism
     start_refused(m.replaced(jnt_range=ranges), "initial_positions")
 
 

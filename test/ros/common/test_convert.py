@@ -20,7 +20,12 @@ def test_quaternions_become_xyzw():
     assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
 
 
-@pytest.mark.parametrize("stamp", [0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123])
+#: The last ones are before 1970, and what a Time with too many nanoseconds says.
+STAMPS = 0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123, -1, -(2**31) * 10**9
+BEYOND = (2**31 - 1) * 10**9 + 2**32 - 1
+
+
+@pytest.mark.parametrize("stamp", [*STAMPS, BEYOND])
 def test_prepared_joint_states_match_rclpy(stamp):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     joints = SingleJoints.all(m)

@@ -68,7 +68,7 @@ def close(ours, theirs):
 
 
 @each_arm
-def test_terms(file):
+def test_the_terms_agree_with_pinocchio(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
     answer = case.ask(
@@ -92,7 +92,7 @@ def test_terms(file):
 
 
 @each_arm
-def test_inverse_and_forward_dynamics(file):
+def test_inverse_and_forward_dynamics_agree_with_pinocchio(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
     answer = case.ask(
@@ -111,7 +111,7 @@ def test_inverse_and_forward_dynamics(file):
 
 @each_arm
 @pytest.mark.parametrize("reference", ["world", "local", "local_world_aligned", ""])
-def test_jacobian(file, reference):
+def test_the_jacobian_agrees_with_pinocchio(file, reference):
     case = Case(file)
     frame = case.model.getFrameId(ARMS[file])
     where = getattr(pin, (reference or "local_world_aligned").upper())
@@ -121,7 +121,7 @@ def test_jacobian(file, reference):
 
 
 @each_arm
-def test_external_wrenches(file):
+def test_external_wrenches_are_included(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
     # its centre of mass is not where the frame of its first link is
@@ -210,7 +210,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("fields", "element"), REFUSED)
-def test_refusals(fields, element):
+def test_bad_queries_are_refused(fields, element):
     with refused(rb.RbdynError, "dynamics-query", element):
         Dynamics().answer(Case("ur5_robot.urdf").now, Query(**fields))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grippers without ROS: their presets, limits, widths and forces, and how goals end."""
+"""Grippers without ROS: their presets, limits, widths and forces, and the ends of goals."""
 
 import math
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ JOINT = """<joint name='{}' type='revolute'><parent link='palm'/><child link='{}
 
 
 def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
-    """Return a hand whose fingers follow the one of `driver`."""
+    """Return a hand whose fingers follow that of `driver`."""
     text = "<link name='palm'/>"
     for k, name in enumerate((driver, *others)):
         follows = mimic.format(driver) if k else ""
@@ -106,7 +106,7 @@ def state(time=0.0, position=0.0, velocity=0.0, number=1, failed=""):
 
 
 def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_one_does_not():
-    monitor = GripperMonitor(0.5, 1, values(), 0)
+    monitor = GripperMonitor(0.5, 1, values(), state())
     assert monitor.ending(state(0.9), False) is None
     assert monitor.ending(state(1.0, velocity=0.002), False) is None
     assert monitor.ending(state(2.0), False) is None
@@ -114,12 +114,28 @@ def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_one_does_not():
     assert (end.how, end.stalled, end.reached) == ("abort", True, False)
 
 
+def test_positions_tell_that_a_gripper_moves_whose_driver_publishes_no_velocity():
+    monitor = GripperMonitor(0.0, 1, values(goal_tolerance=1e-3), state(position=0.04))
+    for k in range(101):  # 10 s at 2 mm/s, noise of 0.2 mm; then it stands
+        position = 0.04 - 2e-4 * k + 2e-4 * (-1) ** k
+        assert monitor.ending(state(0.1 * k, position), False) is None
+    assert monitor.ending(state(10.5, 0.02), False) is None
+    assert monitor.ending(state(11.01, 0.0202), False).stalled
+
+
+def test_a_gripper_that_creeps_has_stalled():
+    monitor = GripperMonitor(0.0, 1, values(goal_tolerance=1e-3), state(position=0.04))
+    for k in range(11):
+        assert monitor.ending(state(0.1 * k, 0.04 - 9e-5 * k), False) is None
+    assert monitor.ending(state(1.1, 0.04 - 9e-5 * 11), False).stalled
+
+
 def test_the_tolerance_is_open_as_in_gripper_controllers():
-    monitor = GripperMonitor(0.5, 1, values(goal_tolerance=0.25), 0)
+    monitor = GripperMonitor(0.5, 1, values(goal_tolerance=0.25), state())
     assert monitor.ending(state(position=0.25), False) is None
     assert monitor.ending(state(position=0.26), False).reached
 
 
 def test_a_reset_of_time_ends_a_goal():
-    monitor = GripperMonitor(0.5, 1, values(), SECOND)
+    monitor = GripperMonitor(0.5, 1, values(), state(1.0))
     assert monitor.ending(state(0.5), False).why == "time was reset"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A middleware that the ROS 2 of this Python does not have, and a Python without ROS 2."""
+"""A middleware other than the one of this Python's ROS 2, and a Python without ROS 2."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def start(code, middleware):
 
 @WHEEL
 @pytest.mark.parametrize("code", ["import rbdyn_ros.ros", tool("setup_env").START.strip()])
-def test_that_of_another_vendor_is_dropped_with_a_warning(code):
+def test_the_middleware_of_another_vendor_is_dropped_with_a_warning(code):
     done = start(code, "rmw_cyclonedds_cpp")
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("rbdyn: RMW_IMPLEMENTATION=rmw_cyclonedds_cpp is ignored")
@@ -32,12 +32,12 @@ def test_that_of_another_vendor_is_dropped_with_a_warning(code):
 
 @WHEEL
 @pytest.mark.parametrize("middleware", ["", "rmw_fastrtps_cpp"])
-def test_its_own_stays(middleware):
+def test_the_middleware_of_the_wheel_is_kept(middleware):
     done = start("import rbdyn_ros.ros", middleware)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_that_of_an_installed_ros_stays(monkeypatch, capsys):
+def test_the_middleware_of_an_installed_ros_is_kept(monkeypatch, capsys):
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
     monkeypatch.delitem(sys.modules, "rclpy")
     monkeypatch.setattr(ros, "rclpy_is_a_wheel", lambda: False)
@@ -54,8 +54,8 @@ def test_that_of_an_installed_ros_stays(monkeypatch, capsys):
         ("raise ImportError('no _rclpy_pybind11')", "does not run in Python"),
     ],
 )
-def test_without_a_ros_that_runs(tmp_path, start, rclpy, words):
-    """No ROS 2, or the one of another Python, is said in one line."""
+def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy, words):
+    """A missing ROS 2, or that of another Python, is reported in one line."""
     code = f"from rbdyn_ros import cli, __main__; {start}"
     if rclpy is None:
         code = f"import sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; {code}"
@@ -73,8 +73,8 @@ def test_without_a_ros_that_runs(tmp_path, start, rclpy, words):
 
 
 @pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
-def test_without_another_package_that_a_node_needs(start):
-    """ROS 2 runs, so it is not blamed."""
+def test_a_missing_package_of_a_node_is_reported(start):
+    """The message does not blame ROS 2, which runs."""
     hidden = "import sys; sys.modules['sensor_msgs'] = None"
     command = [sys.executable, "-c", f"{hidden}; from rbdyn_ros import cli, __main__; {start}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -91,7 +91,7 @@ def test_all_wrong_values_are_reported_at_once():
     ],
     ids=lambda row: row.type,
 )
-def test_a_refusal_names_the_value_and_what_is_allowed(row):
+def test_a_refusal_names_the_value_and_the_allowed_ones(row):
     wrong = np.inf
     with refused(rb.ParameterError, "parameter", row.name, found="inf", allowed=row.allowed):
         row.checked(wrong)

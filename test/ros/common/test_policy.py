@@ -40,7 +40,7 @@ def may(role, right, name):
     return any(fnmatchcase(name, pattern) for pattern in allowed(role, right))
 
 
-def test_form_of_the_file():
+def test_the_file_has_the_form_of_sros2():
     root = policy()
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     paths = [enclave.get("path") for enclave in root.iterfind("enclaves/enclave")]
@@ -76,7 +76,7 @@ TABLES = {
 
 @pytest.mark.parametrize("space", ["/", "/left/", "/hall/left/"])
 @pytest.mark.parametrize("node", TABLES)
-def test_a_node_has_rights_to_what_its_reference_lists(node, space):
+def test_a_node_has_the_rights_of_its_reference(node, space):
     topics, services = (rows(node, heading) for heading in TABLES[node])
     assert topics
     for cell in topics:
@@ -149,7 +149,7 @@ def names(node, kind, who):
 
 
 def test_a_namespace_can_replace_the_star():
-    """As the head of the file says: sed "s|>[*]|>left/|"."""
+    """The header of the file gives the command: sed "s|>[*]|>left/|"."""
     path = ROOT / "config" / "sros2" / "policy.xml"
     names = re.findall(r">([^<>\s]+)</", path.read_text().replace(">*", ">left/"))
     assert "left/joint_states" in names
@@ -173,7 +173,7 @@ OF_EVERY_NODE = (
 @pytest.mark.parametrize("role", ["controller", "operator", "arm_operator", "observer"])
 @pytest.mark.parametrize("node", ["_ros2cli_4711", "_ros2cli_requester_std_srvs_SetBool"])
 def test_the_command_ros2_may_open_its_nodes(role, node):
-    """Also where a namespace replaced the star: its nodes are in none."""
+    """This holds also with a namespace in place of the star: the nodes of ros2 have only one."""
     for service in OF_EVERY_NODE:
         assert may(role, "reply", f"/{node}/{service}")
         assert not may(role, "reply", f"/left/simulator/{service}")

@@ -68,7 +68,7 @@ def test_the_files_that_block_a_start_are_named(tmp_path, monkeypatch, capsys):
 
 
 def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
-    """A simulator that a developer left running answers tests of its domain."""
+    """A simulator left running by a developer answers tests of its domain."""
     assert not is_used(domain)
     words = [sys.executable, "-c", FORGOTTEN, str(domain)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -79,7 +79,7 @@ def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
     assert in_use
 
 
-#: A program that is interrupted, and once more while it ends; its arguments are the two signals.
+#: A program that is interrupted, and again while it ends; its arguments are the two signals.
 TWICE = """
 import os, signal, sys, time
 from rbdyn_ros.ros.common.lifecycle import process
@@ -156,7 +156,7 @@ def test_a_handler_takes_no_lock():
     assert done.returncode == 0
 
 
-#: A program that holds Python's lock for longer than the test waits, as C++ or LLVM may.
+#: A program that keeps Python's lock for longer than the test waits, as C++ or LLVM may.
 HELD = """
 import ctypes, os, subprocess, sys
 from rbdyn_ros.ros.common.lifecycle import process
@@ -175,7 +175,7 @@ def test_a_process_that_hangs_with_the_lock_of_python_ends():
     words = [sys.executable, "-c", HELD]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
     assert (done.stdout, done.stderr) == ("", TEXT)
-    assert done.returncode == 1  # nothing says that its work was complete
+    assert done.returncode == 1  # its work is not reported as complete
 
 
 #: A program whose end takes three seconds, on a machine whose tasks seem to wait for processors.
@@ -226,7 +226,7 @@ def test_the_time_for_which_tasks_waited_is_read(tmp_path):
     os.close(file)
 
 
-#: A program that nohup has started.
+#: A program started by nohup.
 NOHUP = """
 import os, signal, sys, time
 from rbdyn_ros.ros.common.lifecycle import process

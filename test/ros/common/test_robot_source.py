@@ -41,12 +41,12 @@ def test_xacro_arguments_reach_the_robot_and_its_description(found):
 
 
 @pytest.mark.parametrize("words", [["prefix"], ["prefix:=a", "prefix:=b"]])
-def test_words_that_are_not_arguments(found, words):
+def test_words_that_are_not_arguments_are_refused(found, words):
     with refused(ParameterError, "xacro-args"):
         found(xacro_args=words)
 
 
-def test_arguments_of_something_else_than_a_xacro_file(found):
+def test_arguments_without_a_xacro_file_are_refused(found):
     with refused(DescriptionError, "raw-xacro"):
         found(".urdf", xacro_args=["prefix:=left_"])
     with refused(ParameterError, "xacro-args", element="xacro_args"):

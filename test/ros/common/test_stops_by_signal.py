@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stop stops: a node ends within two seconds of a signal, and an arm gets no effort then.
+"""Every signal stops a node within two seconds, and an arm gets no more efforts.
 
 `make test ARGS="test/ros/common/test_stops_by_signal.py --stops 2000 -s -n0"` takes about an hour.
 """
@@ -39,12 +39,12 @@ from rbdyn_ros.ros.common.lifecycle.stop import TEXT
 from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.share import bundled_robot
 
-#: Bounds on a machine that is not busy: until the end [s], and states that still get an effort.
+#: Bounds on an idle machine: until the end [s], and states that still get an effort.
 END, LAST_EFFORT = 2.0, 5
-#: Time is counted in naps, as the node counts it: what stops all processes does not count [s].
+#: Time is counted in naps, like in the node: a pause of all processes does not count [s].
 NAP = 0.01
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: A process that has not ended after this time never will [s].
+#: A process that has not ended after this time hangs [s].
 HANGS = 30.0
 #: Time for which a process is stopped [s].
 PAUSE = 0.9
@@ -118,7 +118,7 @@ class Stall:
 
 
 class Driver:
-    """An arm at rest, on the clock of the test: publishes states and keeps the commands."""
+    """An arm at rest, with the clock of the test: publishes states and keeps the commands."""
 
     def __init__(self, peer, space):
         m = rb.load_urdf(ROBOT)
@@ -140,7 +140,7 @@ class Driver:
         self._thread.start()
 
     def _publish(self):
-        now = time.monotonic_ns()  # as the signals are timed
+        now = time.monotonic_ns()  # the clock that times the signals
         self.states.append(now * 1e-9)
         self._state.header.stamp = time_message(now)
         self._publisher.publish(self._state)
@@ -263,7 +263,7 @@ def storm(peer, tmp_path, domain, request):
     storm.report()
 
 
-# the phases: each starts a node, stops it, and asserts what else must hold
+# the phases: each starts a node, stops it, and checks its other requirements
 
 
 def starting(storm):
@@ -275,7 +275,7 @@ def starting(storm):
 
 
 def compiling(storm):
-    """While LLVM compiles, here and in the process that compiles the loop."""
+    """The signal comes while LLVM compiles, here and in the process that compiles the loop."""
     folder = storm.folder / f"cache{next(storm.count)}"
     storm.start("simulator", environment={"XDG_CACHE_HOME": str(folder)})
     storm.wait_for("compiling the engine")
@@ -309,7 +309,7 @@ def recording(storm):
 
 
 def answering(storm):
-    """While one service steps for a long time and others wait."""
+    """The signal comes while one service steps for a long time and others wait."""
     space = storm.start("simulator", start_paused="true")
     storm.wait_for("simulating '")
     step = storm.peer.client(StepSimulation, f"{space}/simulator/step_simulation")
@@ -346,7 +346,7 @@ def shutting_down(storm):
 def armed(storm):
     with armed_arm(storm, state_timeout=1.0, simulated_clock="true") as driver:
         first, stalled = storm.stop("armed")
-        time.sleep(0.02)  # for what is under way
+        time.sleep(0.02)  # for messages under way
         late = driver.states_between(first, max(driver.commands))
         assert late <= LAST_EFFORT + RATE * stalled, (late, stalled)
         assert "shut down while armed" in storm.text() or TEXT in storm.text()
@@ -382,12 +382,12 @@ def arm_it(storm, client):
     storm.peer.repeat(ask, lambda: any(answers), 0.1)
 
 
-#: The phases and how often each comes.
+#: The phases and the number of their repetitions.
 PHASES = {starting: 1, configuring: 4, running: 2, recording: 2, answering: 2, shutting_down: 1}
 PHASES |= {armed: 6, compiling: 1}
 
 
-def test_storm_of_stops(storm, request):
+def test_a_storm_of_stops_leaves_the_process_whole(storm, request):
     count = request.config.getoption("--stops")
     turns = [phase for phase, often in PHASES.items() for _ in range(often)]
     for phase in itertools.islice(itertools.cycle(turns), count):
@@ -407,7 +407,7 @@ def test_an_arm_answers_its_calls_before_it_ends(storm):
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_process_that_was_stopped_sends_nothing_late(storm, ends):
-    """As after Ctrl-Z and `fg`, or when the machine has slept: what it knows is old."""
+    """The process was stopped, as by Ctrl-Z, or the machine slept: its data is old."""
     with armed_arm(storm, state_timeout=PAUSE / 3) as driver:
         os.kill(storm.process.pid, signal.SIGSTOP)
         stopped = time.monotonic()
@@ -430,7 +430,7 @@ def test_a_process_that_was_stopped_sends_nothing_late(storm, ends):
 
 @pytest.mark.parametrize("entry", ["simulator", "arm_controller"])
 def test_a_second_start_names_the_process_that_hangs(simulate, control, entry):
-    """A stopped process answers nothing, so it is no claim that says who holds the topics."""
+    """A stopped process does not answer, so its claim on topics ends."""
     robot = "-p", f"urdf:={ROBOT}"
     begin = {
         "simulator": lambda wait: simulate("--ros-args", *robot, entry="node", wait=wait),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms of requests: each is answered, though nobody served while they came."""
+"""Storms of requests: each is answered, even if all came while the server was busy."""
 
 import threading
 
@@ -23,7 +23,7 @@ def storm(peer, name, begin_to_serve):
     # a client has a queue of its own, with room for 10 requests and 10 answers by default
     client = peer.node.create_client(Trigger, name, qos_profile=QoSProfile(depth=STORM))
     peer.until(client.service_is_ready)
-    peer.spin(0.3)  # we know the server; it has to discover us too
+    peer.spin(0.3)  # the server must discover the client, too
     answers, quiet = [], 0
     for _ in range(STORM):
         client.call_async(Trigger.Request()).add_done_callback(answers.append)

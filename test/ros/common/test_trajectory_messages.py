@@ -80,7 +80,7 @@ def test_velocities_make_it_cubic_and_accelerations_quintic(parser):
     assert (found.order, found.accelerations.tolist()) == (5, [[-2.0], [3.0]])
 
 
-def test_no_points_stop_the_present_trajectory(parser):
+def test_a_message_without_points_stops_the_trajectory(parser):
     assert parser.parse(message([]), NOW) is None
     assert parser.parse(message(["lift"]), NOW) is None
     with refused(rb.RbdynError, "request", "joint 'lfit'"):
@@ -135,7 +135,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("built", REFUSED, ids=range(len(REFUSED)))
-def test_refusals(parser, built):
+def test_bad_trajectories_are_refused(parser, built):
     with refused(rb.RbdynError, "request"):
         parser.parse(built, NOW)
 

@@ -84,7 +84,7 @@ def written(request, mast, tmp_path):
 
 
 def rviz_topics(rviz):
-    """Return the topics of the displays, each with the type that its display takes."""
+    """Return the topics of the displays, each with the message type of its display."""
     found = {}
     for display in rviz["Visualization Manager"]["Displays"]:
         kind = display["Class"].removeprefix("rviz_default_plugins/")
@@ -124,7 +124,7 @@ def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
     # every topic of the files is one of them
     assert rviz_topics(rviz).items() <= expected.items()
     assert foxglove_topics(foxglove) <= expected.keys()
-    # and no sensor is left out of a file
+    # and all sensors are in a file
     drawn = rviz_topics(rviz).keys() | foxglove_topics(foxglove)
     assert drawn == expected.keys()
     root = f"/{namespace}" if namespace else ""
@@ -142,7 +142,7 @@ def test_rviz_gets_messages_of_the_publishers(written):
         if description := display.get("Description Topic"):
             assert description["Durability Policy"] == "Transient Local"
         if topic := display.get("Topic"):
-            assert topic["Durability Policy"] == "Volatile"  # others have no history to wait for
+            assert topic["Durability Policy"] == "Volatile"  # others have no history
     assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
 
 

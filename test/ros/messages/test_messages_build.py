@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message packages that ROS 2 from PyPI lacks: their sources, and that they are built once."""
+"""The message packages missing in ROS 2 from PyPI: their sources, and a single build."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from rbdyn_ros.ros.messages import build, sources
 from rbdyn_ros.ros.messages.sources import LISTS, package_folders, package_names, write_package
 from rbdyn_ros.share import share_dir
 
-#: For a build that another thread waits for: it bounds a hang only [s].
+#: For a build that another thread waits for: it limits a hang only [s].
 PATIENCE = 60.0
 
 
@@ -95,7 +95,7 @@ def test_an_older_build_is_replaced_and_not_written_to(environment, monkeypatch)
 
 
 def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
-    """A file is locked by the process that opened it, so two threads stand for two processes."""
+    """A file is locked by the process that opened it, so two threads act as two processes."""
     waits, built = threading.Event(), []
 
     def compile_until_the_other_waits(lock):
@@ -114,7 +114,7 @@ def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
     assert build.is_built()
 
 
-def test_without_a_compiler(environment, monkeypatch, capsys):
+def test_a_missing_compiler_is_reported(environment, monkeypatch, capsys):
     for variable in ("CC", "CXX"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(build, "_finds", lambda name: name in {"cmake", "ninja"})
@@ -127,14 +127,14 @@ def test_without_a_compiler(environment, monkeypatch, capsys):
     assert "rbdyn_interfaces" in said
 
 
-def test_without_the_tools_of_the_extra(environment):
+def test_missing_tools_of_the_extra_are_reported(environment):
     (environment / "share" / "rosidl_default_generators").rmdir()
     with refused(rb.RbdynError, "messages-not-built") as refusal:
         build.build(0)
     assert 'pip install "rbdyn_ros[sim]"' in str(refusal.value)
 
 
-def test_without_the_headers_of_python(environment, monkeypatch, tmp_path):
+def test_missing_headers_of_python_are_reported(environment, monkeypatch, tmp_path):
     monkeypatch.setattr(build.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
     with refused(rb.RbdynError, "messages-not-built") as refusal:
         build.build(0)

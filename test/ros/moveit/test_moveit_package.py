@@ -215,7 +215,7 @@ def test_the_world_carries_the_root(panda):
 
 
 @pytest.mark.parametrize("node", ["simulator", "arm_controller"])
-def test_the_nodes_know_their_parameters(package, node):
+def test_the_nodes_declare_their_parameters(package, node):
     table = {"simulator": simulator_parameters, "arm_controller": arm_parameters}[node]
     known = {parameter.name: parameter for parameter in table.PARAMETERS}
     given = package.yaml(node)[node]["ros__parameters"]
@@ -255,7 +255,7 @@ def test_meshes_that_ros_does_not_find_are_copied(panda):
     for name in found:
         assert (panda.folder / "meshes" / name).read_bytes() == (original / name).read_bytes()
     assert "example-robot-data" not in (panda.folder / "package.xml").read_text()
-    # arm_controller checks trajectories for self-collision with them
+    # arm_controller checks trajectories for self-collision with the geometries
     m = rb.load_urdf(panda.urdf, contact=True)
     assert m.ngeomlink == rb.load_urdf(find("panda.urdf"), contact=True).ngeomlink
 
@@ -272,7 +272,7 @@ def test_meshes_of_an_installed_package_keep_their_names(tmp_path, monkeypatch):
 
 
 def test_a_state_is_within_the_limits(tmp_path):
-    """The simulator starts there, and MoveIt plans from no state beyond its limits."""
+    """The simulator starts there, and MoveIt does not plan from a state beyond its limits."""
     joints = [("a", "revolute", "base", "one")]
     path = write(tmp_path, joints, ["base", "one"])
     path.write_text(path.read_text().replace('lower="-1"', 'lower="0.25"'))
@@ -359,7 +359,7 @@ def test_meshes_that_are_not_copied_are_named(tmp_path):
 
 
 def test_moveit_plans_with_limits_of_acceleration(package):
-    """Pilz refuses joints without them; the nodes read the other file."""
+    """Pilz refuses joints without such limits; the nodes read the other file."""
     rows = package.yaml("moveit_joint_limits")["joint_limits"]
     assert rows.keys() == package.yaml("joint_limits")["joint_limits"].keys()
     for row in rows.values():

@@ -59,7 +59,7 @@ class Actions:
         return ended.result().result
 
     def follow(self, start, end):
-        """Follow a line of joint positions as MoveIt times it, from rest to rest."""
+        """Follow a line of joint positions with the timing of MoveIt, from rest to rest."""
         goal = actions.FollowJointTrajectory.Goal()
         goal.trajectory = JointTrajectory(joint_names=self.managed["arm_controller"]["joints"])
         for share in np.linspace(0.0, 1.0, POINTS):
@@ -132,7 +132,7 @@ def test_the_cube_is_lifted(package, simulate, control, peer, tmp_path):
     assert gripped.position == pytest.approx(CUBE[2], abs=1e-3)  # half of its width
     moveit.follow(there, lifted)
     place = objects[-1].transforms[0].transform.translation
-    # the cube may slip by the time that contact takes to build up, and the fingers give way
+    # the cube may slip while the contact builds up, and the fingers give way
     np.testing.assert_allclose([place.x, place.y], CUBE[:2], atol=5e-3)
     assert place.z - CUBE[2] == pytest.approx(LIFTED, abs=5e-3)
     moveit.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node policy_node against a simulator: the robot walks as it does without ROS."""
+"""The node policy_node with a simulator: the robot walks as without ROS."""
 
 import numpy as np
 import pytest
@@ -13,9 +13,9 @@ from rbdyn_ros.nanoseconds import nanoseconds
 
 pytestmark = robots.needs_robots
 
-#: Time that the robot walks, and its timestep [s]: the one that it has learned with.
+#: Time of the walk, and its timestep [s]: that of the learning.
 WALK, STEP = 10.0, 0.005
-#: Commands, and how far the mean velocity from 2 s on may be off [m/s, m/s, rad/s].
+#: Commands, and the allowed error of the mean velocity from 2 s on [m/s, m/s, rad/s].
 COMMANDS = [([0.5, 0.0, 0.0], 0.06), ([0.0, 0.0, 0.0], 0.06), ([0.3, 0.0, 0.8], 0.08)]
 LOCKSTEP = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "start_paused:=true")
 
@@ -68,7 +68,7 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
     twist.linear.x, twist.linear.y, twist.angular.z = command
     peer.send(Twist, "cmd_vel", twist)
     peer.pause(False)
-    begun = nanoseconds(seen[0].header.stamp)  # of the wall: nobody publishes /clock
+    begun = nanoseconds(seen[0].header.stamp)  # wall time: there is no /clock
     time_of = lambda message: (nanoseconds(message.header.stamp) - begun) * 1e-9  # noqa: E731
     peer.until(lambda: time_of(seen[-1]) >= WALK)
     motion = in_python(rb.load_policy(path), seen[0], command)
@@ -83,7 +83,8 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
             twist = message.twist.twist
             velocities.append([twist.linear.x, twist.linear.y, twist.angular.z])
     np.testing.assert_allclose(np.mean(velocities, axis=0), command, atol=off)
-    # the sums of an effort are in another order; the network and the contacts let that grow
+    # the sums of an effort are in another order; the network and the contacts amplify the
+    # difference
     assert max(apart[: round(1.0 / STEP)]) < 1e-6
     assert max(apart) < 1e-3
     assert len(velocities) > 1000

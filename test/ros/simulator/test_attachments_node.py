@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are attached to each other, and belts that run, at run time over ROS."""
+"""Links attached to each other and moving belts at run time over ROS."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def steps(peer, number):
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
 
 
-def test_a_cube_in_the_air_goes_with_the_hand_and_falls_after_it(simulate, peer, ask, state):
+def test_a_cube_moves_with_the_hand_and_falls_when_released(simulate, peer, ask, state):
     simulate("--scene", SCENE, *HOLD)
     done(ask("attach", "cube", "hand"), "attached are 'cube' to 'hand'")
     lift = peer.hear(JointState, "joint_states")[-1].position[0]
@@ -89,7 +89,7 @@ def test_a_cube_in_the_air_goes_with_the_hand_and_falls_after_it(simulate, peer,
     peer.until(lambda: place(state("cube"))[2] < before[2] + 1e-3)
 
 
-def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, peer, ask, state):
+def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, state):
     simulate("--scene", SCENE, "--paused", *HOLD)
     start = peer.trigger("simulator/state_hash")
     done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
@@ -110,7 +110,7 @@ def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, pe
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the state that was saved is
+    # the saved state is
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)
@@ -124,8 +124,8 @@ def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, pe
     refused(ask("detach", "cube", "ball"), "nothing is attached")
 
 
-def test_what_falls_is_attached_where_it_is_then(simulate, peer, ask, state):
-    """Its Model takes a while to make, in which it falls by some centimetres."""
+def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, state):
+    """Making its Model takes a while, in which it falls by some centimetres."""
     simulate("--scene", SCENE, *HOLD, "-p", "real_time_factor:=0.2")
     high = state("cube")
     high.pose.position.x, high.pose.position.z = 1.0, 60.0
@@ -149,7 +149,7 @@ def test_what_falls_is_attached_where_it_is_then(simulate, peer, ask, state):
 
 
 def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
-    """Which it had no link for."""
+    """The model had no link for it."""
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused", *HOLD,
              "-p", "contact:=true")  # fmt: skip
     high = state("gripper")
@@ -164,7 +164,7 @@ def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
     assert place(state("gripper"))[2] < 1.9
 
 
-def test_an_obstacle_is_deleted_beside_what_is_attached_to_the_world(simulate, peer, ask):
+def test_an_obstacle_is_deleted_beside_attached_objects(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused", *HOLD)
     spawned = srv.SpawnEntity.Request(name="shelf")
     resource = getattr(spawned, "entity_resource", spawned)
@@ -179,7 +179,7 @@ def test_an_obstacle_is_deleted_beside_what_is_attached_to_the_world(simulate, p
     done(ask("detach", "ball", "world"), "nothing is attached")
 
 
-def test_what_cannot_be_attached_is_refused_and_changes_nothing(simulate, peer, ask):
+def test_invalid_attachments_are_refused_and_change_nothing(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused", *HOLD)
     before = peer.trigger("simulator/state_hash")
     refused(ask("attach", "cub", "hand"), "no link 'cub' (did you mean 'cube'?)")

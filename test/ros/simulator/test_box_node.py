@@ -27,7 +27,7 @@ UR_CLIENT = Path(__file__).parents[2] / "control_box" / "ur_client.py"
 
 
 @pytest.mark.parametrize("where", ["parameter", "scene"])
-def test_a_node_with_a_box(simulate, peer, tmp_path, where):
+def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
     robot, box = find("panda.urdf"), f"franka@{ADDRESS}"
     scene = tmp_path / "scene.yaml"
     scene.write_text(f"rbdyn_scene: 1\nrobot: {{file: {robot}, box: {box}}}\n")
@@ -86,10 +86,10 @@ def test_topics_and_rtde_agree_beside_the_view(simulate, peer):
     assert found["done"]
 
     def gap():
-        """What the joints of the last message are away from those of RTDE."""
+        """Return the distance of the joints in the last message from those of RTDE."""
         return np.abs(np.array(states[-1].position) - found["q"]).max()
 
-    # time stands when RTDE says that the arm rests; the arm is slower than 1e-3 rad/s by then
+    # time stops when RTDE reports the arm at rest; the arm is slower than 1e-3 rad/s by then
     peer.until(lambda: gap() < 1e-5)
     assert abs(states[-1].position[0] - states[0].position[0]) > 0.2
     assert "shoulder_pan_joint" in states[-1].name[0]

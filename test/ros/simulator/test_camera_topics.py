@@ -39,7 +39,7 @@ def eye(name="eye", **given):
 
 
 def have_a_common_stamp(*topics):
-    """Whether pictures and their calibrations have one; a busy machine may lose some of them."""
+    """Return whether pictures have calibrations; a busy machine may lose some of them."""
     stamps = [{nanoseconds(x.header.stamp) for x in messages} for messages in topics]
     return bool(set.intersection(*stamps))
 
@@ -150,7 +150,7 @@ def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node
     assert [json.loads(message.data) for message in names] == [list(m.geom_names)]
 
 
-def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
+def test_colour_pictures_match_the_renderer(node, peer, monkeypatch):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     looks = read_appearance(OPTICAL)
     lens = (0.1, -0.1, 0.0, 0.0)
@@ -201,7 +201,7 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
 
 
 @pytest.mark.parametrize("method", ["auto", "rays", "renderer"])
-def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
+def test_depth_cameras_cast_rays_without_a_renderer(
     node,  # noqa: F811
     peer,
     monkeypatch,
@@ -225,7 +225,7 @@ def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
     topics.close()
 
 
-#: A process that says that it can draw, and never does.
+#: A process that announces that it can draw, but does not.
 HANGS = """
 import sys, time
 from multiprocessing.connection import Connection
@@ -290,7 +290,7 @@ def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
 
 
 def check_for_foxglove(path):
-    """A recording has what Foxglove's Image and 3D panels need.
+    """A recording has the messages that Foxglove's Image and 3D panels need.
 
     Source: https://docs.foxglove.dev/docs/visualization/panels/image and .../panels/3d
     """
@@ -327,7 +327,7 @@ def test_rows_of_an_image_are_contiguous_even_if_the_array_is_not():
     np.testing.assert_array_equal(pixels_of(image(pixels, "16UC1"), "<u2"), pixels)
 
 
-def test_nothing_is_zero_millimetres():
+def test_a_pixel_without_depth_is_zero_millimetres():
     depth = np.array([[1.2344, 1.2346, np.inf], [-np.inf, np.nan, 65.535]])
     expected = [[1234, 1235, 0], [0, 0, 65535]]
     assert depth_pixels("16UC1", depth).tolist() == expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old answers, and a commander that stops: nothing happens in silence."""
+"""Old answers, and a commander that stops, are logged."""
 
 import copy
 
@@ -16,7 +16,7 @@ STOPPED = "commands stopped: node /peer on /joint_commands"
 BACK = "commands are back: node /peer on /joint_commands"
 
 
-def test_nothing_happens_in_silence(simulate, peer, two_joints):
+def test_each_alarm_of_a_commander_is_logged(simulate, peer, two_joints):
     given = ("-p", "on_timeout:=hold", "-p", "answer_timeout:=2.0", "-p", "publish_rate:=100.0")
     first = simulate(two_joints, "--ros-args", *given)
     states = peer.collect(JointState, "joint_states", NEWEST)

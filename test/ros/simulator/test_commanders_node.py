@@ -25,7 +25,7 @@ class Robot:
         peer.until(lambda: self.states)
 
     def take(self, publisher, command, condition):
-        """Publish a command, again where it is lost, until 10 states fulfil a condition."""
+        """Publish a command, again if it is lost, until 10 states fulfil a condition."""
         self.states.clear()
         fulfil = lambda: len(self.states) > 10 and all(map(condition, self.states[-10:]))  # noqa: E731
         self.peer.repeat(lambda: publisher.publish(command), fulfil)
@@ -49,14 +49,14 @@ def near(value, wanted, tolerance=1e-3):
     return abs(value - wanted) < tolerance
 
 
-def test_every_topic_that_commands(robot, peer):
+def test_every_topic_can_command(robot, peer):
     joints = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["turn", "lift"], position=[0.4, 0.8])
     robot.take(joints, command, lambda s: near(s.position[0], 0.8) and near(s.position[1], 0.4))
     command = JointState(name=["lift"], velocity=[0.3])
     robot.take(joints, command, lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
 
-    # a spring carries the arm only to where its moment equals gravity, short of its goal
+    # a spring carries the arm only until its moment equals gravity, short of its goal
     by_mode = peer.publisher(JointCommand, "joint_commands_by_mode")
     spring = JointCommand(
         name=["lift", "turn"],
@@ -82,7 +82,7 @@ def test_every_topic_that_commands(robot, peer):
     paths = peer.publisher(JointTrajectory, "joint_trajectory")
     robot.take(paths, trajectory, lambda s: near(s.position[0], 1.5) and near(s.position[1], -0.3))
 
-    # of ros2_control: NaN is no command, an array may be shorter than the names
+    # as in ros2_control, NaN is not a command, and an array may be shorter than the names
     bridge = peer.publisher(JointState, "topic_based_joint_commands")
     command = JointState(name=["lift", "turn"], position=[1.2], effort=[NAN, NAN])
     robot.take(bridge, command, lambda s: near(s.position[0], 1.2) and near(s.position[1], -0.3))
@@ -102,7 +102,7 @@ def test_the_latest_command_of_two_commanders_counts(robot, peer):
     take(other, ["turn"], [-1.0], 1.0, -1.0)
     take(one, ["lift"], [-2.0], -2.0, -1.0)
     take(other, ["lift", "turn"], [3.0, 9.0], 3.0, 9.0)
-    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # as a whole
+    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # refused as a whole
     logged = lambda: "joint 'lift' is nan" in robot.simulator.text()  # noqa: E731
     peer.repeat(lambda: other.publish(refused), logged)
     take(other, ["lift", "turn"], [NAN, 4.0], 3.0, 9.0)

@@ -102,7 +102,7 @@ REFUSED = "joint 'turn' is missing; partial_commands is 'reject'"
 @pytest.mark.parametrize(
     ("policy", "after"), [("keep", [1.0, 0.5]), ("zero", [1.0, 0.0]), ("reject", [2.0, 0.5])]
 )
-def test_partial_commands(simulate, peer, two_joints, policy, after):
+def test_partial_commands_follow_the_policy(simulate, peer, two_joints, policy, after):
     simulator = simulate(two_joints, *PATIENT, "-p", f"partial_commands:={policy}")
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
@@ -129,7 +129,7 @@ def test_timeout_is_per_joint(simulate, peer, two_joints):
 
 
 @pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])
-def test_on_timeout(simulate, peer, policy):
+def test_the_policy_acts_after_the_timeout(simulate, peer, policy):
     position = "initial_positions.shoulder_pitch:=0.8"
     simulate("--ros-args", "-p", f"on_timeout:={policy}", "-p", position)
     states = peer.hear(JointState, "joint_states")

@@ -18,7 +18,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
         (signal.SIGTERM, ["real_time_factor:=0.01", "control_decimation:=100"]),
     ],
 )
-def test_it_ends_well(simulate, two_joints, number, parameters):
+def test_the_simulator_ends_cleanly(simulate, two_joints, number, parameters):
     given = [word for parameter in parameters for word in ("-p", parameter)]
     simulate(two_joints, "--ros-args", *given).end_well(number)
 

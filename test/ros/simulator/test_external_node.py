@@ -58,7 +58,7 @@ def test_a_known_push_and_a_known_weight_within_two_percent(simulate, control, p
     states = peer.hear(JointState, "joint_states", 100)
 
     def settles(wrench_of):
-        """Wait until both estimates are exact, and see that they stay so."""
+        """Wait until both estimates are exact, and check that they stay so."""
 
         def exact():
             d = rb.make_data(m)
@@ -87,7 +87,7 @@ def test_a_known_push_and_a_known_weight_within_two_percent(simulate, control, p
     body.header.frame_id, body.inertia.m = LINK, 0.5
     peer.send(InertiaStamped, "simulator/payload", body)
     settles(lambda R: np.concatenate([R.T @ [0.0, 0.0, -0.5 * 9.81], np.zeros(3)]))
-    if node == "arm_controller":  # once it knows the weight, nothing is external
+    if node == "arm_controller":  # after the payload is set, no effort is external
         peer.send(InertiaStamped, f"{node}/payload", body)
         peer.until(lambda: np.abs(efforts[-1].effort).max() < 0.02)
     simulator.end_well()
@@ -125,7 +125,7 @@ def test_below_the_threshold_and_without_a_link(simulate, peer, arm):
         ({"actuator_effort": "current"}, "joint_states.effort is a current"),
     ],
 )
-def test_what_cannot_be_estimated_is_refused(simulate, arm, changes, words):
+def test_unidentifiable_motions_are_refused(simulate, arm, changes, words):
     simulator = simulate(arm, *held(rb.load_urdf(arm), **changes), wait=False)
     assert simulator.process.wait(600.0) != 0
     assert words in simulator.text()

@@ -52,12 +52,12 @@ class Steps:
         return (nanoseconds(self.states[-1].header.stamp) - self.base) / TICK
 
     def tick(self, ticks):
-        """Make ticks; the clock counts them, for an answer may be lost on a busy machine."""
+        """Make ticks; the clock counts them, since a busy machine may lose an answer."""
         for _ in range(ticks):
             self._ask("step", self.now() + 1)
 
     def _ask(self, name, now):
-        """Call a service, again where the request is lost, until the clock shows a tick."""
+        """Call a service, again if the request is lost, until the clock shows a tick."""
         client = self.peer.client(Trigger, f"simulator/{name}")
         ask = lambda: client.call_async(Trigger.Request())  # noqa: E731
         self.peer.repeat(ask, lambda: self.now() == now)
@@ -94,7 +94,7 @@ def steps(simulate, peer, two_joints):
     simulator.end_well()
 
 
-def test_encoders(steps):
+def test_encoders_have_a_bias(steps):
     assert list(steps.step().position) == [1.25, 0.0]
     steps.fault(encoder_bias=[0.5, -0.5])
     assert list(steps.step().position) == [1.75, -0.5]
@@ -119,14 +119,14 @@ def test_encoders(steps):
         request = Reset.Request(state=True, reseed=True, seed=seed)
         shown = steps.now() + 1
         assert steps.peer.call(Reset, "simulator/reset_with", request).success
-        # noise() waits for the state after the reset: the two positions are equal already
+        # noise() waits for the state after the reset: the two positions are already equal
         steps.peer.until(lambda: steps.now() == steps.measured() == shown)  # noqa: B023
         assert np.array_equal(noise(), drawn) == same
 
 
 def test_the_link_and_joints_that_stick(steps):
     steps.fault(state_delay=0.003)
-    steps.tick(3)  # the earlier measurement is known already
+    steps.tick(3)  # the earlier measurement is already known
     steps.step(5, late=3)
     steps.fault(state_delay=0.0)
     steps.step()

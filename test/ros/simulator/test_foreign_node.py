@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes beside the simulator that publish what it publishes are named once, with what to do."""
+"""Nodes that publish the topics of the simulator are named once, with the remedy."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def beside(peer):
         node.destroy_node()
 
 
-def test_publishers_of_the_same_topics_are_named_once_with_what_to_do(
+def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
     simulate, beside, peer, two_joints
 ):
     simulator = simulate(two_joints)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forked process of the tests is as a fresh one: see support/processes.py."""
+"""A forked process of the tests equals a fresh one: see support/processes.py."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ print(json.dumps(told), sorted(globals()), sys.stdin.fileno())
 print("an error", file=sys.stderr)
 sys.exit("a reason" if sys.argv[1:] else 3)
 """
-#: A signal that comes just before a sleep does not end it, so each is short.
+#: A signal just before a sleep does not end it, so each is short.
 SLEEPS = """
 import time
 print("ready", flush=True)
@@ -48,7 +48,7 @@ def start(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["a b", 2], 1), ([], 3)])
-def test_output_and_status(start, tmp_path, arguments, status):
+def test_output_and_status_are_kept(start, tmp_path, arguments, status):
     process, path = start(TELLS, *arguments)
     assert process.wait(60.0) == status
     said = path.read_text()
@@ -60,7 +60,7 @@ def test_output_and_status(start, tmp_path, arguments, status):
     assert said.endswith("the end\n")
 
 
-def test_signals(start):
+def test_signals_end_the_process(start):
     for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2), (signal.SIGKILL, -9)):
         process, path = start(SLEEPS)
         while "ready" not in path.read_text():
@@ -77,5 +77,5 @@ def test_an_environment_that_imports_read_is_there(start):
 
 
 def test_nodes_are_forked_in_the_environment_of_the_tests():
-    """Else each node would be a fresh process: three seconds more, for hundreds of nodes."""
+    """Otherwise each node would be a fresh process: three seconds more, for hundreds of nodes."""
     assert processes.lasting(os.environ) == processes.USUAL

@@ -46,7 +46,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     assert simulator.end() == 0
 
 
-def test_it_ends_during_a_service(simulate, peer):
+def test_the_node_ends_during_a_service(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "start_paused:=true")
     states = peer.collect(JointState, "joint_states")
@@ -77,7 +77,7 @@ def test_before_activation_services_answer_and_nothing_moves(simulate, peer):
     assert simulator.end() == 0
 
 
-def test_the_standard_before_activation(simulate, peer):
+def test_standard_services_answer_before_activation(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)

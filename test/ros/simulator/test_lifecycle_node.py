@@ -31,7 +31,7 @@ def change(peer):
     return call
 
 
-def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
+def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for(WAIT)
     state = peer.call(GetState, "simulator/get_state", GetState.Request()).current_state
@@ -48,7 +48,7 @@ def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
     assert peer.set_parameters({"faults.encoder_bias": [0.25]}) == [""]
     assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
     peer.until(lambda: len(states) > 20)
-    assert states[-1].position[0] > 0.7  # the fault that was set earlier acts
+    assert states[-1].position[0] > 0.7  # the earlier fault acts
     assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
     peer.until(lambda: states[-1] == states[-2])  # the heartbeat
     stands = nanoseconds(states[-1].header.stamp)

@@ -69,7 +69,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: len(states) > 20)  # the link is not lost
-    assert states[-1].position[0] == 1.25  # and nothing is biased
+    assert states[-1].position[0] == 1.25  # and there is no bias
     request.parameters.pop()
     assert peer.call(SetParametersAtomically, atomically, request).result.successful
     assert values(peer, *good) == [[0.25], 0.5, True]
@@ -84,7 +84,7 @@ def test_the_pace_follows_the_factor(simulate, peer, two_joints):
     assert peer.set_parameters({"real_time_factor": 0.2}) == [""]
     before = len(stats) + 1  # the next report may be of both factors
     peer.until(lambda: len(stats) > before + 5)
-    # load makes the loop slower, never faster than the factor
+    # load makes the loop slower, but never faster than the factor
     simulated = (stats[-1].ticks - stats[before].ticks) * 1e-3
     assert 0.0 < simulated < 0.25 * (time.monotonic() - began)
     assert peer.set_parameters({"real_time_factor": 2.0}) == [""]

@@ -113,7 +113,7 @@ class Answers:
         self.peer.repeat(lambda: self.send(stamp_ns, **efforts), accepted)
 
     def refused(self, send, words):
-        """Send until a refusal is logged: at most one per topic and second is."""
+        """Send until a refusal is logged, at most one per topic and second."""
         before = self.simulator.text().count(words)
         for _ in range(400):
             send()
@@ -123,7 +123,7 @@ class Answers:
         raise AssertionError(f"'{words}' is not in the log:\n{self.simulator.text()}")
 
 
-def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
+def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     simulator = simulate(two_joints, *STANDING)
     stats = peer.collect(Statistics, "simulator/stats")
     answers = Answers(simulator, peer, stats)
@@ -141,7 +141,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.until(lambda: stats and stats[-1].rejected >= 4)
     assert stats[-1].accepted == 0
 
-    # two commanders have a joint each: the tick is made when the second has answered
+    # two commanders have a joint each: the tick is made after the second answer
     answers.accepted(base, lift=1.0)
     answers.accepted(base, turn=0.5)
     assert answers.tick() == 0
@@ -159,7 +159,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     )
     answers.refused(lambda: answers.send(base + 1_000_000, **both), late)
 
-    # while it waits it serves a pause, a step, a reset, and it ends
+    # while it waits it serves a pause, a step and a reset, and it ends
     peer.pause(True)
     assert answers.tick() == 2
     answers.accepted(base + 2_000_000, **both)
@@ -175,7 +175,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.spin(0.2)
     assert answers.tick() == 3  # a refused step is not made later
     peer.trigger("simulator/reset")
-    peer.until(lambda: answers.tick() == 4)  # and these commands are forgotten
+    peer.until(lambda: answers.tick() == 4)  # and these commands are dropped
     peer.pause(False)
     peer.until(lambda: stats[-1].waiting)
     peer.trigger("simulator/reset")

@@ -32,7 +32,7 @@ def send_until(peer, publisher, condition, **efforts):
     peer.insist(publisher, message, condition)
 
 
-def test_both_fingers_of_a_gripper(simulate, peer):
+def test_both_fingers_of_a_gripper_move(simulate, peer):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
     floating, patient = "gravity:=[0.0, 0.0, 0.0]", "command_timeout:=100.0"
     simulate(find("panda.urdf"), "--ros-args", "-p", floating, "-p", patient)
@@ -63,7 +63,7 @@ def test_both_fingers_of_a_gripper(simulate, peer):
 
     peer.until(lambda: len(moves()[0]) > 10 and np.ptp(moves()[0]) > 0.004)
     y, expected = moves()
-    # the link of the mimic finger is where the state of the same stamp puts it
+    # the link of the mimic finger agrees with the state of the same stamp
     np.testing.assert_allclose(y, -expected, atol=1e-12)
     before = len(states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success

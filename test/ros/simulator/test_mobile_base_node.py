@@ -35,14 +35,14 @@ def compiled():
 
 
 class Stepped(EXAMPLE.Driver):
-    """The client of the example; time stands while it thinks, so that no machine is too slow."""
+    """The client of the example; time stops while it computes, so a slow machine is no problem."""
 
     def __init__(self, peer):
         super().__init__(peer.node, peer.executor)
         self.peer = peer
 
     def wait(self):
-        """Make 20 ms, from one odom to the next."""
+        """Step by 20 ms, from one odom to the next."""
         self.pose = None
         request = StepSimulation.Request(steps=20)
         answer = self.peer.call(StepSimulation, "/simulator/step_simulation", request)
@@ -93,13 +93,13 @@ class Rover:
         return place
 
 
-#: A scene file says how the robot takes cmd_vel. A caster that drags moves the point about which
-#: a wheel of two end points turns to its edge; this one is smooth.
+#: A scene file gives the kind of the base. A caster with friction would move the turning point of
+#: a wheel with two contact points to its edge, so this one is smooth.
 SCENE = """rbdyn_scene: 1
 surfaces: {smooth: {friction: 0.05}}
 robot: {file: rover.urdf, floating_base: true, base: auto, surfaces: {caster-0.081: smooth}}
 """
-#: Four wheels that cannot steer slip sideways: the base turns by this share of what they roll.
+#: Four wheels without steering slip sideways: the base turns by this share of their rolling.
 SKID = 0.5512
 NO_CAMERA = "rbdyn_sensors: 1\nsensors:\n  imu: {type: imu, link: torso_lift_link}\n"
 #: By name: robot, parameters, radius of the corners, chain of frames below the world.
@@ -117,7 +117,7 @@ SQUARES = {
     "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
-#: The sides of the squares [m]: rollers are nearly a hundred bodies, which take their time.
+#: The sides of the squares [m]: rollers are nearly a hundred bodies and slow.
 SIDES = {"mecanum": 0.5, "omni": 0.5}
 
 
@@ -125,7 +125,7 @@ SIDES = {"mecanum": 0.5, "omni": 0.5}
 def test_a_square_closes_within_a_percent(simulate, peer, tmp_path, name):
     urdf, parameters, radius, chain = SQUARES[name]
     side = SIDES.get(name, 1.0)
-    if callable(urdf):  # its arm is held, and without the pictures of its camera
+    if callable(urdf):  # its arm is held, and its camera is off
         urdf, sensors = urdf(), tmp_path / "sensors.yaml"
         sensors.write_text(NO_CAMERA)
         parameters = parameters | {"on_timeout": "hold", "sensors": sensors}
@@ -196,7 +196,7 @@ def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
     peer.insist(publisher, message, lambda: rover.odometry[-1].twist.twist.linear.x > 0.19)
 
 
-def test_it_speeds_up_within_its_limit_and_stops_after_the_timeout(simulate, peer, tmp_path):
+def test_the_base_speeds_up_within_its_limit_and_stops_after_the_timeout(simulate, peer, tmp_path):
     more = {"base.linear_acceleration": "0.5", "base.timeout": "0.3", "base.max_linear": "0.15"}
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE, **more)
     publisher = peer.publisher(Twist, "cmd_vel")
@@ -238,7 +238,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("parameters", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_a_base_that_the_robot_is_not_is_refused(simulate, peer, tmp_path, parameters, words):
+def test_a_base_unlike_the_robot_is_refused(simulate, peer, tmp_path, parameters, words):
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, wait=False, **parameters)
     assert rover.simulator.process.wait(300.0) == 2
     assert words in rover.simulator.text()

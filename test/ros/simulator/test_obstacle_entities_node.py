@@ -59,7 +59,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert (z + high.z, high.z, low.z) == pytest.approx((0.3, z, -z))
     refused(ask("GetEntityBounds", entity="floor"), FAILED, "has no bounds")
 
-    # below the floor there is the floor only
+    # below the table there is only the floor
     box, ball = 1, 3
     assert found(ask, ball, (x, y, z), (0.01, 0, 0)) == ["table"]
     assert found(ask, ball, (50, 0, -1), (0.5, 0, 0)) == ["floor"]
@@ -73,7 +73,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert position(ask, "table") == (x, y, z)
     assert peer.trigger("simulator/state_hash") == before
 
-    # the cube falls by what the table is lowered, then to the floor
+    # the cube falls by the drop of the table, then to the floor
     top = position(ask, "cube")[2]
     done(place("table", (x, y, z - 0.1)))
     assert position(ask, "table") == pytest.approx((x, y, z - 0.1))
@@ -90,7 +90,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert peer.trigger("simulator/state_hash") == before
 
 
-def test_what_a_client_says_of_an_entity_ends_with_it(simulate, peer, ask):
+def test_values_set_for_an_entity_are_deleted_with_it(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused")
     request = srv.SetEntityInfo.Request(entity="cube")
     request.info.category.category = EntityCategory.CATEGORY_OBJECT

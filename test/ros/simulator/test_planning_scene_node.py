@@ -27,7 +27,7 @@ obstacles:
   table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
   pole: {{cylinder: {{radius: 0.02, length: 0.5}}, xyz: [0.5, 0, 0.25]}}
 """
-#: Links that MoveIt knows from the URDF, with the root link, and the place of that in the world.
+#: Links of the URDF for MoveIt, with the root link, and its place in the world.
 LINKS, MOUNT = ("mount", "hand", "left_finger", "right_finger"), (0.0, 0.0, 0.7)
 #: Joints of the gripper around the cube, closed on it, lifted, and open above.
 AROUND, CLOSED = (-0.24, 0.02, 0.02), (-0.24, 0.035, 0.035)
@@ -44,7 +44,8 @@ class MoveGroup:
     def take(self, scene):
         assert scene.is_diff
         assert scene.robot_state.is_diff
-        assert not scene.allowed_collision_matrix.entry_names  # it would replace the whole one
+        # a difference would replace the whole one
+        assert not scene.allowed_collision_matrix.entry_names
         self.count += 1
         for one in scene.robot_state.attached_collision_objects:
             self.attach(one)
@@ -55,7 +56,7 @@ class MoveGroup:
         name = one.object.id
         if one.object.operation == CollisionObject.ADD:
             assert one.object.primitives or one.object.meshes
-            # elsewhere the pose would depend on where MoveIt believes the arm to be
+            # elsewhere the pose would depend on MoveIt's state of the arm
             assert one.object.header.frame_id == one.link_name
             self.world.pop(name, None)
             self.attached[name] = one
@@ -65,7 +66,7 @@ class MoveGroup:
             self.wrong.append(f"{name} is not attached")
 
     def place(self, one):
-        # it knows no other frame: for a scene it looks up no transform
+        # MoveIt uses only this frame: for a scene it does not look up transforms
         assert one.operation == CollisionObject.REMOVE or one.header.frame_id in LINKS
         if one.operation == CollisionObject.ADD:
             assert one.primitives or one.meshes or one.planes
@@ -95,7 +96,7 @@ def place(pose):
 
 
 def world_place(one):
-    """Return where an object is in the world."""
+    """Return the place of an object in the world."""
     assert one.header.frame_id == "mount"
     return place(one.pose) + MOUNT
 
@@ -142,7 +143,7 @@ def test_a_gripped_cube_is_attached_and_let_go(scene, peer):
     go(LIFTED, lambda: "cube" in scene.attached)
     one = scene.attached["cube"]
     assert (one.link_name, one.touch_links) == ("hand", ["hand", "left_finger", "right_finger"])
-    # where the fingers closed on it: at 0.32 m, below the hand at 0.7 m + AROUND[0]
+    # the place where the fingers closed on it: at 0.32 m, below the hand at 0.7 m + AROUND[0]
     assert place(one.object.pose) == pytest.approx([0.0, 0.0, -0.14], abs=0.01)
     assert "cube" not in scene.world
     go(ABOVE, lambda: "cube" in scene.world)
@@ -170,7 +171,7 @@ def test_spawned_and_welded_objects_come_and_go(scene, peer):
     peer.until(lambda: "ball" in scene.world)
     peer.call(Attach, "/simulator/attach", weld)
     peer.until(lambda: "ball" in scene.attached)
-    # in the hand, too, it goes
+    # it is also deleted in the hand
     answer = peer.call(
         DeleteEntity, "/simulator/delete_entity", DeleteEntity.Request(entity="ball")
     )

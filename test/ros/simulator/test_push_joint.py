@@ -51,7 +51,7 @@ def test_wrong_arguments_are_refused(simulate, domain, two_joints):
 
 
 @pytest.mark.nightly  # it waits ten seconds
-def test_without_a_simulator_it_reports_a_timeout(domain):
+def test_the_script_reports_a_timeout_without_a_simulator(domain):
     done = push(domain)
     assert done.returncode == 1
     assert "no simulator answers: start one with `make sim`" in done.stderr

@@ -82,7 +82,7 @@ def spec(kind=LidarSpec, name="front", **given):
 
 
 def points_of(cloud):
-    """Return a cloud as a client reads it: by its own description of the fields."""
+    """Return a cloud as a client reads it, by its own description of the fields."""
     types = {PointField.FLOAT32: "f4", PointField.UINT16: "u2"}
     order = ">" if cloud.is_bigendian else "<"
     kind = np.dtype(
@@ -160,7 +160,7 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
 
 
 class Slow:
-    """A topic whose readings wait for permission, and that keeps what it gets."""
+    """A topic whose readings wait for permission, and that stores its messages."""
 
     def __init__(self, latency=0.0):
         self.go, self.spec, self.published = threading.Event(), spec(latency=latency), []
@@ -267,7 +267,7 @@ def fast_run(simulate, peer, folder, path, topics):
     start, kind = states[-1].header.stamp, StepSimulation
     answer = peer.call(kind, "/simulator/step_simulation", kind.Request(steps=500))
     assert answer.result.result == answer.result.RESULT_OK
-    # the heartbeat comes when all states are published
+    # the heartbeat comes after all states are published
     peer.until(lambda: states[-1] == states[-2] and states[-1].header.stamp != start)
     simulator.end_well()
     return {name: recorded(path, name) for name in topics}

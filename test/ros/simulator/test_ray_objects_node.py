@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors with rays see objects that come and go in a running simulator."""
+"""Sensors with rays measure objects that come and go in a running simulator."""
 
 import pytest
 

@@ -88,7 +88,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # none twice
+    assert (steps[1:] > 0).all()  # every state once
     assert found[-1] > 2000
     # and every state, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "states were skipped" in simulator.text()
@@ -116,7 +116,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert [1.0, -1.0] in run.effort.tolist()  # later ones may be without a command
 
 
-def test_a_simulator_that_is_killed(simulate, peer, two_joints, tmp_path):
+def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)
@@ -197,7 +197,7 @@ def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path
     assert "reset" in note
 
 
-def test_it_is_refused_before_anything_starts(simulate, two_joints, tmp_path):
+def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_path):
     (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
         (tmp_path / "mine.mcap", "exists already (4 bytes)"),
@@ -234,7 +234,7 @@ def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_jo
     assert f"recorded {path}" not in simulator.text()
 
 
-def test_what_fails_is_reported_at_the_end(tmp_path):
+def test_failures_are_reported_at_the_end(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)

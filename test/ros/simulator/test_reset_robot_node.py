@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each reset does to payload, gravity and the state hash."""
+"""The effect of each reset on payload, gravity and the state hash."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def scope(number):
 
 
 def stop(ask):
-    assert ask(Trigger, "step").success  # it counted as stopped
+    assert ask(Trigger, "step").success  # its process counted as stopped
     request = SetSimulationState.Request()
     request.state.state = STOPPED
     kind, service = SetSimulationState, "set_simulation_state"
@@ -85,7 +85,7 @@ def test_resets_keep_payload_and_gravity_as_documented(ask):
         assert (state_hash(ask) == fresh) == is_fresh, name
 
 
-def test_the_hash_is_of_the_robot_not_of_the_way_to_it(ask):
+def test_the_hash_depends_on_the_robot_and_not_on_its_history(ask):
     fresh, found = state_hash(ask), set()
     bodies = {"hand": Inertia(m=0.5), "forearm": Inertia(m=0.25, com=Vector3(z=0.1))}
     for links in (("hand", "forearm"), ("forearm", "hand")):

@@ -92,7 +92,7 @@ def test_scopes_while_paused(stamps, peer):
 
     now, there = fall(peer, stamps)
     assert stamps.ascend()
-    assert reset(peer, SPAWNED) == (1, "")  # nothing was spawned, so nothing happens
+    assert reset(peer, SPAWNED) == (1, "")  # there are no spawned entities, so nothing changes
     seen = len(stamps.of["joint_states"])
     peer.until(lambda: len(stamps.of["joint_states"]) > seen + 1)
     assert (stamps.last(), list(stamps.state.position)) == ({now}, there)

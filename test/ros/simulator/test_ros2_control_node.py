@@ -29,7 +29,7 @@ SAMPLE = Path(__file__).parents[3] / "config/ros2_control"
 NAMES = ("shoulder_yaw", "shoulder_pitch", "upper_arm_roll", "elbow_pitch", "forearm_roll")
 NAMES += ("wrist_pitch", "wrist_roll")
 GOAL = [0.5, 0.6, -0.4, 0.8, 0.3, -0.5, 0.4]
-#: Of the carriage with its gripper [N].
+#: Weight of the carriage with its gripper [N].
 WEIGHT = 2.2 * 9.81
 LINK = """<link name="{}"><inertial><mass value="{}"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
@@ -143,7 +143,7 @@ def result_of(peer, point, seconds):
 
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
-def test_a_trajectory_through_shared_memory(simulate, peer, manage, time_mode):
+def test_a_trajectory_passes_through_shared_memory(simulate, peer, manage, time_mode):
     words = ["--ros-args", "--params-file", SAMPLE / "shared_memory_simulator.yaml"]
     words += ["-p", f"time_mode:={time_mode}", "-p", "lockstep_timeout:=0.2"]
     simulator = simulate(SAMPLE / "shared_memory_arm.urdf.xacro", *words, clock=True)
@@ -176,7 +176,7 @@ def values_of(message):
 
 
 def test_sensors_impedance_mimic_joints_and_initial_values(simulate, peer, manage, tmp_path):
-    """A carriage hangs on a spring of 500 N/m; a gripper goes where its initial value says."""
+    """A carriage hangs on a spring of 500 N/m; a gripper goes to its initial value."""
     prefix("forward_command_controller")
     for name, text in RIG.items():
         (tmp_path / name).write_text(text)

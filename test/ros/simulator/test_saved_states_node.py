@@ -90,7 +90,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
 
 
-def test_refusals(simulate, peer, ask, two_joints):
+def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
     simulate(two_joints, "--ros-args", "-p", "start_paused:=true")
 
     def refused(kind, service, name, code):
@@ -112,7 +112,7 @@ def test_refusals(simulate, peer, ask, two_joints):
     assert ask(srv.LoadState, "load_state", name="state-9").state_hash == before
 
 
-def test_no_measurement_of_the_time_before_is_repeated(simulate, peer, ask, two_joints):
+def test_measurements_of_a_later_time_are_not_repeated(simulate, peer, ask, two_joints):
     """While paused the node repeats the last joint_states, but not those of a later time."""
     given = ("start_paused:=true", "faults.state_delay:=0.002")
     simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))
@@ -122,7 +122,7 @@ def test_no_measurement_of_the_time_before_is_repeated(simulate, peer, ask, two_
         assert ask(Trigger, "step").success
     peer.until(lambda: len(states) > 2)
     assert ask(srv.LoadState, "load_state", name="begin").success
-    peer.spin(0.2)  # what was sent before has arrived, but on a busy machine
+    peer.spin(0.2)  # earlier messages have arrived, except on a busy machine
     states.clear()
     peer.spin(2.5)
     assert len(states) < 2  # each second one would be repeated

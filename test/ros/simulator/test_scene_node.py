@@ -159,7 +159,7 @@ def test_a_scene_and_a_robot_exclude_each_other(simulate):
 
 
 def test_object_poses_begin_when_somebody_subscribes(simulate, peer):
-    """Before that, nothing but joint_states is published, by compiled code alone."""
+    """Before that, compiled code alone publishes only joint_states."""
     lacks = "import sys; sys.modules['visualization_msgs.msg'] = None"
     simulate("--scene", SCENE, "--ros-args", "-p", "publish_tf:=false", prelude=lacks)
     states = peer.hear(JointState, "joint_states")
@@ -174,7 +174,7 @@ WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 
 @pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
-def test_a_world_of_gazebo(simulate, peer, words):
+def test_a_world_of_gazebo_is_simulated(simulate, peer, words):
     """Its swing has a joint, its ball is an object, its ground and post are obstacles."""
     simulate(*words, "--paused")
     objects = peer.collect(TFMessage, "object_poses")

@@ -25,8 +25,8 @@ EXAMPLE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(EXAMPLE)
 
 TOOL = ("-p", "servo.frame:=tool0", "-p", "servo.timeout:=0.4")
-#: Where a busy machine delays a step, the joints go straight on meanwhile [m]. How well the tool
-#: keeps its line in time is in topics/test_servo_topic.py and control/test_twist_streams.py.
+#: If a busy machine delays a step, the joints go straight on meanwhile [m]. The straightness of
+#: the tool is tested in topics/test_servo_topic.py and control/test_twist_streams.py.
 LOOSE = 6e-3
 #: On a busy machine commands are late.
 CALM = ("-p", "command_timeout:=5.0", "-p", "on_timeout:=hold")
@@ -90,7 +90,7 @@ def refusals(tool, text):
 
 
 def ways(tool, straight):
-    """The tool moves along its own axes and those of the base, turns nothing and rests."""
+    """The tool moves along its own axes and those of the base, without a turn, and rests."""
     place, turn = tool.pose()
     for frame, linear in (("tool0", (0.0, 0.0, -0.05)), ("base_link", (0.0, 0.04, 0.03))):
         goal, _ = tool.go(frame, linear, 0.03)

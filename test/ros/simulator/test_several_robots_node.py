@@ -90,7 +90,8 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         peer.pause(True)
         peer.until(lambda: last(a) == last(b) > stood)  # noqa: B023
         stood = last(a)
-    peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])  # the heartbeat: none is on its way
+    # the heartbeat: no message is on its way
+    peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])
     stood = last(a)
     assert last(b) == stood
     peer.until_tf(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})
@@ -150,7 +151,7 @@ LOCKSTEP = "time_mode is 'lockstep' with 2 robots"
         (["robots:=[a, 'b/c', '2d', a]"], ROBOTS),
     ],
 )
-def test_refused_robots(simulate, arguments, words):
+def test_bad_robots_are_refused(simulate, arguments, words):
     simulator = simulate("--ros-args", "-p", *arguments, wait=False)
     assert simulator.process.wait(60.0) == 2
     assert words in simulator.text()

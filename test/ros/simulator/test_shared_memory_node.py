@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node with a client in C that shares memory: lock-step, sensors, and what the log says."""
+"""The node with a client in C that shares memory: lock-step, sensors, and the log."""
 
 import mmap
 import os
@@ -31,7 +31,7 @@ GIVEN = {
 
 
 @needs_gcc
-def test_a_node_with_shared_memory(simulate, peer, two_joints, tmp_path):
+def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
     program = port_clients.build(tmp_path)
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(SENSORS)
@@ -55,7 +55,7 @@ def test_a_node_with_shared_memory(simulate, peer, two_joints, tmp_path):
         assert state[6] == tick
         assert np.isfinite(state[7:]).all()
         if tick == 0:
-            continue  # once more, when time went on
+            continue  # once more, after time went on
         d.qfrc_applied = -2.0 * d.qpos - 0.5 * d.qvel + 0.25 * np.arange(2)
         rb.step(m, d)
         np.testing.assert_array_equal(state[:4], [*d.qpos, *d.qvel])
@@ -66,7 +66,7 @@ def test_a_node_with_shared_memory(simulate, peer, two_joints, tmp_path):
     peer.until(lambda: stats[-1].rejected == 1)
     assert f"refused a message on shared memory '{NAME}'" in simulator.text()
 
-    # a client may write anything: statistics go on, and count what the loop took and refused
+    # a client may write anything: statistics go on, and count accepted and refused commands
     with Path(f"/dev/shm/rbdyn.{NAME}").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         head = np.frombuffer(memory, np.int64)
         for word, number in (("refused", -1), ("refused_reason", 77), ("refused", 1 << 62)):

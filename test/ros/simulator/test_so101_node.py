@@ -84,7 +84,7 @@ class Arm:
         return ended.result().result
 
 
-def test_it_picks_the_cube_and_a_dataset_has_it(simulate, peer, tmp_path):
+def test_the_arm_picks_the_cube_and_a_dataset_records_it(simulate, peer, tmp_path):
     recording = tmp_path / "pick.mcap"
     words = [f"sensors:={SENSORS}", "grippers:=[so101]", "on_timeout:=hold"]
     words += ["command_timeout:=30.0", "publish_rate:=100.0", f"record:={recording}"]

@@ -40,7 +40,7 @@ JOINT = (
 #: It floats, and so does a wheel with two hinges in the air.
 CART = f"""<robot name="cart">{LINK.format("deck")}{LINK.format("arm")}{LINK.format("tip")}
 {JOINT.format("turn", "deck", "arm")}{JOINT.format("bend", "arm", "tip")}</robot>"""
-#: It stands in the world.
+#: It is fixed in the world.
 CRANE = CART.replace("cart", "crane").replace(
     '<link name="deck">',
     '<link name="world"/><joint name="foot" type="fixed"><parent link="world"/>'
@@ -95,7 +95,7 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     peer.repeat(send, lambda: abs(states[-1].position[0] - 3.0) < 1e-2)
     assert main[-1].name == ["lift", "left", "right"]
 
-    # a second one beside it, which floats; deleting the first moves its numbers
+    # a second robot beside it, which floats; deleting the first moves its numbers
     done(spawn("cart", CART, (6.0, 0.0, 0.3), entity_namespace="fleet/one"))
     cart = peer.hear(JointState, "fleet/one/joint_states")
     done(ask("DeleteEntity", entity="crane"))
@@ -131,7 +131,7 @@ def test_resets_and_saved_states_take_away_and_bring_back_its_topics(simulate, p
     peer.until(lambda: "/crane/joint_commands" in topics(peer))
 
 
-def test_what_cannot_be_a_robot_is_refused_and_changes_nothing(simulate, peer, ask, spawn):
+def test_invalid_robots_are_refused_and_change_nothing(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     done(spawn("crane"))
@@ -145,7 +145,7 @@ def test_what_cannot_be_a_robot_is_refused_and_changes_nothing(simulate, peer, a
     )
     refused(spawn("x", uri=f"{ARM}?mass=2"), codes.RESOURCE_PARSE_ERROR, "'actuators'")
     assert hash_of(peer) == before
-    # a command for no joint of it is refused
+    # a command without one of its joints is refused
     peer.send(JointState, "crane/joint_commands", JointState(name=["lift"], effort=[1.0]))
     assert hash_of(peer) == before
 
@@ -172,7 +172,7 @@ def test_lockstep_does_not_wait_for_a_spawned_robot(simulate, peer, spawn, two_j
             done(spawn("crane", xyz=(30.0, 0.0, 0.5)))
 
 
-# the destructor of rclpy ends the rosout publisher also of a node that its constructor refused
+# the destructor of rclpy also ends the rosout publisher of a node whose constructor failed
 @pytest.mark.filterwarnings("ignore:Failed to fini rosout publisher:RuntimeWarning")
 def test_topics_of_a_world_that_is_refused_are_closed(peer):
     def names():

@@ -47,7 +47,7 @@ URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
 
 
 def wish(kind, name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
-    """Return what SpawnEntity is asked for, or one part of SpawnEntities."""
+    """Return the request of SpawnEntity, or a part of SpawnEntities."""
     request = kind(name=name, **fields)
     resource = getattr(request, "entity_resource", request)
     resource.uri, resource.resource_string = uri, text
@@ -71,7 +71,7 @@ def height(ask, name):
     return done(ask("GetEntityState", entity=name)).state.pose.position.z
 
 
-def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
+def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")
     objects = peer.collect(TFMessage, "object_poses")
@@ -84,7 +84,7 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
     high, low = done(ask("GetEntityBounds", entity="box")).bounds.points
     assert (high.x, low.z) == pytest.approx((0.05, -0.05))
 
-    # around the box there is nothing else
+    # the box is surrounded by free space
     filters = srv.GetEntities.Request().filters
     filters.bounds.type = filters.bounds.TYPE_SPHERE
     filters.bounds.points = [Vector3(x=-0.15, y=0.2, z=0.5), Vector3(x=0.11)]
@@ -92,7 +92,7 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
     filters.bounds.points[1].x = 0.09
     assert done(ask("GetEntities", filters=filters)).entities == []
 
-    # on the box a second one, which falls when the first goes
+    # on the box a second one, which falls when the first is deleted
     done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))
     peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
     done(ask("DeleteEntity", entity="box"))
@@ -169,7 +169,7 @@ def until_tick(peer, commander, tick):
     return peer.trigger("simulator/state_hash")
 
 
-def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, ask, spawn):
+def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--paused")
     before = peer.trigger("simulator/state_hash")
     codes = srv.SpawnEntity.Response
@@ -202,7 +202,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
     assert peer.trigger("simulator/state_hash") == before
 
-    # several at once: those that can be spawned are
+    # several at once: the valid ones are spawned
     if hasattr(srv, "SpawnEntities"):
         from simulation_interfaces.msg import SpawnEntity
 
@@ -236,7 +236,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
 MACRO = """<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="kept" value="${xacro.load_yaml('keys.yaml')['token']}"/>
 <link name="${kept}"/><link name="$(env HOME)"/></robot>"""
-#: Files whose content a request must not bring out.
+#: Files whose content a request must not reveal.
 SECRETS = {
     "keys.yaml": "token: hunter2\n",
     "world.yaml": "rbdyn_scene: 1\nobjects:\n  a: {hunter2: 1}\n",
@@ -247,7 +247,7 @@ SECRETS = {
 }
 
 
-def test_no_request_runs_xacro_or_learns_what_is_in_files(simulate, ask, spawn, tmp_path):
+def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_path):
     """A request names a file, a file that names another one, or sends a text that names one."""
     pytest.importorskip("xacro")
     simulator = simulate("--scene", SCENE, "--paused")

@@ -54,7 +54,7 @@ def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
     assert "Traceback" not in simulator.text()
     assert "simulating" not in simulator.text()
     end = time.monotonic() + 60.0
-    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the one that compiles the loop
+    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the process that compiles the loop
         assert time.monotonic() < end
         time.sleep(0.1)
 
@@ -70,7 +70,7 @@ def processes_with(variable):
 
 
 @fresh_start
-def test_ctrl_c_while_it_waits_for_a_robot(simulate):
+def test_ctrl_c_ends_the_wait_for_a_robot(simulate):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
     assert simulator.end() == 0
@@ -94,7 +94,7 @@ def test_ctrl_c_while_it_waits_for_a_robot(simulate):
         (["-p", "gravity:=[0, 0, -9.81]"], "with a decimal point, as in [0.0,"),
     ],
 )
-def test_bad_parameters(simulate, arguments, words):
+def test_bad_parameters_are_refused(simulate, arguments, words):
     simulator = simulate("--ros-args", *arguments, wait=False)
     assert simulator.process.wait(120.0) == 2
     assert words in simulator.text()
@@ -102,7 +102,7 @@ def test_bad_parameters(simulate, arguments, words):
 
 
 @fresh_start
-def test_bad_robots(simulate, tmp_path):
+def test_bad_robots_are_refused(simulate, tmp_path):
     path = tmp_path / "cycle.urdf"
     path.write_text(CYCLE)
     for argument, words in ((path, "cycle"), (tmp_path / "none.urdf", "none.urdf")):

@@ -82,12 +82,12 @@ class Robot:
 
 
 def connected(node, topic):
-    """Whether the publisher of a topic has found its subscriber."""
+    """Return whether the publisher of a topic has found its subscriber."""
     found = (publisher for publisher in node.publishers if publisher.topic_name == topic)
     return any(publisher.get_subscription_count() for publisher in found)
 
 
-def test_every_field_of_the_statistics(arm, peer):
+def test_every_field_of_the_statistics_is_set(arm, peer):
     robot = Robot(arm, peer.node)
     received = peer.collect(StatisticsMessage, "/peer/stats")
     reports = Statistics(peer.node, [robot], rate=1.0)
@@ -117,7 +117,7 @@ def test_every_field_of_the_statistics(arm, peer):
     assert received[0].command_age == np.inf
 
 
-def test_diagnostics_of_two_robots_in_one_message(arm, peer):
+def test_one_message_has_the_diagnostics_of_two_robots(arm, peer):
     nodes = [
         rclpy.create_node("simulator", namespace=name, context=peer.context)
         for name in ("left", "right")
@@ -152,7 +152,7 @@ def test_diagnostics_of_two_robots_in_one_message(arm, peer):
         node.destroy_node()
 
 
-def test_the_rate_of_reports(arm, peer, monkeypatch):
+def test_reports_have_the_given_rate(arm, peer, monkeypatch):
     published = []
     robot = Robot(arm, peer.node)
     reports = Statistics(peer.node, [robot], rate=4.0)
@@ -200,7 +200,7 @@ def named(arrays, name):
     return [status for array in reversed(arrays) for status in array.status if status.name == name]
 
 
-def test_reports_of_a_simulator(simulate, peer, two_joints):
+def test_a_simulator_publishes_reports(simulate, peer, two_joints):
     stats = peer.collect(StatisticsMessage, "/simulator/stats", 100)
     diagnostics = peer.collect(DiagnosticArray, "/diagnostics", 100)
     simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=20.0")

@@ -102,7 +102,7 @@ def test_start_is_within_the_limits_and_rates_are_exact(simulate, peer, two_join
     assert {nanoseconds(tf.transforms[0].header.stamp) % 10_000_000 for tf in moving} == {0}
 
 
-def test_qos_of_the_topics(simulate, peer):
+def test_the_topics_have_their_qos(simulate, peer):
     simulate(clock=True)
     expected = {
         "/joint_states": ("VOLATILE", 1),
@@ -147,7 +147,7 @@ def spinning_top(tmp_path):
     return path
 
 
-def test_pause_step_reset(simulate, peer):
+def test_time_can_be_paused_stepped_and_reset(simulate, peer):
     simulator = simulate("--ros-args", "-p", "initial_positions.elbow_pitch:=0.5")
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: len(states) > 50)
@@ -177,13 +177,13 @@ def named(name):
 
 
 def publishes(simulator):
-    """Whether a simulator decided to publish /clock."""
+    """Return whether a simulator decided to publish /clock."""
     return "/clock has a publisher already" not in simulator.text()
 
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
-def test_two_robots_by_namespace(simulate, peer, two_joints, names):
-    """The second simulator begins at the time that it hears from the first, tick 7.
+def test_two_simulators_share_a_clock(simulate, peer, two_joints, names):
+    """The second simulator begins at the time of the first one, tick 7.
 
     On a busy machine it may not discover the first, or not hear it, in the time that it waits;
     it says so and begins at 0. test_clock.py has the rules, without DDS.
@@ -217,7 +217,7 @@ def test_of_two_robots_that_start_together_the_first_by_name_publishes_the_clock
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
-def test_description_by_topic(simulate, peer, two_joints):
+def test_the_description_may_come_by_topic(simulate, peer, two_joints):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
     publisher = peer.node.create_publisher(String, "robot_description", LATCHED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated Go2 over lowcmd and lowstate, and a policy that speaks them."""
+"""A simulated Go2 over lowcmd and lowstate, and a policy that uses them."""
 
 import ctypes
 import math
@@ -31,7 +31,7 @@ pytestmark = robots.needs_robots
 
 GRAVITY = 9.81
 SENSORS = "rbdyn_sensors: 1\nsensors: {body: {type: imu, link: imu}}\n"
-#: How far a joint is from its goal where kp carries the robot [rad].
+#: Largest distance of a joint from its goal while kp carries the robot [rad].
 SAG = 0.15
 
 
@@ -158,7 +158,7 @@ def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
     omega, force, axes = ImuPlace(m, "torso_joint").measured(state, gravity)
     a = (places[0] + places[1] - 2.0 * places[2]) / h**2
     assert axes == pytest.approx(R)
-    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # of the difference in time
+    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the time difference
     message = go.LowState()
     quat = mat_to_quat(axes)
     message.imu_state.quaternion, message.imu_state.gyroscope = quat.tolist(), omega.tolist()
@@ -191,7 +191,7 @@ def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
     assert sum(one.mode != 0 for one in sent) == len(joints)
 
 
-def test_a_target_that_turns_a_motor_loose_is_not_sent():
+def test_a_target_that_would_disable_a_motor_is_not_sent():
     targets = np.zeros(12)
     targets[3] = -3e9
     with pytest.raises(rb.RbdynError, match=r"wants a position of 3e\+09"):
@@ -228,7 +228,7 @@ def dog(simulate, peer):
     return lambda *words, **more: Dog(simulate, peer, *words, **more)
 
 
-def test_it_stands_by_its_motors_and_measures_it(dog, peer, tmp_path):
+def test_the_robot_stands_by_its_motors_and_measures_that(dog, peer, tmp_path):
     (tmp_path / "s.yaml").write_text(SENSORS)
     it = dog(f"sensors:={tmp_path / 's.yaml'}", "start:=held")
     begun = len(it.states)
@@ -250,7 +250,7 @@ def test_it_stands_by_its_motors_and_measures_it(dog, peer, tmp_path):
     assert rest.accelerometer[1] == pytest.approx(
         GRAVITY * math.cos(pitch) * math.sin(roll), abs=0.05
     )
-    # the feet carry the robot, whose contact forces are along the vertical but for friction
+    # the feet carry the robot: their contact forces are vertical except for friction
     mass = 15.2
     assert sum(state.foot_force) == pytest.approx(mass * GRAVITY, rel=0.15)
     assert state.crc == UnitreeRecord(go.LowState).crc(UnitreeRecord(go.LowState).row(state))
@@ -271,7 +271,7 @@ def test_a_motor_applies_the_law_of_its_command(dog, peer):
     # at rest without gravity no joint needs a torque: the spring holds against tau
     assert rest[0].q == pytest.approx(it.pose[0] + 0.1 + 1.5 / 20.0, abs=2e-3)
     assert rest[1].q == pytest.approx(it.pose[1] + 0.1, abs=2e-3)
-    # what pushes back is written in the states themselves, also while it moves
+    # the reaction is part of the states themselves, also while it moves
     moving = it.states[begun : begun + 300]
     for k in (0, 1, 3):
         law = [
@@ -320,7 +320,7 @@ def test_bad_commands_are_refused_whole(dog, peer):
         ("panda.urdf", "time_mode:=realtime", "has no joint 'FR_hip_joint'"),
     ],
 )
-def test_what_cannot_be_is_refused_at_the_start(simulate, robot, word, said):
+def test_impossible_parameters_are_refused_at_the_start(simulate, robot, word, said):
     words = ("--ros-args", "-p", "strict:=false", "-p", "unitree:=go2", "-p", word)
     node = simulate(robots.find(robot), *words, wait=False)
     assert node.process.wait(300.0) == 2
@@ -361,7 +361,7 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     assert motor.mode == 1
     assert (motor.kp, motor.kd) == pytest.approx((spec.stiffness[k], spec.damping[k]))
     assert commands[-1].motor_cmd[12].mode == 0
-    # it rose from where it was; the first commands may be lost
+    # it rose from its position; the first commands may be lost
     calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
     assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
     assert 0.0 < np.diff(calf).max() < 0.01

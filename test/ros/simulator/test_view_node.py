@@ -128,7 +128,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     simulator.end_well()
 
 
-@pytest.mark.nightly  # test_live_panel.py has the panel
+@pytest.mark.nightly  # test_live_panel.py tests the panel
 def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simulate, peer, page):
     arm = bundled_robot("seven_dof_arm")
     simulator = simulate(arm, "--ros-args", *VIEW, "-p", "start:=held")
@@ -192,7 +192,7 @@ def test_the_view_ends_with_its_node(simulate, two_joints, number, mode):
         simulator.end_well(number)
         assert (
             simulator.text().count("view") == 1
-        )  # the log has its address and no word about its end
+        )  # the log has its address and no message about its end
     wait_until(lambda: all(gone(pid) for pid in pids), "the end of all it has started")
 
 
@@ -242,7 +242,7 @@ def test_missing_meshes_are_warned_of_once(simulate, peer, two_joints):
     peer.until(lambda: len(states) > 10)
     assert simulator.text().count("appearance of") == 1
     assert simulator.text().count("package://nowhere/a.dae") == 1
-    address_in(simulator)  # the node serves all the same
+    address_in(simulator)  # the node still serves
     simulator.end_well()
 
 
@@ -269,7 +269,7 @@ joints:
 
 
 @pytest.mark.nightly
-def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
+def test_the_view_shows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     types, cam = tmp_path / "types_of_mine.py", tmp_path / "cam.yaml"
     types.write_text(TYPES)
     cam.write_text(CAM)
@@ -374,7 +374,7 @@ def viewed(robot):
     return simulated
 
 
-def test_a_release_gives_a_held_robot_back_to_what_held_it():
+def test_a_released_robot_returns_to_its_hold():
     """The first release ends the servos of the sliders, the second one lets the robot fall."""
     robot = DrivenRobot(held=np.full(7, FLOATS))
     simulated, loop = viewed(robot), robot.loop
@@ -393,7 +393,7 @@ def test_a_release_gives_a_held_robot_back_to_what_held_it():
         assert simulated.release(0) == ""
         wait_until(lambda: np.abs(loop.readout.latest().qpos - 0.4).max() > 0.3, "the fall")
         assert not loop.holding
-        # servos of a robot that fell already leave it to fall
+        # servos of a fallen robot leave it to fall
         assert simulated.drive(0, {}, goals) == ""
         assert simulated.release(0) == ""
         wait_until(lambda: not loop.readout.latest().effort.any(), "no effort")
@@ -429,7 +429,7 @@ def test_a_release_ends_no_commands_of_others(was_held):
         assert state.stale == 4
         if was_held:
             assert loop.holding
-            assert simulated.release(0) == ""  # lets the others go
+            assert simulated.release(0) == ""  # releases the others
             assert not loop.holding
             state = loop.readout.latest()
             assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)

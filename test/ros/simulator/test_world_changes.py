@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator in this process whose objects come and go: what is refused changes nothing."""
+"""A simulator in this process whose objects come and go: refused changes have no effect."""
 
 import os
 from contextlib import ExitStack
@@ -79,7 +79,7 @@ class Simulated:
         self.robot, self.entities = self.simulation.robots[0], self.simulation.entities
 
     def now(self):
-        """Return everything that a refusal must not change."""
+        """Return all data that a refusal must not change."""
         simulation = self.simulation
         return self.entities.names(), simulation.tick, simulation.state_hash()
 
@@ -102,7 +102,7 @@ SENSORS = {
 
 
 @pytest.mark.parametrize("name", SENSORS)
-def test_what_a_sensor_needs_stays(simulated, tmp_path, name):
+def test_entities_with_a_sensor_cannot_be_deleted(simulated, tmp_path, name):
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(f"rbdyn_sensors: 1\nsensors:\n  {name}: {SENSORS[name]}\n")
     sim = simulated(sensors=str(sensors))
@@ -164,7 +164,7 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
     sim.simulation.reset(time=True, state=True, robot=True)
     again()
     with refused(RbdynError, "request"):
-        sim.simulation.reset(robot=True)  # which leaves the state as it is
+        sim.simulation.reset(robot=True)  # the state stays as it is
     sim.node._standard._stop()
     assert sim.now() == start
     again()
@@ -259,7 +259,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
     sim.simulation.step(50)
     post = place(sim, "post")
     sim.simulation.reset(robot=True)
-    assert place(sim, "cube") == start  # not where the other cube is
+    assert place(sim, "cube") == start  # free of the other cube
     assert place(sim, "post") == post
 
 
@@ -295,8 +295,8 @@ def test_an_object_lies_on_an_attached_one_whose_obstacle_had_its_name(simulated
 
 
 @pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
-def test_what_is_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
-    """`mount` is fixed to the world, as the table under the cube is."""
+def test_a_body_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
+    """`mount` is fixed to the world, like the table under the cube."""
     sim = simulated()
     sim.simulation.step(300)
     assert contact_of(sim, "cube")[2] == pytest.approx(0.1 * 9.81, rel=1e-3)
@@ -327,7 +327,7 @@ def test_a_robot_of_its_own_code_keeps_it_or_is_not_changed(simulated):
 
 
 def test_a_simulation_with_a_spawned_object_is_not_stopped(simulated):
-    """Else it could not be stopped, which removes the object."""
+    """Otherwise it could not be stopped, which removes the object."""
     sim = simulated()
     standard, saved = sim.node._standard, SavedStates(sim.simulation)
     stopped, paused = 0, 2

@@ -87,13 +87,13 @@ def test_a_world_is_loaded_whole_and_reset_returns_to_it(simulate, peer, ask, lo
     assert done(ask("GetEntities")).entities == names
     assert hash_of(peer) == start
 
-    # the world is the same as a scene of the same parts
+    # the world equals a scene of the same parts
     assert done(load(text=SLAB)).world.name == "slab"
     assert done(ask("GetEntities")).entities == ["gripper", "cube", "slab"]
     done(set_state(ask, PLAYING))
     peer.until(lambda: abs(height(ask, "cube") + 0.35) < 1e-3)
 
-    # the scene of the start has a robot, but it is there
+    # the scene of the start has a robot, and it exists
     assert done(load(SCENE)).world.name == "gripper"
     assert "table" in done(ask("GetEntities")).entities
 
@@ -139,7 +139,7 @@ def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_
     bad = tmp_path / "bad.yaml"
 
     def broken(text, code, words, hidden="the simulator logged why"):
-        """Nobody learns from a refusal what is in a file; what a text has the caller knows."""
+        """A refusal does not reveal the content of a file; that of a text is known."""
         bad.write_text(text)
         refused(load(str(bad)), code, hidden)
         refused(load(text=text), code, words)
@@ -224,7 +224,7 @@ def test_a_source_of_the_parameter_that_is_gone_has_a_code_of_its_own(simulate, 
     assert len(done(ask("GetAvailableWorlds", continue_on_error=True)).worlds) == 2
 
 
-def test_robots_without_contact_or_without_a_shared_world_get_none(simulate, ask, load):
+def test_robots_without_contact_or_a_shared_world_cannot_load_worlds(simulate, ask, load):
     simulate("config/robots/pendulum.urdf", "--paused")
     world = done(ask("GetCurrentWorld")).world
     assert world.name == "empty"

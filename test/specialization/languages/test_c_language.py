@@ -20,7 +20,7 @@ REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
 NAN = math.nan
 
-#: What two numbers x, y make, by what it is called.
+#: Operations on two numbers x, y, by name.
 OPERATIONS = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -69,7 +69,7 @@ def text_of(programs, real):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", REALS, ids=lambda real: real.name)
-def test_every_operation(compiler, real, tmp_path):
+def test_every_operation_equals_numpy(compiler, real, tmp_path):
     programs = [call_of(operation) for operation in OPERATIONS.values()]
     library = compiled(compiler, text_of(programs, real), tmp_path)
     array = C_TYPES[real] * 2

@@ -53,7 +53,7 @@ done:
 
 @cache
 def _has_typed_pointers():
-    """Whether this LLVM has typed pointers."""
+    """Return whether this LLVM has typed pointers."""
     try:
         llvm.parse_assembly("declare void @f(double*)")
     except RuntimeError:
@@ -79,7 +79,7 @@ def _machine(host):
 
 @cache
 def _compiled(width, host):
-    """Return the driver's function, and what keeps its code alive.
+    """Return the driver's function, and an object that keeps its code alive.
 
     Args:
         width: lanes.
@@ -146,8 +146,8 @@ SETS = (
     "any size",
     "sizes of joints",
     "next to LARGEST",
-    "quarter turns",  # where sin or cos is next to zero and all digits of pi/2 count
-    "eighth turns",  # where the nearest integer changes and |r| is largest
+    "quarter turns",  # places where sin or cos is next to zero and all digits of pi/2 count
+    "eighth turns",  # places where the nearest integer changes and |r| is largest
 )
 
 
@@ -177,7 +177,7 @@ def _decimal_sin(x):
     return -total if n % 2 else total
 
 
-def test_errors_of_the_hardest_angles():
+def test_errors_at_the_hardest_angles_are_small():
     """The 200 doubles up to LARGEST that are nearest to multiples of pi/2, and some others."""
     x = turns(2)
     sin, cos = sincos(x)
@@ -212,7 +212,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # NaN is NaN, whatever its other bits
+    number = np.isfinite(x)  # any NaN equals another one
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 
@@ -243,7 +243,8 @@ def test_far_lanes_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
-    near = rng.uniform(above, LARGEST + 1e3, 500)  # where the polynomials would round otherwise
+    # places where the polynomials would round otherwise
+    near = rng.uniform(above, LARGEST + 1e3, 500)
     far = np.concatenate([far, near, [above, 1e6, 1e22, 1e300, np.finfo(float).max]])
     far = np.concatenate([far, -far])
     sin, cos = sincos(far, width)
@@ -251,7 +252,7 @@ def test_far_lanes_use_the_c_library(width):
     assert cos.tolist() == [math.cos(x) for x in far]
 
 
-def test_signs_of_zero_and_quadrants():
+def test_signs_are_right_at_zero_and_in_quadrants():
     """The sine is odd and the cosine is even, to the last bit."""
     x = mixture()
     x = x[np.isfinite(x)]
@@ -262,7 +263,7 @@ def test_signs_of_zero_and_quadrants():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_angles_close_to_zero(width):
+def test_angles_close_to_zero_are_exact(width):
     """Tiny angles are their own sines: zeros keep their signs, denormals all bits."""
     x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
     x = np.concatenate([x, -x])

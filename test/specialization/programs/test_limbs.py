@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, operands_of, progr
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.row_code import row_code
 
-#: Robot, lanes that suit it, and which share of the instructions must be gone at least.
+#: Robot, its lanes, and the least share of saved instructions.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
 
 
@@ -61,7 +61,7 @@ def test_limbs_side_by_side_give_the_same_bits(name, function):
 
 
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
-def test_fewer_instructions(name):
+def test_limbs_need_fewer_instructions(name):
     m = load(name)
     lanes, share = ROBOTS[name]
     plain = specialised.program_of(m, "step")
@@ -72,7 +72,7 @@ def test_fewer_instructions(name):
 
 
 @robots.each_family
-def test_limbs_of_every_robot(path):
+def test_limbs_of_every_robot_keep_their_bits(path):
     """Each lane of a vector operation has the bits of the operation on numbers."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
@@ -125,7 +125,7 @@ def test_a_narrow_register_takes_fewer_lanes():
     assert max(widths(packed)) == 2
 
 
-def test_similar_limbs():
+def test_similar_limbs_are_found():
     m = load("go2.urdf")
     names = [[m.body_names[body] for body in lane] for lane in similar_limbs(m, 4)]
     assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
@@ -134,7 +134,7 @@ def test_similar_limbs():
     assert len(similar_limbs(m, 2)[0]) == 6  # two pairs of legs
 
 
-def test_a_chain_has_no_limbs():
+def test_a_chain_has_no_equal_limbs():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"))
     plain = specialised.program_of(m, "step")
     assert similar_limbs(m, 2) == ()
@@ -142,7 +142,7 @@ def test_a_chain_has_no_limbs():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_limbs_of_random_trees(seed):
+def test_limbs_of_random_trees_keep_their_bits(seed):
     """Siblings that happen to have the same types, with unrelated constants."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
@@ -189,7 +189,7 @@ def test_slots_of_blocks_do_not_overlap(lanes, longest):
     blocks, sizes = cut(whole, 8, longest), widths(whole)
     begin, end = lifetimes(whole, blocks)
     assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= blocks.slots.keys()
-    waiting = {}  # by slot: when each value comes, when it is needed last
+    waiting = {}  # by slot: the first and the last use of each value
     for n, slot in blocks.slots.items():
         for place in range(slot, slot + sizes[n]):
             waiting.setdefault(place, []).append((begin[n], end.get(n, begin[n])))
@@ -208,7 +208,7 @@ def _powers(total, q):
 
 
 def test_a_condition_that_limbs_share():
-    """It is one number, not a vector, and selects for all limbs."""
+    """It is a single number instead of a vector, and selects for all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
@@ -230,12 +230,12 @@ def test_a_condition_that_limbs_share():
         np.testing.assert_allclose(left, [_powers(first, q) for q in d.qpos], rtol=1e-15)
 
 
-def test_an_empty_program():
+def test_an_empty_program_has_no_cuts():
     assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
-def test_user_joints_on_one_body():
-    """They have the same JointType, but may have nothing else in common."""
+def test_user_joints_on_one_body_may_differ():
+    """They have the same JointType, but may differ in everything else."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()
         assert similar_limbs(m, 2) == ()

@@ -64,7 +64,7 @@ def value_of(symbol, **numbers):
     return specialised.evaluate(whole, arrays)["out"][0, 0]
 
 
-def test_zero_and_one_add_no_operation(graph, x):
+def test_adding_zero_and_multiplying_by_one_add_no_operation(graph, x):
     before = len(graph.operations)
     for same in (x + 0.0, 0.0 + x, x - 0.0, x * 1.0, 1.0 * x, x / 1.0, +x, x**1, x + 0, x * 1):
         assert same is x
@@ -120,7 +120,7 @@ def test_constants_are_equal_by_their_bits(graph):
 
 @pytest.mark.parametrize("x", [0.3, -1.7, 2.0])
 @pytest.mark.parametrize("y", [0.4, -2.5])
-def test_values(x, y):
+def test_symbols_have_the_values_of_python(x, y):
     """Each operator and function, on both sides, against Python."""
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
@@ -140,7 +140,7 @@ def test_values(x, y):
         assert value_of(ours, a=x, b=y) == pytest.approx(float(theirs), rel=1e-15), ours
 
 
-def test_conditions_of_nan_and_zeros():
+def test_conditions_of_nan_and_zeros_are_as_in_python():
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     expected = {
@@ -158,7 +158,7 @@ def test_conditions_of_nan_and_zeros():
     assert written((a > b).select(1.0, 2.0))[1] == ("lt", "b", "a")
 
 
-def test_select(graph, x, y):
+def test_select_simplifies_equal_values(graph, x, y):
     condition = x < y
     assert condition.select(x, x) is x
     assert condition.select(2.0, 2.0) == 2.0
@@ -170,7 +170,7 @@ def test_select(graph, x, y):
     assert is_zero(x * 0.0)
 
 
-def test_arrays_of_objects(graph):
+def test_arrays_of_symbols_work_in_numpy(graph):
     """NumPy's arithmetic and functions reach the methods of every element."""
     array = np.array([graph.enter(("input", "a", k)) for k in range(3)], object)
     total = (2.0 * array + array[::-1]).sum() - array @ np.array([1.0, 0.0, -1.0])
@@ -237,11 +237,11 @@ def compare_branches(function, points, runs):
 POINTS = [(x, y) for x in (-2.0, -0.5, 0.0, 0.5, 3.0) for y in (-1.0, 0.0, 0.25, 4.0)]
 
 
-def test_a_branch():
+def test_a_branch_is_traced():
     compare_branches(lambda x, y: (x * y if x < y else x - y, 1.0), POINTS, 2)
 
 
-def test_branches_that_are_nested():
+def test_branches_may_be_nested():
     def nested(x, y):
         if x < 0.0:
             if y < 0.0:
@@ -252,7 +252,7 @@ def test_branches_that_are_nested():
     compare_branches(nested, POINTS, 4)
 
 
-def test_branches_one_after_the_other():
+def test_branches_may_follow_each_other():
     """The second branch runs in both cases; a repeated condition has the same answer."""
 
     def twice(x, y):
@@ -264,8 +264,8 @@ def test_branches_one_after_the_other():
     compare_branches(twice, POINTS, 4)
 
 
-def test_and_or_not_and_chained_comparisons():
-    """not, and, or, chained comparisons, min and max, a loop whose length is known."""
+def test_and_or_not_and_chained_comparisons_are_traced():
+    """not, and, or, chained comparisons, min and max, a loop of known length."""
 
     def words(x, y):
         a = 1.0 if -1.0 < x < 1.0 else 2.0
@@ -286,7 +286,7 @@ def test_a_branch_that_depends_on_a_chosen_number():
     compare_branches(chosen, POINTS, 2)
 
 
-def test_arrays_written_in_branches():
+def test_arrays_may_be_written_in_branches():
     """Every run starts afresh: it does not see arrays of other runs."""
 
     def fill(x, y):
@@ -342,7 +342,7 @@ def test_too_many_branches_are_refused(monkeypatch, count):
         traced(independent, count)
 
 
-def test_division_by_an_exact_zero():
+def test_division_by_an_exact_zero_is_refused():
     """It is refused for known numbers; a symbol gives infinity or NaN, like numbers."""
     with refused(ModelError, "not-traceable", "'springs'"):
         traced(lambda x, y: (1.0 / 0.0 * x, y))

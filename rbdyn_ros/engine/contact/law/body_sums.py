@@ -109,7 +109,7 @@ def _load_at_start(d, c, moved):
 
 @inline
 def at_point(d, c, friction, force):
-    """Return force and torque at the point of a contact, of its friction and normal force.
+    """Return force and torque at the point of a contact from its friction and normal force.
 
     The part of friction along the normal is that against spin, see patches.py.
     """

@@ -12,8 +12,8 @@ between two moving bodies h / (2 pi). k carries the weight of the tree at depth 
 in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
-its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
-come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
+its speed: slope is nearly rigid, and push leads to that velocity. A contact that leaves that fast
+may come back with e times its speed before it presses: with e = 1 and no friction the forces of a
 step then do no work, however many contacts there are. With friction see impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
@@ -59,7 +59,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
     K,
 )
 
-DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
+DEEPEST = 1e-3  # largest depth [m] of contacts with a time constant of their own
 
 #: D = STICK m / h.
 STICK = 10.0
@@ -70,7 +70,7 @@ BOUNCE = 1e4
 #: slope = STIFF m / h of a near-rigid contact, and the part of a penetration that goes in a step.
 STIFF, OUT = 3e4, 0.5
 
-#: slope = SOFT m / h of near-rigid contacts in a step that the solver does not find with STIFF.
+#: slope = SOFT m / h of near-rigid contacts in a step that does not converge with STIFF.
 SOFT = 30.0
 
 #: Slowest closing speed that bounces, in steps of free fall.
@@ -128,7 +128,7 @@ def rebound(m, d, c, leaving, share):
 
 @inline
 def _is_closed(d, c, way):
-    """Return whether a contact presses, or will after `way` along its normal: a gap does not."""
+    """Return whether a contact presses, or its gap closes within `way` along its normal."""
     return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
 
 
@@ -200,8 +200,8 @@ def _spring(m, g, shortest, mass, tree):
 def _series(m, geom1, geom2, mass):
     """Return stiffness and damping of two springs in a row, each with its damper beside it.
 
-    A damper moves by the share of its spring, k / k1. One given by a damping ratio is that of the
-    contact: with equal ratios the contact has this ratio.
+    A damper moves by the share of its spring, k / k1. A damping ratio is that of the contact: with
+    equal ratios the contact has this ratio.
     """
     k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
     k = 1.0 / (1.0 / k1 + 1.0 / k2)
@@ -221,7 +221,8 @@ def _damping_of_share(m, g, share, critical):
 def soften(m, d, c):
     """Make a near-rigid contact softer; one that bounces, or is soft, stays as it is."""
     spring = d.contact_spring[c]
-    stiff = spring[B] + m.opt.timestep * spring[K]  # BOUNCE is a third of it
+    # the slope of a contact that bounces is a third of it
+    stiff = spring[B] + m.opt.timestep * spring[K]
     if is_rigid(m, spring_of(m, d, c)) and spring[SLOPE] > 0.5 * stiff:
         push, part = spring[PUSH], SOFT / STIFF
         spring[PUSH] = max(part * push, min(push, d.contact_lagged[c, 0]))

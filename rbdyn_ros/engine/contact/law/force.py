@@ -12,9 +12,9 @@ Where contacts are the corners of a line or a face, u_t is the velocity of its c
 and friction has a third component, against spin: the disc is a ball (patches.py).
 
 The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
-a body that rests under a constant load does not move, for any D: D only says how far a change of
-load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
-so the friction of a sliding body never lifts it.
+a body that rests under a constant load does not move, for any D; a change of load moves it by h /
+D per newton. The radius of the disc uses a lagged normal force (lagged.py), so the friction of a
+sliding body never lifts it.
 
 A spring-damper has the force of one_sided.py, which in the first and the last step of a contact is
 not linear in u_n. The constants push, slope, D and mu of a contact in a step are in contact_spring

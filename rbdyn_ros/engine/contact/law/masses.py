@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mass and the size that a contact is made for.
+"""The mass and the size for which the constants of a contact are chosen.
 
 The mass is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light
 finger. Trees that loop joints join, as welds do, count as the heaviest of them. Of two moving
@@ -7,10 +7,10 @@ bodies the lighter one counts, and a body whose motion is prescribed counts as t
 body may carry a heavy one: where bodies touch each other, directly or through others, the tenth is
 that of the heaviest tree among them, for their contacts with the world, too.
 
-The size is the one at which torsional and rolling friction are as stiff as friction is. It is
-geom_rbound of the smaller geometry, but a robot may turn on a small foot: with I the moment of
-inertia of its tree about the contact, mass size^2 is at least I / 10. A smaller one would let it
-swing about its foot, at the frequency sqrt(D / (h I)).
+The size makes torsional and rolling friction as stiff as friction. It is geom_rbound of the
+smaller geometry, but a robot may turn on a small foot: with I the moment of inertia of its tree
+about the contact, mass size^2 is at least I / 10. A smaller one would let it swing about its foot,
+at the frequency sqrt(D / (h I)).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.motion import DRIVEN
 
-#: Part of the mass of the tree, or of the heaviest of those that touch each other, that a contact
-#: is made for at least, and part of its moment of inertia.
+#: A contact is made for at least this part of the mass of its tree, or of the heaviest of the
+#: trees that touch each other, and for this part of the moment of inertia.
 SHARE = 0.1
 
 #: Mobility [1/kg] of two bodies whose motion is prescribed.
@@ -51,7 +51,7 @@ def masses_of(m, d, c):
 
 @inline
 def mass_of_step(m, d, c):
-    """Return the mass that bounds the stiffness of a spring in a step: the mass of an impact.
+    """Return the mass of an impact, which bounds the stiffness of a spring in a step.
 
     It is geom_mass0 alone, for two moving bodies 1 over the sum of their mobilities.
     """
@@ -150,7 +150,7 @@ def find_heaviest(m, d):
 def _spread(m, d, first, step):
     """Pass the larger mass on between all pairs once, in one direction of the list.
 
-    Returns whether one changed: chains are sorted along or against the list, mostly.
+    Returns whether one changed: chains are mostly sorted along or against the list.
     """
     changed = False
     for n in range(d.ncon):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Friction of a patch: the contacts of one pair, with one normal, at corners of an area or line.
 
-The normal forces at the corners say where the pressure is, and hold the body against tilting.
-Friction of the pressure between them is not at the corners: it acts at the centre of pressure, and
-resists a spin with a torque of its own. With u_t the velocity of the centre, w_n the spin about
-the normal and f_n the sum of the normal forces, it is in the ball
+The normal forces at the corners give the centre of pressure, and prevent tilting. Friction of the
+pressure between them is not at the corners: it acts at the centre of pressure, and resists a spin
+with a torque of its own. With u_t the velocity of the centre, w_n the spin about the normal and
+f_n the sum of the normal forces, it is in the ball
 
     |(f_t, torque / radius)| <= mu f_n,  against the velocity (u_t, radius w_n)
 
@@ -14,8 +14,8 @@ polygon of n corners (to 4 %), and in between for a longish area.
 
 Each contact takes the part of its normal force. Its friction is a vector with the torque / radius
 along the normal, and its velocity is u_t + w_n lever, u_t being that of its own point: the lever
-is radius n + n x (centre - point). A single point has none, unless its surface asks for it: its
-radius is then torsional / mu.
+is radius n + n x (centre - point). A single point has no radius unless its surface has
+limit_surface: then it is torsional / mu.
 
 The pressure of an impact is not even: where a contact of a pair closes fast, friction acts at the
 points. Real tosses of a cube agree better with it (benchmarks/tosses.py).
@@ -49,7 +49,7 @@ from rbdyn_ros.engine.contact.law.surfaces import has_limit_surface
 from rbdyn_ros.engine.tree.points import turn_rate
 from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 
-#: Closing speed of an impact, by the timestep [m/s^2]: twice what a fall from rest reaches in it.
+#: Closing speed of an impact divided by the timestep [m/s^2]: twice that of a fall from rest.
 IMPACT = 20.0
 
 #: Part by which 1 may exceed the product of two normals that count as one.
@@ -58,8 +58,8 @@ SAME_NORMAL = 1e-8
 #: A contact with this part of the force of its pair, squared, is a single point.
 ALMOST_ALL = 1.0 - 1e-6
 
-#: Square of the distance from the axis, as a part of that of the rim, from which points of a
-#: cylinder are on its rim: middles of the sides of an octagon are.
+#: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's count
+#: as on the rim; the middles of an octagon's sides do.
 ON_RIM = 0.85
 
 
@@ -119,7 +119,7 @@ def _spread(m, d, first, end):
         radius += d.contact_grip[first, TORSIONAL] / d.contact_grip[first, MU]
     w = spin_of(d, first)
     for c in range(first, end):
-        if d.contact_lagged[c, 0] == 0.0:  # no force yet: its friction acts at the point
+        if d.contact_lagged[c, 0] == 0.0:  # without a force its friction acts at the point
             continue
         normal = load3(d.contact_normal, c)
         around = cross3(normal, sub3(centre, load3(d.contact_pos, c)))
@@ -172,7 +172,7 @@ def _radius(m, d, first, end, centre, by_total, by_number):
     share = 0.5 + 4.0 * det / (trace * trace) * (1.0 / 6.0 - 2.0 * corner * corner)
     if inside > 0.0:
         square /= inside
-    if by_number > 0.5:  # one corner carries most
+    if by_number > 0.5:  # one corner carries most of the force
         square *= 1.0 / by_number - 1.0
     return share * np.sqrt(square)
 

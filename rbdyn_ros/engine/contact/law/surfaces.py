@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface of a contact: a mixture of the surfaces of its two geometries.
+"""The surface of a contact: a combination of the surfaces of its two geometries.
 
 The smaller friction acts, and the larger restitution, viscosity, torsional and rolling friction.
 Two springs in N/m act in series. Otherwise the softer spring acts: a soft finger stays soft on a
@@ -26,14 +26,14 @@ def grip_of(m, d, c):
     torsional = max(m.geom_torsional[geom2], m.geom_torsional[geom1])
     rolling = max(m.geom_rolling[geom2], m.geom_rolling[geom1])
     size, other = m.geom_rbound[geom2], m.geom_rbound[geom1]
-    if other > 0.0:  # a plane has none
+    if other > 0.0:  # a plane has no size
         size = min(size, other)
     return mu, torsional, rolling, size
 
 
 @inline
 def viscosity_of(m, d, c):
-    """Return the coefficient of viscous friction, negative without."""
+    """Return the coefficient of viscous friction, negative without viscous friction."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     return max(m.geom_viscosity[geom2], m.geom_viscosity[geom1])
 
@@ -56,7 +56,8 @@ def restitution_of(m, d, c):
 def spring_of(m, d, c):
     """Return the geometry whose spring acts: the softer one, unless both act in series.
 
-    A stiffness in N/m is softer than any time constant, and that than a near-rigid geometry.
+    A stiffness in N/m counts as softer than any time constant, and a time constant as softer than
+    a near-rigid geometry.
     """
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     k, other = _stiffness(m, geom2), _stiffness(m, geom1)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """When two geometries touch in a step: the time at which their contact points are looked for.
 
-A body that moves far in a step touches what lies on its path, with the normal of the place where
-it touches. Two that only pass each other do not touch. Geometries on a straight path have a gap
-that is convex in time, so its tangents find the first time at which they are FLUSH into each
-other, or the time of the least gap. A body that turns has no such tangents: while there is a gap,
-a bound of the closing speed takes their place, and the search never goes past the first touch.
+A body that moves far in a step touches the bodies on its path, with the normal at the place of the
+touch. Bodies that only pass each other do not touch. Geometries on a straight path have a gap that
+is convex in time, so its tangents find the first time at which they are FLUSH into each other, or
+the time of the least gap. A body that turns has no such tangents: while there is a gap, a bound of
+the closing speed takes their place, and the search never goes past the first touch. If that bound
+is too slow to reach the touch, or the end of the step, in LOOKS looks, the search ends at once,
+and the two bodies count as touching at that time.
 
 The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
 corner: a box that slides from one tile to the next one, 1 nm deep, touches the side of the next
-tile first, but what it is FLUSH into is this side only if the tile is higher.
+tile first, but it gets FLUSH into this side only if the tile is higher.
 
 Points found at that time are carried back with their geometry to the start of the step. Their gap
-there is what they close along the normal until they touch.
+there is the distance that they close along the normal until they touch.
 
 Source: Mirtich, Impulse-based dynamic simulation of rigid body systems, 1996 (conservative
 advancement); Kelley, The cutting-plane method for solving convex programs, 1960 (tangents).
@@ -47,19 +49,20 @@ from rbdyn_ros.engine.contact.points.contact_list import (
 )
 from rbdyn_ros.engine.joints.frames import turn
 
-#: Part of the thickness of the thicker of two geometries that a depth is at most.
+#: Largest depth, as a part of the thickness of the thicker geometry.
 FLUSH_PART = 0.1
 
-#: Most times at which a pair is tested in a step.
+#: Most tests of a pair in a step.
 LOOKS = 16
 
-#: Way after a step, as a part of the depth, that is still of the step.
+#: A touch that is this far beyond the end of the step, as a part of the depth, still belongs to
+#: it.
 LATER = 3.0
 
-#: Width of a face, as a part of the depth, up to which it may be that of two edges.
+#: A narrower face, as a part of the depth, may belong to a contact of two edges.
 SLIVER = 3.0
 
-#: Times of two geometries that do not touch: far from each other, and near.
+#: In place of the time of a touch: the geometries are far from each other, or near.
 NEVER, NEAR = -1.0, -2.0
 
 
@@ -117,6 +120,18 @@ def begin_search(way, flush, v):
 
 
 @inline
+def is_still(m, state):
+    """Return whether two geometries rest against each other, so that none need be looked at."""
+    return state[1] < still_way(m)
+
+
+@inline
+def looks_of(state):
+    """Return the gap and the normal of the first look, and the normal of the deepest one."""
+    return state[5], state[6], state[7]
+
+
+@inline
 def goes_on(state):
     """Return whether a search needs one more look."""
     return state[4] == 0.0 and state[3] < LOOKS
@@ -143,10 +158,13 @@ def look(m, state, dist, rate, normal):
     if looks == 0.0:
         gap, now = dist, normal
         tangents = _first_tangents(_last_time(m, gap, way, flush))
-    looked = tangents[0]
+    looked, before = tangents[0], tangents[2]
     tangents, ends = next_look(tangents, dist, rate, flush)
     if tangents[7] == looked:
         then = normal
+    pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
+    if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
+        looks = LOOKS - 1.0  # at this pace it would be given up
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 
@@ -159,8 +177,8 @@ def _first_tangents(last):
 def _last_time(m, gap, way, flush):
     """Return the time at which a search ends.
 
-    It goes on after the step as far as it takes to be FLUSH into something, and a pair that is
-    near is followed for some steps.
+    It goes on after the step until a body is FLUSH into another one, and near pairs are followed
+    for some steps.
     """
     last = m.opt.timestep * (1.0 + 2.0 * flush / way)
     return last / SLOWLY if gap < near(m) else last
@@ -179,7 +197,8 @@ def next_look(tangents, gap, rate, flush):
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):  # of two as deep the later one
+    # among equal depths take the latest
+    if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
         low, gap_low, rate_low = t, gap, rate
@@ -203,7 +222,7 @@ def next_look(tangents, gap, rate, flush):
 def touch_time(m, state):
     """Return the time of a touch.
 
-    If nothing touches it is NEVER, or NEAR if the gap at the start is small.
+    Without a touch it is NEVER, or NEAR if the gap at the start is small.
     """
     tangents = state[0]
     if tangents[8] <= 0.0:
@@ -217,8 +236,8 @@ def touch_time(m, state):
 def time_of_points(m, state):
     """Return the time at which the points of a touch are looked for: that of the touch, or now.
 
-    Near geometries that keep their normal touch where they are near: where a wheel rolls, other
-    points of it are nearest later.
+    Near geometries that keep their normal touch at the points that are near now: of a rolling
+    wheel other points are nearest later.
     """
     t, way, gap = touch_time(m, state), state[1], state[5]
     turned = sub3(state[7], state[6])
@@ -230,7 +249,7 @@ def time_of_points(m, state):
 def is_sliver(points, number, flush):
     """Return whether contact points are on a line, or nearly.
 
-    Two edges that are FLUSH side by side look like this, and which face they are of is by chance.
+    Two edges that are FLUSH side by side look like this, and their face is chosen by chance.
     """
     first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
     for n in range(1, number):

@@ -58,7 +58,7 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     Returns:
         How many points there are, and the unit normal of all of them, from B to A.
     """
-    # A in B, and B in A
+    # pose of A in B, and of B in A
     C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
     C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
     of_B, apart_B = _best_face(t, C, b, a)
@@ -77,7 +77,7 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
 
 @kernel
 def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
-    """Return the largest distance of two boxes along any of the fifteen directions, and this one.
+    """Return the largest distance of two boxes along any of the fifteen directions, and the axis.
 
     The arguments are as in box_points, and so is the direction; beyond `reach` it is any.
     """
@@ -172,7 +172,7 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
             x = add3(scaled3(_axis(u), clip[c, 0]), scaled3(_axis(v), clip[c, 1]))
             x = add3(x, scaled3(_axis(k), sign * clip[c, 2]))
             x = add3(p, mat_vec(R, x))
-            if not of_B:  # it is a point of B
+            if not of_B:  # the point is on B
                 x = add3(x, scaled3(normal, dist))
             points[kept, 0], points[kept, 1], points[kept, 2] = x
             points[kept, 3] = dist
@@ -211,7 +211,7 @@ def _clip(old, names, number, half_u, half_v):
     to 7 cut by a side.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
-    for side in range(4):  # an even number: the last polygon is in `old` again
+    for side in range(4):  # the number of cuts is even: the last polygon is in `old` again
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = half_u if axis == 0 else half_v
         kept = 0

@@ -18,8 +18,11 @@ from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     dot3,
+    dot6,
     load3,
     load6,
+    load9,
+    mat_vec,
     scaled3,
     store3,
     sub3,
@@ -41,6 +44,9 @@ FLAT = 0.01
 #: Slope [rad] below which a capsule or an edge lies along a face.
 LEVEL_SLOPE = 2e-3
 
+#: Bodies with a smaller acceleration [m/s^2, rad/s^2] begin no contact.
+MIN_ACCELERATION = 1e-6
+
 #: A point closes slowly if it closes less than this part of its gap in a step.
 SLOWLY = 0.25
 
@@ -52,7 +58,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     `touches` says whether the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
-    if not (touches and dist < 0.0):  # what is inside is listed at any velocity
+    if not (touches and dist < 0.0):  # points inside are listed at any velocity
         v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
         if not _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
             return
@@ -106,10 +112,37 @@ def reach_of(m, d, body, centre, radius):
 
 
 @inline
+def is_asked(m, d, g):
+    """Return whether a geometry has the pairs of bodies listed that it is in.
+
+    At the end of a step only geometries that may begin a contact, or bounce (hits.py), have.
+    """
+    at_start = d.contact_phase[0] != AT_END
+    moves = g < m.ngeommoving
+    return at_start or (moves and (m.geom_restitution[g] > 0.0 or may_begin(m, d, g)))
+
+
+@inline
+def may_begin(m, d, g):
+    """Return whether a geometry may begin a contact because of the accelerations of the step.
+
+    They then move it more than `near` allows for.
+    """
+    i, h = m.geom_bodyid[g], m.opt.timestep
+    a = load6(d.a, i)
+    if dot6(a, a) < MIN_ACCELERATION * MIN_ACCELERATION:
+        return False
+    centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
+    there = moved_point(a, sub3(centre, load3(d.subtree_com, m.body_rootid[i])))
+    turn = np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    return h * h * (np.sqrt(dot3(there, there)) + m.geom_rbound[g] * turn) > 0.5 * near(m)
+
+
+@inline
 def change_of_velocity(m, d, body, x):
     """Return the step's change of a point's velocity, zero until its forces are known.
 
-    What bodies that are hit on their way leave out of it is subtracted (hits.py).
+    The part that bodies hit on their way leave out is subtracted (hits.py).
     """
     if d.contact_phase[0] != AT_END:
         return ZERO3
@@ -174,8 +207,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 
     Without restitution it is also listed if the step's forces close its gap (`change`, what they
     add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
-    push is passed on in the same step. Of geometries that do not touch on their path only such
-    points are listed, and of these only those that come nearer SLOWLY or not at all.
+    push is passed on in the same step. If the geometries do not touch on their path, only such
+    points are listed, and only if they approach SLOWLY or not at all.
     """
     way, late = m.opt.timestep * leaving, m.opt.timestep * change
     if touches and (dist < 0.0 or dist + way < 0.0):
@@ -192,8 +225,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 def append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t):
     """Add a contact at x and the time t of the step to the list.
 
-    At the start of the step it is at the points x1 and x2 of its bodies. What does not fit in does
-    not act, and is counted.
+    At the start of the step it is at the points x1 and x2 of its bodies. Contacts that do not fit
+    do not act, and are counted.
     """
     c = d.ncon
     if c == m.ncontact:

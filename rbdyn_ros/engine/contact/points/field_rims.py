@@ -40,7 +40,7 @@ from rbdyn_ros.engine.contact.points.ground import (
 from rbdyn_ros.engine.contact.points.rims import UPRIGHT_TILT, lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.triangle_sides import is_side, nearest_over
 
-#: Most triangles that a rim touches: the deepest. A pit has three or four sides.
+#: Most triangles that a rim touches; the deepest are kept. A pit has three or four sides.
 MAX_TRIANGLES = 8
 
 #: Columns of a point of a rim: the point, the normal, the distance.
@@ -67,7 +67,8 @@ def list_rims(m, d, g, o, R, t, reach):
             x = add3(t, mat_vec(R, (a, b, z)))
             if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
                 list_corner(m, d, g, o, x, 2 * n + end, reach)
-        if number == 1:  # most often it is the first of the three, whose number is always the same
+        # most often the lowest point is the first of the three, whose number never changes
+        if number == 1:
             _list_points(m, d, g, o, points, names, number, end, first)
 
 

@@ -3,7 +3,7 @@
 
 Both have numbered triangles with front sides; a search finds those near a place, in a grid or in a
 tree. A height field is solid below all its triangles. A mesh is solid behind its triangles to the
-depth of a geometry: what is deeper is on its other side.
+depth of a geometry: deeper points are on its other side.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ DIRECTION, DIRECTIONS = 1 << 15, 6
 
 MOST_SIDES = 4  # most triangles of a mesh that hold one corner
 MOST_PLANES = 8  # most triangles that are tried for the place at which a path meets the ground
-SAME_POINT = 1e-6  # part of the radius: points that are the same
-SAME_PLANE = 1e-9  # 1 minus the cosine of the angle of triangles that are one plane
+SAME_POINT = 1e-6  # points closer than this part of the radius are the same
+SAME_PLANE = 1e-9  # triangles with a smaller angle are one plane: 1 minus its cosine
 
 
 @inline
@@ -96,7 +96,7 @@ def is_on(m, o, triangle, x, dist):
 
 @inline
 def ground_at(m, o, x, reach):
-    """Return the triangle that says whether x is in the ground, its distance and its normal.
+    """Return the triangle that decides whether x is in the ground, its distance and its normal.
 
     It is the one below or above x, of a mesh the nearest one up to `reach`; -1 if there is none.
     """
@@ -245,7 +245,8 @@ def _meet(m, o, x, v):
     triangle = last
     for _ in range(MOST_PLANES):
         rate = -dot3(normal, v)
-        t = dist / rate if rate * h > dist else h  # beyond its plane, or at the end of the step
+        # time at which x passes the plane, or the end of the step
+        t = dist / rate if rate * h > dist else h
         triangle, there, up = triangle_under(m, o, add_scaled3(x, v, t))
         if triangle < 0 or triangle == last:
             break

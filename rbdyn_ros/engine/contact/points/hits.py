@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bodies in flight that are hit within a step: they move on by their old velocity until then.
 
-Where the normal between two bodies turns on their way to each other, a contact acts as it is at
-the time t of the touch: each body has its arm to the point from where it then is. The position
-after the step is that of a body that moves by its old velocity until t, and by the new one then,
+Where the normal between two bodies turns on their way to each other, a contact acts with the arms
+of the time t of the touch: from the places of the bodies at that time. The position after the step
+is that of a body that moves by its old velocity until t, and by the new one then,
 
     x' = x + t v + (h - t) v' = x + h (v' - t a)
 
-so that the impulses J and -J act at one point, and the angular momentum stays what it is: about a
+so that the impulses J and -J act at one point, and the angular momentum is unchanged: about a
 fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in flight (flight.py) only
 the centre of mass does so; they turn by their new angular velocity. That needs one time for all
 impacts of a body, so only the first one acts. A later one without restitution acts as well, with
 the arms of its own time, but its bodies move by their new velocity at once: their contact_time is
-negative. So it is with impacts that begin because of the forces of the step: their arms are those
-of the touch on the paths of the new velocities. A touch after the step is left to the next one.
+negative. The same holds for impacts that begin because of the forces of the step: their arms are
+those of the touch on the paths of the new velocities. A touch after the step is left to the next
+one.
 
 A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
 listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
-finds the impact. What they leave out is along their velocities, so momentum and angular momentum
-stay what they are. Under gravity their common centre of mass still falls or rises, so that the
-energy does, too.
+finds the impact. The part left out is along their velocities, so momentum and angular momentum are
+unchanged. Under gravity their common centre of mass still falls or rises, so that the energy does,
+too.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Tell hits from those whose bodies have another contact with a body, or an earlier hit.
+    """Keep the hits whose bodies have no other contact with a body and no earlier hit.
 
     Of these, bodies that bounce stop where they touch, and the hit is taken off the list.
     """
@@ -168,7 +169,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write when bodies are hit by contacts that press; needs the forces."""
+    """Write the times at which pressing contacts hit bodies; needs the forces."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -179,7 +180,7 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Let two bodies that touch at the end of their ways stay where they do.
+    """Stop two bodies that touch at the ends of their paths where they touch.
 
     The points x1 and x2 of both have the distance `dist` at the start of the step.
     """
@@ -235,7 +236,7 @@ def _shift(d, body, v):
 
 @kernel
 def hold_back(m, d):
-    """Add to body_shift that bodies that are hit go on by their old velocity until then."""
+    """Let hit bodies keep their old velocity until the hit: add the difference to body_shift."""
     if d.hits[0] != 0:
         for i in range(m.nbody):
             if d.body_hit[i] > 0.0:

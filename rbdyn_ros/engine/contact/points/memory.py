@@ -2,8 +2,8 @@
 """Memory of contacts: the forces of the step before, found again by the keys of their contacts.
 
 The list of the last step, stick_*, is part of the state, in the axes of geom1's body: friction
-turns with the bodies. Both lists are in the order of their keys, so one pass merges them. What a
-pair remembers of points that have gone is shared by its new points: where the points of a face
+turns with the bodies. Both lists are in the order of their keys, so one pass merges them. The
+memory of points that have gone is shared by the new points of the pair: if the points of a face
 change, the sum of the friction stays.
 """
 
@@ -33,7 +33,7 @@ from rbdyn_ros.model.declared.contact_arrays import FEATURES, NORMAL, SIZE
 def recall(d):
     """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0
-    kept = min(d.nstick, len(d.stick_key))  # nstick may come from anywhere
+    kept = min(d.nstick, len(d.stick_key))  # nstick may hold any number
     while c < d.ncon:
         pair = d.contact_key[c] // FEATURES
         while old < kept and d.stick_key[old] // FEATURES < pair:

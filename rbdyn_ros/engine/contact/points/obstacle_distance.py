@@ -33,7 +33,7 @@ def from_obstacle(m, o, x):
 @inline
 def distance_to_obstacle(m, o, x):
     """Return the distance of a point of the world to an obstacle."""
-    if m.geom_type[o] == PLANE:  # the same number, at less cost
+    if m.geom_type[o] == PLANE:  # the same distance, at less cost
         up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
         return dot3(up, sub3(x, load3(m.geom_pos, o)))
     dist, _ = from_obstacle(m, o, x)

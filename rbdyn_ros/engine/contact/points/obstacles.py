@@ -70,7 +70,8 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
-NO_END = 0.01  # part of its length near an end, which has a contact of its own
+# points within this part of the length count as ends, which have contacts of their own
+NO_END = 0.01
 
 
 @optional_stage("contact_stage")
@@ -80,7 +81,7 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """List the contacts with all that the law needs; needs com_vel.
+    """List the contacts and prepare their law; needs com_vel.
 
     The solution of a step is a stage of its own (solve_step.py). A step that looks for contacts
     that begin in it (late_contacts.py) lists the points first, and has the rest written only if
@@ -226,9 +227,9 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 
 @kernel
 def _beside(m, g, o, p, R, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+    """Return whether two edges are FLUSH side by side: then they slide past each other.
 
-    Nothing holds them apart along the normal, which is by chance that of a side.
+    Their separation along the normal, by chance that of a side, is lost.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -309,7 +310,7 @@ def _lowest_corners(m, d, g, o, reach):
 def _next_low(corners, n, normal, low):
     """Return the number of the next corner, from n on, that is below a height.
 
-    A loop of its own, which keeps all that it needs in registers: a corner takes half the time.
+    A separate loop keeps all its numbers in registers: a corner takes half the time.
     """
     for k in range(n, len(corners)):
         if dot3(normal, load3(corners, k)) < low:
@@ -383,7 +384,7 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
     if dist > 0.0 and part > 0.5 and part < 2.0:  # its foot is on the edge
-        way = -dist * slope / square  # or less; the slope is linear in it
+        way = -dist * slope / square  # at most; the slope is linear along it
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
         dist, normal = from_obstacle(m, o, x)

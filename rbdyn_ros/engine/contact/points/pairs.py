@@ -26,6 +26,7 @@ from rbdyn_ros.engine.collision.manifold import manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.support import radius_of
 from rbdyn_ros.engine.collision.sweep import (
+    ASKED,
     WAY,
     bound,
     bounds_near,
@@ -48,7 +49,9 @@ from rbdyn_ros.engine.contact.points.approach import (
     gap_before,
     goes_on,
     is_sliver,
+    is_still,
     look,
+    looks_of,
     moved_by,
     time_of_look,
     time_of_points,
@@ -56,11 +59,11 @@ from rbdyn_ros.engine.contact.points.approach import (
 )
 from rbdyn_ros.engine.contact.points.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.points.contact_list import (
+    is_asked,
     list_contact,
     order,
     paths,
     reach_of,
-    still_way,
     turn_rate_in_step,
     velocity_in_step,
 )
@@ -74,11 +77,11 @@ PAIRS_WITHOUT_SWEEP = 1000
 #: Cosine of the angle up to which two normals are about the same.
 SAME_NORMAL = 0.7
 
-#: Part of the speed along the normal that is as fast.
+#: A speed along the normal of at least this part counts as equal.
 SAME_SPEED = 0.5
 
-#: In place of a path: the geometries are where both touch on the first or on the second path; they
-#: touch on the second one with another normal than now, which the next step finds.
+#: Used in place of a path: the geometries are where they touch on the first or on the second path,
+#: or the next step finds the contact, because they touch with another normal than now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
@@ -96,6 +99,7 @@ def list_pairs(m, d):
         centre, i = load3(place, g), m.geom_bodyid[g]
         place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
+        place[g, ASKED] = 1.0 if is_asked(m, d, g) else 0.0
     if m.npush > PAIRS_WITHOUT_SWEEP:
         number = sweep(
             m, m.nplace, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
@@ -103,11 +107,18 @@ def list_pairs(m, d):
         if number <= len(found):
             sort(found, number)
             for n in range(number):
-                _list_pair(m, d, found[n])
+                if _is_asked(m, place, found[n]):
+                    _list_pair(m, d, found[n])
             return
     for pair in range(m.npush):  # few pairs, or too many near ones to list
-        if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
+        g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
+        if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)
+
+
+@inline
+def _is_asked(m, place, pair):
+    return place[m.push_geom[pair, 0], ASKED] + place[m.push_geom[pair, 1], ASKED] > 0.0
 
 
 @kernel
@@ -120,12 +131,18 @@ def _list_pair(m, d, pair):
     reach, first = d.geom_place[g, WAY] + d.geom_place[h, WAY], d.ncon
     mover = _lighter(m, g, h)
     start, fly = _poses(d, g, h, mover), _both_fly(m, d, g, h)
+    looked, here = False, (np.inf, ZERO3, ZERO3)
     for late in range(paths(d)):
         v, w = _relative_velocity(m, d, g, h, mover, start[0], late)
-        t = _time_of_touch(m, d, pair, g, h, mover, v, w, late, fly, reach)
+        search, t = begin_search(_way(m, mover, v, w), touch_depth(m, g, h), v), 0.0
+        if not is_still(m, search):
+            if not looked:
+                looked, here = True, _gap(m, d, pair, g, h, mover, reach)
+            search = _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here)
+            t = time_of_points(m, search)
         if t == NEVER or (late > 0 and t == NEAR):
             continue
-        _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach)
+        _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach, search)
         _put(d, g, h, mover, start)
         if d.ncon > first:
             break
@@ -188,24 +205,32 @@ def _fly_on(m, d, g, p, R, t, late):
     store_pose(d.geom_place, g, q, T)
 
 
+@inline
+def _way(m, mover, v, w):
+    """Return how far a point of the mover may go in the step."""
+    return m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[mover])
+
+
 @kernel
-def _time_of_touch(m, d, pair, g, h, mover, v, w, late, fly, reach):
-    """Return the time at which two geometries touch on their paths."""
-    radius, flush, start = m.geom_rbound[mover], touch_depth(m, g, h), _poses(d, g, h, mover)
-    way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
-    if way < still_way(m):
-        return 0.0
-    search = begin_search(way, flush, v)
-    while goes_on(search):
+def _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here):
+    """Return the state of a search at its end: when two geometries touch on their paths.
+
+    `here` is what _gap returns at the start.
+    """
+    start, other = _poses(d, g, h, mover), g if mover == h else h
+    dist, normal, x = here
+    while True:
+        if fly:
+            v, w = _velocity_in_flight(m, d, mover, other, start, late)
+        lever = sub3(x, load3(d.geom_place, mover))
+        rate = closing_rate(dist, normal, v, w, lever, m.geom_rbound[mover])
+        search = look(m, search, dist, rate, normal)
+        if not goes_on(search):
+            break
         _move(m, d, g, h, mover, start, v, w, time_of_look(search), late, fly)
         dist, normal, x = _gap(m, d, pair, g, h, mover, reach)
-        if fly:
-            v, w = _velocity_in_flight(m, d, mover, g if mover == h else h, start, late)
-        lever = sub3(x, load3(d.geom_place, mover))
-        rate = closing_rate(dist, normal, v, w, lever, radius)
-        search = look(m, search, dist, rate, normal)
     _put(d, g, h, mover, start)
-    return time_of_points(m, search)
+    return search
 
 
 @inline
@@ -258,12 +283,12 @@ def _nearest(m, d, pair, a, b, reach):
 
 
 @kernel
-def _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
+def _list_at(m, d, pair, g, h, mover, v, w, t, late, fly, reach, search):
     """List the points at which two geometries touch at the time t of a path."""
     start, (p, R) = _poses(d, g, h, mover), pose_of(d.geom_place, mover)
     if t > 0.0:
         moving = m.geom_bodyid[g] > 0 and m.geom_bodyid[h] > 0
-        if moving and _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
+        if moving and _as_now(m, d, g, h, mover, v, late, fly, reach, search):
             t = 0.0
         else:
             stops = fly and late > 0 and _bounce(m, g, h)
@@ -293,20 +318,17 @@ def _both_fly(m, d, g, h):
     return flies(m, d, m.geom_bodyid[g]) and flies(m, d, m.geom_bodyid[h])
 
 
-@kernel
-def _as_now(m, d, pair, g, h, mover, v, w, t, late, fly, reach):
+@inline
+def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
     """Return whether two moving geometries touch with about the normal that they have now.
 
-    They then keep the points of the start, where the arms of both are right, so that a force that
-    is central turns neither.
+    They then keep the points of the start, where the arms of both are right, so that a central
+    force does not turn them.
     """
-    start = _poses(d, g, h, mover)
     if fly:
+        start = _poses(d, g, h, mover)
         v, _w = _velocity_in_flight(m, d, mover, g if mover == h else h, start, late)
-    dist, now, _x = _gap(m, d, pair, g, h, mover, reach)
-    _move(m, d, g, h, mover, start, v, w, t, late, fly)
-    _dist, then, _x = _gap(m, d, pair, g, h, mover, reach)
-    _put(d, g, h, mover, start)
+    dist, now, then = looks_of(search)
     same = dot3(now, then) > SAME_NORMAL and dot3(then, v) < SAME_SPEED * dot3(now, v)
     return same and dist < reach
 
@@ -320,7 +342,7 @@ def _boxes(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
     number, normal = box_points(q, T, other, p, R, half, reach, points, names)
     if t == 0.0 and _beside(m, d, pair, g, h, mover, normal, reach, points, number):
         return
-    for n in range(number):  # points of h
+    for n in range(number):  # the points are on h
         x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
         _list_carried(
             m, d, pair, g, h, mover, p_0, R_0, t, late, x, normal, points[n, 3], names[n, 0]
@@ -351,7 +373,7 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 
 @kernel
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+    """Return whether two edges are FLUSH side by side: then they slide past each other.
 
     Nothing holds them apart along the normal, which is by chance that of a side.
     """

@@ -63,10 +63,10 @@ NO_END = 1e-3  # part of an edge near an end, which is a corner
 END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
 POINT_LENGTH = 0.02  # part of an edge that counts as one point
 CONE_SLACK = 1e-6  # angle [rad] by which a normal may leave the normals of an edge
-LEAST_UP = 0.05  # part of a normal along the way up: terrain pushes to its front side
+LEAST_UP = 0.05  # least vertical part of a normal: terrain pushes to its front side
 OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
-DISTANCE_TOLERANCE = 1e-17  # distance [m] by which a search may miss the least
-UP = (0.0, 0.0, 1.0)  # of a height field
+DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
+UP = (0.0, 0.0, 1.0)  # up in the frame of a height field
 _EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
 
 
@@ -106,7 +106,7 @@ def _of_field(m, d, g, o, R, t, half, reach):
 
 @inline
 def _wings(m, o, grid, r, c, k, p):
-    """Return the third corners of the triangles at an edge of a field; p in place of none."""
+    """Return the third corners of the triangles at an edge of a field; p if there is none."""
     _adr, rows, columns, _cell_x, _cell_y = grid
     wing = other = p
     rr, cc = r + (k != 2), c + 1

@@ -16,7 +16,7 @@ UPRIGHT_TILT = 1e-6
 def lowest_angle(R, up):
     """Return the angle about the axis of a cylinder at which its rims are lowest."""
     x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT  # the lowest point is noise
+    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT  # rounding decides the lowest point
     return 0.0 if upright else np.arctan2(-y, -x)
 
 

@@ -8,7 +8,7 @@ A stage of its own, which a Model needs only if it has terrain. A geometry touch
   (`field_rims.py`);
 - the convex edges and corners of the terrain (`ridges.py`).
 
-So flat terrain, which has none, is a plane: nothing stumbles over its inner edges. Corners and
+Flat terrain has none, so it is a plane: bodies do not catch on its inner edges. Corners and
 spheres touch the triangles on which their path meets the ground in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
@@ -72,7 +72,7 @@ def terrain(m, d):
 @kernel
 def _list_field(m, d, g, o):
     i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
-    B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
+    B = mat_mul(F_T, load9(d.xmat, i))  # rotation of the body in the frame of the field
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
     R, t = mat_mul(B, load9(m.geom_mat, g)), add3(b, mat_vec(B, load3(m.geom_pos, g)))
     centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))

@@ -38,7 +38,7 @@ OPPOSITE_SIDES = -0.5
 def is_over(m, o, triangle, x, dist):
     """Return whether the foot of a point, at a distance of the plane of a triangle, is on it.
 
-    It may be FLUSH beside it, so that no gap is between two triangles.
+    It may be FLUSH beside it, so that two triangles have no gap between them.
     """
     _vert, face, _number, _node = mesh_of(m, o)
     normal, corners = load3(m.trimesh_normal, face + triangle), corners_of(m, o, triangle)
@@ -62,7 +62,7 @@ def nearest_over(m, o, x, way, reach):
 
     The number is -1 if none is up to `reach` away. Of two as near, the point is in front of one.
     Of two that are FLUSH it is the one that looks along `way`, which leads from a corner to the
-    middle of its geometry: what stands at the edge of a table is on it, not beside it.
+    middle of its geometry: a body at the edge of a table is on it, not beside it.
     """
     walk, half = stack_ints(WALK, 1), (reach, reach, reach)
     best, least, towards = -1, reach, (0.0, 0.0, 1.0)

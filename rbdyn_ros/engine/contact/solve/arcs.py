@@ -7,13 +7,12 @@ contact changes on the way by h u'. Friction acts against its mean, u + h/2 u', 
     u' = a + w x s
 
 a is the relative acceleration at constant joint velocities of the two points that touch: a free
-body moves along the tangent of its arc, the hand that holds it along the arc. With it alone, what
-sticks is still in place at the end of the step. w is the relative angular velocity, and s the
-velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane,
-s = R w x n and u' = 0.
+body moves along the tangent of its arc, the hand that holds it along the arc. With it alone,
+sticking bodies are still in place at the end of the step. w is the relative angular velocity, and
+s the velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane, s =
+R w x n and u' = 0.
 
-Only friction needs this. The normal force depends on the distance, so what a step misses does not
-add up.
+Only friction needs this. The normal force depends on the distance, so its errors do not add up.
 
 Source: Ryckaert, Ciccotti, Berendsen, Numerical integration of the Cartesian equations of motion
 of a system with constraints, 1977 (SHAKE: forces along J(q), constraints satisfied at q').

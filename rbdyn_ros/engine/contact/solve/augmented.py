@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of a contact where velocities and forces are unknowns beside each other (newton.py).
+"""The law of a contact with velocities and forces as unknowns (newton.py).
 
 A contact presses if
 
@@ -7,10 +7,9 @@ A contact presses if
 
 is positive, and slips if the force f_t + r (u* - u_t), with u* = (memory - f_t) / D, leaves the
 disc of the radius mu p: an augmented Lagrangian. At the solution p is f_n, for any r. These r are
-in contact_steep, for the normal force and for friction: STEEP / (h w), w being the acceleration
-that a unit force gives its own point, as if nothing else touched its bodies. A larger r takes the
-velocity of an iterate for a force that the bodies would not withstand, and contacts press and slip
-in turns.
+in contact_steep, for the normal force and for friction: STEEP / (h w), where w is the acceleration
+that a unit force gives its own point, as if nothing else touched its bodies. A larger r turns the
+velocity of an iterate into too large a force, and contacts press and slip in turns.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Alart, How to overcome indetermination and interpenetration in granular
@@ -45,7 +44,7 @@ def write_steep(m, d, c):
 
 @inline
 def soften_steep(d, c):
-    """Halve contact_steep: another r may lead further where steps have become short."""
+    """Halve contact_steep: another r may allow longer steps."""
     d.contact_steep[c, 0] *= 0.5
     d.contact_steep[c, 1] *= 0.5
 

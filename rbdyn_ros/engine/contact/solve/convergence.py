@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces at the end of a pass of dynamics, and how far they are from the law."""
+"""The forces at the end of a pass of dynamics, and their distance from the law."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PULL = 1e-9
 def write_step_and_forces(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
-    Returns whether the way is too short to change a force, and the lagged forces are right there.
+    Returns whether the step is too short to change a force, and the lagged forces are right there.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):
@@ -86,7 +86,7 @@ def _friction_right(d, c, pressing, most):
     normal force.
     """
     force, mu = load3(d.contact_end, c), d.contact_grip[c, MU]
-    if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # it sticks
+    if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # the contact sticks
         limit = mu * pressing + most
         if limit >= 0.0 and dot3(force, force) <= limit * limit:
             return True
@@ -95,7 +95,7 @@ def _friction_right(d, c, pressing, most):
 
 @inline
 def _torques_right(d, c, pressing, most):
-    """Return the same for the torques, `most` being a force at the contact's size."""
+    """Return whether the torques are right; `most` is a force at the contact's size."""
     normal, torque = load3(d.contact_normal, c), load3(d.contact_end_torque, c)
     penalty = d.contact_grip[c, TURN_PENALTY]
     torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]

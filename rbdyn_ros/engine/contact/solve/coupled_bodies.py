@@ -2,9 +2,9 @@
 """Accelerations of a step in which moving bodies touch each other.
 
 The slope of a contact with the world adds to the inertia of one body, which the articulated-body
-algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix
-of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Trees that nothing joins
-do not fill in, so groups of touching trees need no search.
+algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix of
+the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Separate trees do not fill
+in, so groups of touching trees need no search.
 
 J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
 the dofs above it move both bodies alike. Everything else is as in coupled.py.
@@ -78,7 +78,7 @@ def accelerate_coupled_bodies(m, d):
     if driven:
         _eliminate_prescribed(m, d)
     factor_skyline(m, d)
-    d.factored[0] = 1  # for half_solve and other_half of constraints
+    d.factored[0] = 1  # half_solve and other_half of constraints need it
     if m.nefc > 0:
         _solve_with_constraints(m, d)
     else:
@@ -180,7 +180,7 @@ def _add_square(d, number, h, A):
                 d.skyline[start + d.skyline_depth[i]] += value
             elif i > k:
                 d.skyline[place_of(d, i, k)] += value
-            else:  # a leader and its mimic joint
+            else:  # the row of a leader and its mimic joint
                 d.skyline[diagonal_of(k)] += 2.0 * value
 
 

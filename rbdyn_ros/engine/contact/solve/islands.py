@@ -12,17 +12,18 @@ import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Columns of island_search: what its forces miss; its largest normal force; the measure of the
+#: Columns of island_search: the error of its forces; its largest normal force; the measure of the
 #: line search at the iterate, at the trial, and at the best trial; shares of the step.
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
-#: The number of its short steps, and of looks at which it was solved to the tolerance.
+#: More columns: the number of short steps, and of looks that found it solved to the tolerance.
 SHORT, NEAR = 7, 8
 #: The measures at the last RECALLED iterates, in turn.
 RECENT, RECALLED = 9, 5
 #: Whether each of its trees is a single body (sweeps.py).
 SINGLE = 14
 
-#: Values of island_works: it has given up, is solved, works on, or knows its share of the step.
+#: Values of island_works: the island has given up, is solved, is unsolved, or has found its share
+#: of the step.
 GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 
 #: An island gives up after so many steps of which it has taken less than this share.
@@ -106,7 +107,7 @@ def mark_islands(m, d, tolerance):
     for i in range(1, m.nbody):
         if d.body_island[i] == i:
             search, d.island_works[i] = d.island_search[i], SOLVED
-            near = search[MISSED] <= tolerance * most  # NaN is not
+            near = search[MISSED] <= tolerance * most  # false for NaN
             search[NEAR] += near
             exact = search[MISSED] <= EXACT * tolerance * most or search[NEAR] > 1.0
             if not (near and exact):

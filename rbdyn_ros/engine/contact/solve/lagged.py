@@ -2,8 +2,8 @@
 """The lagged normal forces, which bound friction: moved until they equal the solution's.
 
 Friction moves the normal forces, so lagged forces that took over those of the last solution would
-approach them by a constant part each time, or not at all. The last few moves and what they
-changed give a better one: the combination of them that leaves the smallest gap.
+approach them by a constant part each time, or not at all. The last few moves and their effects
+give a better one: the combination of them that leaves the smallest gap.
 
 Source: Anderson, Iterative procedures for nonlinear integral equations, 1965 (type II).
 """

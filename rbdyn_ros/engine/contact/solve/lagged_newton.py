@@ -56,8 +56,8 @@ LONGEST_MOVE = 10.0
 def newton_step(m, d, missed):
     """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
 
-    Needs the iterate of the last pass. `missed` is what friction misses. Where many contacts
-    slip, each of which takes a pass, the lagged forces move as in lagged.py.
+    Needs the iterate of the last pass. `missed` is the error of friction. If many contacts slip,
+    each of which needs a pass, the lagged forces move as in lagged.py.
     """
     number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY_MOVES
     if number > (EARLY_FORCES if late < 0 else m.nlagged):
@@ -94,7 +94,7 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move; return s: zero after a move that has halved what friction misses."""
+    """Count the move; return s: zero after a move that has halved the error of friction."""
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
     if missed < 0.5 * before:
@@ -168,7 +168,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Turn the step around if it leads away from where the gap does."""
+    """Turn the step around if it points against the gap."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

@@ -11,19 +11,12 @@ solved for the places of the list before, which a list of the same contacts keep
 
 from __future__ import annotations
 
-import numpy as np
-
-from rbdyn_ros.engine.algebra.spatial import add3, dot3, dot6, load3, load6, load9, mat_vec, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage
-from rbdyn_ros.engine.contact.points.contact_list import copy_contact, near
+from rbdyn_ros.engine.contact.points.contact_list import copy_contact, is_asked, may_begin
 from rbdyn_ros.engine.contact.points.hits import keep_first_hits
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate
-from rbdyn_ros.engine.tree.points import moved_point
-from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, PREPARE
-
-#: Bodies with a smaller acceleration [m/s^2, rad/s^2] are skipped.
-MIN_ACCELERATION = 1e-6
+from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, PREPARE
 
 
 @kernel
@@ -32,12 +25,13 @@ def list_late_contacts(m, d):
 
     The iterate is then the solution for the contacts that were on the list.
     """
-    if not _moves_on(m, d) or d.ndropped > 0:
+    d.contact_phase[0] = AT_END
+    if d.ndropped > 0 or not _any_begins(m, d):
+        d.contact_phase[0] = AT_START
         return False
     keep_iterate(m, d)
     number = d.ncon
     _keep_list(d)
-    d.contact_phase[0] = AT_END
     call_stage(m.contact_stage, m, d)
     _insert_missing(m, d, number)
     if d.hits[0] != 0:
@@ -47,28 +41,18 @@ def list_late_contacts(m, d):
     if found:
         call_stage(m.contact_stage, m, d)
     else:
-        for c in range(number):
-            _take_kept(m, d, c, c)
+        _take_back(m, d, number)
     d.contact_phase[0] = AT_START
     return found
 
 
 @inline
-def _moves_on(m, d):
-    """Return whether a geometry is accelerated more than the list allows for."""
-    h, most = m.opt.timestep, 0.5 * near(m)
+def _any_begins(m, d):
+    """Return whether a geometry may begin a contact."""
+    begins = False
     for g in range(m.ngeommoving):
-        i = m.geom_bodyid[g]
-        a = load6(d.a, i)
-        if dot6(a, a) < MIN_ACCELERATION * MIN_ACCELERATION:
-            continue
-        centre = mat_vec(load9(d.xmat, i), load3(m.geom_pos, g))
-        centre = add3(load3(d.xpos, i), centre)
-        there = moved_point(a, sub3(centre, load3(d.subtree_com, m.body_rootid[i])))
-        turn = np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-        if h * h * (np.sqrt(dot3(there, there)) + m.geom_rbound[g] * turn) > most:
-            return True
-    return False
+        begins = begins or may_begin(m, d, g)
+    return begins
 
 
 @inline
@@ -98,11 +82,19 @@ def _take_kept(m, d, c, place):
         d.contact_geom[place, side], d.contact_body[place, side] = geom, m.geom_bodyid[geom]
 
 
+@inline
+def _take_back(m, d, number):
+    """Return to the list before, of so many contacts."""
+    d.ncon = number
+    for c in range(number):
+        _take_kept(m, d, c, c)
+
+
 @kernel
 def _insert_missing(m, d, number):
-    """Insert the contacts of the list before, of so many, that the list lacks, if they fit in.
+    """Insert the contacts of the list before, of so many, that the list lacks.
 
-    Both lists are in the order of their keys.
+    If they do not fit in, the list before stays. Both lists are in the order of their keys.
     """
     n = missing = 0
     for c in range(number):
@@ -111,6 +103,8 @@ def _insert_missing(m, d, number):
         listed = n < d.ncon and d.contact_key[n] == d.contact_old[c]
         missing += not listed and _stays(m, d, c)
     if d.ncon + missing > m.ncontact:
+        d.ndropped = d.ndropped + d.ncon + missing - m.ncontact
+        _take_back(m, d, number)
         return
     c, n, place = number - 1, d.ncon - 1, d.ncon + missing - 1
     d.ncon = d.ncon + missing
@@ -128,10 +122,16 @@ def _insert_missing(m, d, number):
 
 @inline
 def _stays(m, d, c):
-    """Return whether contact c of the list before stays: hits.py takes off what bounces."""
+    """Return whether contact c of the list before stays though the list lacks it.
+
+    Most pairs of bodies are not listed again. Of the others hits.py removes contacts that bounce.
+    """
     before = d.contact_before[c]
-    bounces = m.geom_restitution[int(before[14])] + m.geom_restitution[int(before[15])]
-    return before[13] <= 0.0 and bounces == 0.0
+    geom1, geom2 = int(before[14]), int(before[15])
+    pair = d.contact_old[c] // FEATURES - m.ngeomlink * m.nobstacle
+    if 0 <= pair < m.npush and not is_asked(m, d, geom1) and not is_asked(m, d, geom2):
+        return True
+    return before[13] <= 0.0 and m.geom_restitution[geom1] + m.geom_restitution[geom2] == 0.0
 
 
 @inline

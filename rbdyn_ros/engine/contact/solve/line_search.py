@@ -26,7 +26,7 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 
-#: The same with joints that stop: they do within a narrow range of velocities.
+#: Halvings where joints stop, which happens within a narrow range of velocities.
 MORE_HALVINGS = 40
 
 

@@ -54,7 +54,7 @@ def linearise_at_start(m, d):
 
 @inline
 def _keep_closed(d, c, leaving):
-    """Linearise a contact that has pressed as if it did, for the first pass.
+    """Linearise a contact that pressed in the last step as if it still did, for the first pass.
 
     If it opens at the start of the step, the forces of the step may still hold it.
     """

@@ -6,11 +6,11 @@ friction moves with the normal force within a pass: of a contact that slips in t
 slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
 The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
-from the first pass on, so only the law can be wrong. Which contacts press and slip is that of an
-augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force of the
-velocity alone by many times its size. The measure of an iterate is the sum of what f misses,
-squared, by r. Each island halves its step until this is below the largest measure of its last few
-iterates. After a short step its r are halved.
+from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
+of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
+of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
+errors of f, by r. Each island halves its step until this is below the largest measure of its last
+few iterates. After a short step its r are halved.
 
 An island that has not converged after some passes is swept (sweeps.py), and goes on from there.
 It gives up after too many short steps, or where a step is not finite, and the lagged forces
@@ -124,7 +124,7 @@ def _by_address(table, row):
 
 @inline
 def newton_applies(m, d):
-    """Return whether the method knows all forces of the step beside contact."""
+    """Return whether the method covers all forces of the step beside contact."""
     applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
     applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
     for c in range(d.ncon):
@@ -165,7 +165,7 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
-        store3(d.contact_step, c, ZERO3)  # an island that gave up may have left no number
+        store3(d.contact_step, c, ZERO3)  # an island that gave up may have left NaN
         d.contact_step[c, NORMAL] = 0.0
 
 
@@ -193,7 +193,7 @@ def _look(m, d):
 
 @kernel
 def _pass(m, d):
-    """Write iterate_qacc and iterate_a, where the linearised law leads, of islands that work."""
+    """Write iterate_qacc and iterate_a of the linearised law, for islands that work."""
     _linearise(m, d)
     _fill_matrix(m, d)
     _fill_forces(m, d)
@@ -252,7 +252,7 @@ def _linearise_contact(d, c):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write how friction grows where the bodies close: the wrenches of friction and normal."""
+    """Write the growth of friction with the normal force as wrenches of both."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)

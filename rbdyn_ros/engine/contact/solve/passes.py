@@ -51,7 +51,7 @@ def _spread(m, d):
 
 @inline
 def moved_contact(d, c, accelerations):
-    """Return how bodies accelerate a contact: what friction sees, along the normal, their turn."""
+    """Return the acceleration of a contact: across the normal, along it, and the turn."""
     there, turn = relative_acceleration(d, c, accelerations)
     normal = load3(d.contact_normal, c)
     away = dot3(normal, there)

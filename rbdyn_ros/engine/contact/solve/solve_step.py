@@ -3,14 +3,14 @@
 
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
-contacts linearised (linearise.py) and one look at the law where it leads to. Once the forces are
-settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
-Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
-matrix (coupled_bodies.py).
+contacts linearised (linearise.py) and an evaluation of the law at the new velocities. Once the
+forces are settled for the lagged normal forces, these move (lagged.py), and if that does not
+converge, also by Newton's method (lagged_newton.py). Where moving bodies touch each other, the
+pass factors a matrix (coupled_bodies.py).
 
 In Models in which they can, and no joint stops, Newton's method for velocities and all forces
-together (newton.py) first tries what the first pass has not solved; the above follows where it
-does not end.
+together (newton.py) first tries the islands left by the first pass; the above follows if it does
+not converge.
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (late_contacts.py).
@@ -65,7 +65,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 )
 from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 
-#: Passes of dynamics in a step.
+#: Most passes of dynamics in a step.
 MAX_PASSES = 200
 
 #: Passes after which near-rigid contacts become softer.
@@ -74,13 +74,13 @@ STUBBORN = 60
 #: Passes at the end in which the lagged forces no longer move.
 HELD_PASSES = 20
 
-#: Times that a step looks for contacts that begin in it.
+#: A step looks this often for contacts that begin in it.
 LATE_LISTS = 3
 
-#: Times that an impact which adds energy is solved with another part of its restitution.
+#: An impact that adds energy is solved again this often, with other parts of its restitution.
 CHORDS = 4
 
-#: The lagged forces move where the law misses less than this part of what they miss.
+#: The lagged forces move if the error of the law is less than this part of their error.
 SETTLED = 0.3
 
 #: The same for moves by Newton's method, which follow after EASY others.
@@ -209,7 +209,7 @@ def _solve(m, d, stops, moved):
 def _solve_without_gain(m, d, stops, gained):
     """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
 
-    Returns what `_solve` does. `gained` is the work with all of the restitution.
+    Returns the result of `_solve`. `gained` is the work with all of the restitution.
     """
     low, high, passes = 0.0, 1.0, 0
     solved, exact = _solve_again(m, d, stops, low)

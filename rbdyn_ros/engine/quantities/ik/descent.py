@@ -20,13 +20,13 @@ MAX_STEPS = 60
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping in units of the squared error: at the start, and its factors after a step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
-#: Slides take away a larger squared error than this: it is not a reason for more damping.
+#: Slides may remove a larger squared error than this without more damping.
 FAR = 16.0
 
 
 @kernel
 def descend(m, d, task, w, target):
-    """Step until the target is reached or steps are slow; return whether, cost, and steps."""
+    """Step until the target is reached or steps become slow; return success, cost and steps."""
     damping, slow, far = DAMPING, 0, np.inf
     for n in range(task.dofs.size):
         if task.slides[n]:

@@ -16,7 +16,7 @@ from rbdyn_ros.engine.tree.kinematics import axes, poses
 
 
 class Task(NamedTuple):
-    """What is asked of a frame, and what may move.
+    """A target of a frame, and the dofs that may move.
 
     Attributes:
         frame: its number.
@@ -51,7 +51,7 @@ class Task(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Memory of a solution.
+    """Scratch arrays of a solution.
 
     Attributes:
         J: (6, nv) Jacobian of the frame.

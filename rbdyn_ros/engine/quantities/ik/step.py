@@ -12,7 +12,8 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import quat_at
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: The longest step of a dof [rad or m]; slides, which bend no way, may go as far as the target is.
+#: The longest step of a dof [rad or m]; slides, which do not rotate, may go as far as the target
+#: is.
 LONGEST_STEP = 1.0
 #: The least damping, in units of the squared error.
 LEAST = 1e-11

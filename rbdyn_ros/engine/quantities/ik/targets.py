@@ -44,7 +44,7 @@ def solve_targets(
 
     A row of targets is a position and a rotation matrix, row by row. A row of report (n, 6) is:
     solved, the errors of position, rotation and loops, steps, attempts. Attempts before `first`,
-    which count too, are skipped: a caller was not content with their result.
+    which count too, are skipped: the caller has rejected their result.
     """
     task = Task(
         frame, position, rotation, loops, dofs, places, at, limits, turning, balls, slides,

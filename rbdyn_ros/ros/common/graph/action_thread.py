@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 from rbdyn_ros.ros.common.graph.qos import SERVICES
 
-#: One executes, the others handle cancellations, requests and refusals.
+#: One thread executes, the others handle cancellations, requests and refusals.
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1

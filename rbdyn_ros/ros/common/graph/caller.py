@@ -47,7 +47,7 @@ class Caller:
         self._node = hidden_node(node, "client")
         self._clients: dict[str, Any] = {}
         self._lock = threading.Condition()  # guards the next two
-        self._waiting: list[Mailbox] = []  # of the calls in progress
+        self._waiting: list[Mailbox] = []  # mailboxes of the calls in progress
         self._closed = False
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(self._node)

@@ -17,7 +17,7 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 def full_name(end: Any) -> str:
     """Return the full name of the node of an endpoint; UNKNOWN if it is not in the graph."""
     if end.node_name == UNKNOWN:
-        return UNKNOWN  # its namespace is not known either, and has another word for it
+        return UNKNOWN  # its namespace is unknown, too, and has another word for that
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 

@@ -20,3 +20,9 @@ SERVICES = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 def reliable(depth: int) -> QoSProfile:
     """Return the QoS of a reliable topic."""
     return QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+
+
+def of_states(reliability: str, depth: int = 1) -> QoSProfile:
+    """Return the QoS for states of a driver: `reliable`, or `best_effort`, which takes both."""
+    policy = ReliabilityPolicy[reliability.upper()]
+    return QoSProfile(depth=depth, reliability=policy)

@@ -89,7 +89,7 @@ def find(
         file = RobotFile(path, arguments, values.package_dirs)
         at = file.located()
         if scene and kind_of(at) and not is_scene(at):
-            reason = f"scene is {quote(scene)}, which is no scene file; name a robot in urdf"
+            reason = f"scene is {quote(scene)}, which is not a scene file; name a robot in urdf"
             raise ParameterError(Finding("bad-scene", reason, "error", "scene", found=scene))
         return opened(file, strict=values.strict, contact=contact and not is_scene(at))
     if arguments:

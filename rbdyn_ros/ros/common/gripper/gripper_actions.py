@@ -98,7 +98,7 @@ class GripperActions:
             with self._accepting:
                 now = self._port.state()
                 number = self._port.move(goal)
-                monitor = GripperMonitor(goal.position, number, self._values, now.time_ns)
+                monitor = GripperMonitor(goal.position, number, self._values, now)
                 self._monitors[id(request)] = monitor
 
         done, why = attempt(begin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of a gripper: when and how it ends, as in gripper_controllers."""
+"""A goal of a gripper; it ends as in gripper_controllers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class GripperState:
-    """What is measured of a gripper.
+    """The measured state of a gripper.
 
     Attributes:
         time_ns: of the measurement [ns].
@@ -49,22 +49,28 @@ class GripperEnding:
 class GripperMonitor:
     """Watches one goal.
 
+    A gripper moves while its velocity or the change of its position says so: drivers such as
+    franka_gripper publish velocities of 0.
+
     Args:
         position: of the goal [rad or m].
         number: of the goal.
         values: of the parameters of grippers.
-        now_ns: when it was accepted [ns].
+        begun: the state when it was accepted.
 
     Attributes:
         number: of the goal.
     """
 
-    def __init__(self, position: float, number: int, values: SimpleNamespace, now_ns: int) -> None:
+    def __init__(
+        self, position: float, number: int, values: SimpleNamespace, begun: GripperState
+    ) -> None:
         self._position, self.number, self._values = position, number, values
-        self._begun = self._moved = now_ns
+        self._begun = self._moved = begun.time_ns
+        self._place = begun.position  # at `_moved`
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
-        """Return how the goal ends now; None while it goes on."""
+        """Return the end of the goal, or None while it goes on."""
         failed = now.failed
         if now.number != self.number:
             failed = "another goal replaced it"
@@ -80,10 +86,11 @@ class GripperMonitor:
 
     def _unmoved(self, now: GripperState) -> GripperEnding | None:
         """Return the end of a goal that the gripper cannot reach."""
-        if abs(now.velocity) > self._value("stall_velocity_threshold"):
-            self._moved = now.time_ns
+        slow, patience = self._value("stall_velocity_threshold"), self._value("stall_timeout")
+        if abs(now.velocity) > slow or abs(now.position - self._place) > slow * patience:
+            self._moved, self._place = now.time_ns, now.position
         at = f"at {now.position:.4g}, {abs(self._position - now.position):.4g} from its goal"
-        if self._age(now, self._moved) > self._value("stall_timeout"):
+        if self._age(now, self._moved) > patience:
             how = "succeed" if self._value("allow_stalling") else "abort"
             return GripperEnding(how, stalled=True, why=f"the gripper stalled {at}")
         timeout = self._value("timeout")

@@ -113,7 +113,7 @@ def gripper_presets() -> Mapping[str, GripperPreset]:
 
 @dataclass(frozen=True, slots=True)
 class GripperGoal:
-    """Where a gripper goes, how fast, and with which effort at most.
+    """The goal of a gripper, its speed and its largest effort.
 
     Attributes:
         position: of its joint [rad or m].

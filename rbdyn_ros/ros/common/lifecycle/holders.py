@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of this machine that is a node, also if it hangs.
 
-The process of a node listens at a socket with the node's name. Linux says who listens, without
+The process of a node listens at a socket with the node's name. Linux tells who listens, without
 that process, and frees the name when the process has ended.
 """
 
@@ -22,12 +22,12 @@ def _socket(node: str) -> tuple[socket.socket, str]:
     """Return a socket, and its address in the ROS domain; it is in no folder."""
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.setblocking(False)  # who hangs accepts no connection
+    made.setblocking(False)  # a process that hangs accepts no connection
     return made, f"\0rbdyn_ros/{domain}{node}"[:LONGEST]
 
 
 def hold(node: str) -> socket.socket | None:
-    """Show other processes that this one is a node, until the socket closes; None: one is."""
+    """Claim the name of a node until the socket closes; return None if another process has it."""
     held, address = _socket(node)
     try:
         held.bind(address)
@@ -52,7 +52,7 @@ def process_of(node: str) -> str:
         except OSError:
             return ""
     pid = CREDENTIALS.unpack(found)[0]
-    if pid in (0, os.getpid()):  # 0: a process of another container
+    if pid in (0, os.getpid()):  # 0 means a process of another container
         return ""
     return f"process {pid}{' (stopped)' if _is_stopped(pid) else ''}"
 

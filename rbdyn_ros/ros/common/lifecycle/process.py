@@ -28,7 +28,7 @@ from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
-#: Where Fast DDS has a file for each port, and the time in which a process fills a new one [s].
+#: Folder in which Fast DDS has a file for each port, and time to fill a new one [s].
 MEMORY, FILLED = Path("/dev/shm"), 0.5  # noqa: S108 - where shm_open has its files
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
@@ -75,7 +75,7 @@ class ManagedNode(LifecycleNode):
         self._errors = Throttle()
         self._failure: BaseException | None = None
 
-    # for subclasses
+    # subclasses override these methods
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values; autostart must be among them."""
@@ -141,7 +141,7 @@ class ManagedNode(LifecycleNode):
         self._held = hold(name)
 
     def connect(self) -> None:
-        """Act between configure and activate if the node starts by itself."""
+        """Do further steps between configure and activate, if the node starts by itself."""
 
     def _advance(self, transition: Callable[[], object]) -> None:
         transition()
@@ -306,7 +306,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         print(f"rbdyn: {error}", file=sys.stderr)
         status = 2
     except Exception:
-        if not stop.is_set():  # C++ that calls Python turns an interrupt into another error
+        if not stop.is_set():  # C++ code that calls Python turns an interrupt into another error
             raise
         status = 0
     finally:

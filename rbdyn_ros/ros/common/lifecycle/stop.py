@@ -81,7 +81,7 @@ def is_signal(number: int) -> bool:
 
 @kernel
 def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
-    """Return for how long tasks of this machine waited for a processor [us]; 0 if unknown.
+    """Return the time that tasks of this machine waited for a processor [us]; 0 if unknown.
 
     It is the number at the end of the first line of PRESSURE.
 
@@ -188,13 +188,13 @@ class Stop(threading.Event):
 
     def _interrupt(self, _number: int, _frame: object) -> None:
         if self._raises:
-            self._raises = False  # a second one must not cut the end short
+            self._raises = False  # a second signal must not cut the end short
             self.interrupted = True
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def raising(self, raises: bool = True) -> Iterator[None]:
-        """Let a signal raise KeyboardInterrupt in this block of the main thread, or not.
+        """Set whether a signal raises KeyboardInterrupt in this block of the main thread.
 
         Raises:
             KeyboardInterrupt: there was a signal before.
@@ -212,7 +212,7 @@ class Stop(threading.Event):
         """Request the end."""
         if not self.is_set():
             self._words[STOPPED] = time.monotonic_ns()
-        with contextlib.suppress(BlockingIOError):  # so many signals that the pipe is full
+        with contextlib.suppress(BlockingIOError):  # the pipe is full of signals
             os.write(self._pipe, bytes([BY_CALL]))
 
     def is_set(self) -> bool:

@@ -198,7 +198,7 @@ class CommandParser:
         return self._complete(by_dof, self.partial if partial is None else partial)
 
     def _complete(self, goals: dict[int, Goal], partial: str) -> Command:
-        """Apply the meaning of a partial message to the other dofs."""
+        """Return the command of a message; partial says how dofs that it does not name are set."""
         missing = [name for k, name in self._names.items() if k not in goals]
         if missing and partial == "reject":
             raise refusal(

@@ -30,7 +30,12 @@ def xyzw(quat: ArrayLike) -> Array:
 
 def time_message(nanoseconds: int) -> Time:
     """Return a time as a message."""
-    return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
+    return Time(sec=_int32(nanoseconds // NANOSECONDS), nanosec=nanoseconds % NANOSECONDS)
+
+
+def _int32(seconds: int) -> int:
+    """Return seconds as a Time can have them: stamps of others may be beyond."""
+    return (seconds + 2**31) % 2**32 - 2**31
 
 
 def vector_numbers(message: Any) -> tuple[float, float, float]:
@@ -230,7 +235,7 @@ class Prepared:
     @staticmethod
     def _stamp(nanoseconds: int) -> bytes:
         sec, nanosec = divmod(nanoseconds, NANOSECONDS)
-        return sec.to_bytes(4, "little") + nanosec.to_bytes(4, "little")
+        return _int32(sec).to_bytes(4, "little", signed=True) + nanosec.to_bytes(4, "little")
 
     def filled(self, stamp_ns: int, numbers: Array) -> bytes:
         """Return the serialised message with other numbers and another stamp."""

@@ -90,7 +90,7 @@ class IkQueries:
         return _answer(m, found)
 
     def _start(self, m: Model, request: Any) -> None:
-        """Write where the search starts to qpos."""
+        """Write the start of the search to qpos."""
         if len(request.name) != len(request.position):
             text = f"there are {len(request.name)} names and {len(request.position)} positions"
             raise refusal(f"{text}; give one position for each name", CODE, "position")

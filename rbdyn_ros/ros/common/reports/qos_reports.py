@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log which node has an incompatible QoS on one of our topics, and what to change.
+"""Log the node with an incompatible QoS on one of our topics, and the remedy.
 
 Ends of a topic with incompatible QoS exchange no messages, and ROS 2 does not name the other node.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics ~/external_effort and ~/external_wrench: what the surroundings exert on a robot."""
+"""The topics ~/external_effort and ~/external_wrench: efforts of the surroundings on a robot."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ def _marked_wrench(frame: str) -> Prepared:
 
 
 def shows(values: SimpleNamespace) -> bool:
-    """Return whether the parameters ask for the topics."""
+    """Return whether the parameters enable the topics."""
     return bool(getattr(values, "external.time_constant") > 0.0)

@@ -74,7 +74,7 @@ class ToolMarker:
         srv = importlib.import_module("visualization_msgs.srv")
         self._frame, self._count, self._due = frame, 0, -math.inf
         self._goal: DragGoal | None = None
-        self._lock = threading.Lock()  # of the goal
+        self._lock = threading.Lock()  # guards the goal
         self._led = False  # the last twist led to a goal
         self._pose = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
         self._updates = node.create_publisher(
@@ -141,7 +141,7 @@ class ToolMarker:
         if message.marker_name != NAME:
             return
         goal, client = self._present(), message.client_id
-        if goal is not None and goal.client != client:  # another RViz drags it
+        if goal is not None and goal.client != client:  # another RViz drags the marker
             return
         if message.event_type == message.MOUSE_UP:
             self._set(None)
@@ -190,7 +190,7 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker if the parameters ask for it; other arguments as for it."""
+    """Return the marker if the parameters enable it; other arguments as for ToolMarker."""
     if not getattr(values, "servo.marker"):
         return None
     try:

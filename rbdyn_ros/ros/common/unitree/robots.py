@@ -83,7 +83,7 @@ H1 = (
     *_joints("right_{}", *SHOULDER),
     *_joints("left_{}", *SHOULDER),
 )
-#: Its motors of ankles and arms are smaller ones.
+#: The motors of the H1 at ankles and arms are smaller.
 H1_SERVOS = frozenset(H1[:9])
 #: The G1 with 23 joints lacks these of 29.
 G1_OPTIONAL = frozenset(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of simulators: one on each joint_states topic, and one that publishes /clock.
 
-Every simulator announces on a hidden topic what it publishes and since when. Of two that claim
-the same topic the later one gives way. The order is the same for both, so exactly one stays,
+Every simulator announces its topics on a hidden topic, with the time of its start. Of two that
+claim the same topic the later one gives way. The order is the same for both, so exactly one stays,
 whichever discovers the other first. A process that was killed announces nothing any more.
 """
 

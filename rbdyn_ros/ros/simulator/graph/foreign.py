@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that publish what a simulated robot publishes, named once in the log with what to do.
+"""Nodes that publish on topics of a simulated robot, named once in the log with the remedy.
 
 Other simulators are the business of claims.py.
 """

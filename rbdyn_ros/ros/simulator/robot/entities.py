@@ -50,7 +50,7 @@ class Entities:
 
     @property
     def has_world(self) -> bool:
-        """Whether a world is loaded; without one time stands still."""
+        """Return whether a world is loaded; without a world time stands still."""
         return all(robot.world.file is not None for robot in self._robots)
 
     def check_world(self) -> None:
@@ -71,7 +71,7 @@ class Entities:
 
     @property
     def started(self) -> bool:
-        """Whether the loops of all robots run."""
+        """Return whether the loops of all robots run."""
         return all(robot.loop.running for robot in self._robots)
 
     def only_robot(self) -> Robot:
@@ -226,8 +226,7 @@ class Entities:
 
 def _wxyz(quaternion: Vector) -> Array:
     """Return a unit quaternion wxyz from one xyzw of length near 1."""
-    unit: Array = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
-    return unit
+    return np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
 
 
 def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:
@@ -282,7 +281,7 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
                 found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
         for name, thing in world.spawned.items():
             is_there = prefix + name in found or world.obstacle(name) is not None
-            if isinstance(thing, Object) and not is_there:  # it stands, without joints
+            if isinstance(thing, Object) and not is_there:  # the robot is fixed and has no joints
                 found[prefix + name] = _Entity(robot, -1, name, "robot", thing.pose)
         for item in world.loose.obstacles:
             entity = _Entity(robot, -1, item.name, "obstacle", item.origin)

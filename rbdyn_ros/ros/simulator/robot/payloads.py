@@ -129,7 +129,7 @@ class Payloads:
         return _loaded(base, kept, self._gravity), kept
 
     def use(self, m: Model, payloads: dict[str, Payload]) -> None:
-        """Go on with what `fitted` returned; payloads of other links have ended."""
+        """Continue with the result of `fitted`; payloads of other links have ended."""
         self.m, self._payloads = m, payloads
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
@@ -144,7 +144,8 @@ class Payloads:
 def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> Model:
     """Return a Model with payloads and gravity."""
     m = base.replaced()
-    for _, payload in sorted(payloads.items()):  # the same bits in whatever order they came
+    # sort the payloads: the bits must not depend on their order
+    for _, payload in sorted(payloads.items()):
         m = with_payload(m, *payload)
     m.opt.gravity = gravity
     return m

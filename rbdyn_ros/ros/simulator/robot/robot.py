@@ -419,7 +419,7 @@ class Robot:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not take loops, or the loop does not answer.
         """
-        # making the Model takes a while, and time goes on meanwhile
+        # time goes on while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 
@@ -532,7 +532,7 @@ class Robot:
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
-        if time or state:  # else the loop keeps its commands
+        if time or state:  # otherwise the loop keeps its commands
             self._forget_goals()
         if self.sensors is not None:
             self._seed = self._seed if seed is None else seed
@@ -560,7 +560,7 @@ class Robot:
             raise refusal(result.reason)
         self.payloads.load(saved.payloads)
         self._seed = saved.seed
-        if self.sensors is not None:  # before the first state that they measure
+        if self.sensors is not None:  # reseed before the first state that the sensors measure
             self.sensors.reseed(saved.seed, saved.seeded_tick)
         self.loop.load_state(saved.loop)
         self._forget_goals()

@@ -62,7 +62,7 @@ STARTS_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedRobot:
-    """What a robot needs for its loop and its topics.
+    """The objects that a robot needs for its loop and its topics.
 
     Attributes:
         m, given: its Model, and where that came from.
@@ -120,7 +120,7 @@ def _find(
     stop: threading.Event,
     fallback: Path | None,
 ) -> tuple[Model, Source]:
-    """Return the Model and where it came from."""
+    """Return the Model and its source."""
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)
@@ -205,7 +205,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start and how the robot is held there; log it."""
+    """Return the start and the way the robot is held there; log both."""
     held = held_at(m, start)
     if not held.text:
         return start, None
@@ -247,7 +247,7 @@ def _open_sensors(
     warned = False
 
     def visuals(world: Model) -> RayShapes:
-        """Return the shapes that sensors see whose `sees` is visual."""
+        """Return the shapes for the sensors whose `sees` is visual."""
         nonlocal warned
         shapes = visible().shapes(world)
         for finding in () if warned else shapes.findings:

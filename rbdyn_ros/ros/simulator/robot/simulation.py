@@ -50,7 +50,7 @@ class Simulation:
 
     @property
     def paused(self) -> bool:
-        """Whether a request paused the time, or the node is not active."""
+        """Return whether a request paused the time, or the node is not active."""
         return not self.active or self._requested_pause
 
     @property
@@ -59,12 +59,12 @@ class Simulation:
 
     @property
     def diverged(self) -> bool:
-        """Whether the state of a robot diverged."""
+        """Return whether the state of a robot diverged."""
         return any(time.diverged for time in self._times)
 
     @property
     def as_loaded(self) -> bool:
-        """Whether objects, attachments, payloads and gravity are as loaded."""
+        """Return whether objects, attachments, payloads and gravity are as loaded."""
         return all(
             robot.m is robot.world.as_loaded.m and not robot.payloads.changes()
             for robot in self.robots

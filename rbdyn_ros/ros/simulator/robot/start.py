@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start: the position of the robot, and how it is held there until its first command."""
+"""The start: the position of the robot, held there until its first command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rbdyn_ros.runtime.settings import FLOATS, STANDS
 #: Tolerance of assembled positions at a limit, for rounding [rad or m].
 ON_LIMIT = 1e-9
 
-#: How a robot is held: all its joints, on its feet, or at its root for one of two reasons.
+#: Ways to hold a robot: all its joints, on its feet, or at its root for one of two reasons.
 CARRIED = "held against gravity"
 STANDING = "standing, with its joints held"
 NO_FLOOR = "held at its root, because there is no floor (contact)"

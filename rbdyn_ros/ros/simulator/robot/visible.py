@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes that sensors see whose `sees` is visual."""
+"""The shapes for the sensors whose `sees` is visual."""
 
 from __future__ import annotations
 

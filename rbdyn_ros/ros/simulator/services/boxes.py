@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of control boxes: user stop, guiding and reboot, which no client can ask for."""
+"""Services of control boxes for user stop, guiding and reboot, which clients cannot request."""
 
 from __future__ import annotations
 

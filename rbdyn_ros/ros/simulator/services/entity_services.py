@@ -182,5 +182,5 @@ class EntityServices(OfferedServices):
         chosen = pose if set_pose else None, twist if set_twist else None
         try:
             self._entities.set_state(request.entity, *chosen)
-        except DescriptionError as error:  # an obstacle would be inside something
+        except DescriptionError as error:  # the obstacle would be inside something
             raise ResultError(response.INVALID_POSE, error.findings[0].message) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of simulation_interfaces: which are offered, and how an error becomes a result."""
+"""Services of simulation_interfaces: the offered ones, and the results of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: What a request learns of a file by the code of its first finding; of others it learns the code.
+#: Texts for requests by the code of a file's first finding; for other codes the code itself.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "it is a world, not one robot; spawn its models one by one",
@@ -48,7 +48,7 @@ def check_entity(known: Collection[str], name: str) -> None:
 
 
 def first_finding(error: RbdynError) -> str:
-    """Return the first finding of an error with its line, and how many more there are."""
+    """Return the first finding of an error with its line, and the number of further ones."""
     first, more = error.findings[0], len(error.findings) - 1
     line = f"line {first.line}: " if first.line is not None else ""
     others = f" (and {more} more)" if more else ""
@@ -58,7 +58,7 @@ def first_finding(error: RbdynError) -> str:
 def of_files(error: RbdynError, logger: Any) -> str:
     """Return the first finding of an error about files that a request names; log all of it.
 
-    The words of the finding may quote what is in the files, which the caller may not read.
+    The words of the finding may quote the files, which the caller may not read.
     """
     first = error.findings[0]
     if first.code in OWN_WORDS:
@@ -105,18 +105,13 @@ class OfferedServices:
 
         self.features, self.missing = list[str](), list[str]()
         for kind, (handler, features) in services.items():
-            name = _service_name(kind)
+            name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
             if not hasattr(srv, kind):
                 self.missing.append(name)
                 continue
             answer = _answering(handler)
             node.create_service(getattr(srv, kind), f"~/{name}", answer, qos_profile=SERVICES)
             self.features += features
-
-
-def _service_name(kind: str) -> str:
-    """Return the name of the service of a type: spawn_entity for SpawnEntity."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
 
 
 def _answering(handler: Handler) -> Callable[[Any, Any], Any]:

@@ -56,7 +56,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 }
 #: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
-#: Of a robot file: 0 leaves out its actuators.
+#: Key of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
 #: A xacro file runs code; a world is not an entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
@@ -177,7 +177,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
 
 
 def has_actuators(uri: str) -> bool:
-    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`.
+    """Return whether the actuators of a robot file act; `?actuators=0` in its URI stops them.
 
     Args:
         uri: that entity_of took.
@@ -218,7 +218,7 @@ def _fixed(
     name: str, shape: WorldShape, pose: Pose, given: dict[str, tuple[float, ...]]
 ) -> Obstacle:
     if "restitution" in given:
-        text = "what is fixed in the world has no restitution; set it on the moving object"
+        text = "a fixed object has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
     return Obstacle(name, shape, pose, **friction)

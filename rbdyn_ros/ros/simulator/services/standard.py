@@ -187,7 +187,7 @@ class StandardServices:
     def _quit(self) -> None:
         with contextlib.suppress(RbdynError):
             self._simulation.pause(True)
-        # later, on a thread of its own, so that the reply is sent before
+        # quit later on a thread of its own, so that the reply is sent before
         self._quitting = threading.Timer(QUIT_DELAY, self._simulation.quit)
         self._quitting.start()
 

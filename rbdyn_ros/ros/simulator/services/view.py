@@ -80,13 +80,13 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, bool] = {}  # robot: whether it was held when it was first driven
+        self._driven: dict[int, bool] = {}  # by robot: whether it was held before its first order
 
     def begin(self, simulation: Simulation) -> None:
         """Show and control the simulation of the robots, which are open now."""
         self._watched = [Watched(robot.loop) for robot in self.robots]
         self._hands = [HandSpring(robot.loop) for robot in self.robots]
-        self._begun = simulation  # last: the view asks from other threads
+        self._begun = simulation  # set it last: the view asks from other threads
 
     @property
     def _simulation(self) -> Simulation:
@@ -181,8 +181,8 @@ class ViewedSimulation:
     def release(self, robot: int) -> None:
         """End the view's commands at once, or without any let a held robot go.
 
-        What held the robot before these commands holds it again, else on_timeout takes over.
-        Commands and trajectories of others go on.
+        The robot is held as before these commands, otherwise on_timeout takes over. Commands and
+        trajectories of others go on.
         """
         shown = self._simulation.robots[robot]
         _check_time(shown)
@@ -202,7 +202,7 @@ def _check_time(robot: Robot) -> None:
 def _command(robot: Robot, efforts: Mapping[str, float], positions: Mapping[str, float]) -> None:
     _check_time(robot)
     parser = robot.commands
-    if parser.partial == "reject":  # the other joints get zero, as without a command
+    if parser.partial == "reject":  # the other joints get zero effort, as without a command
         rest = [name for name in parser.joints.names if name not in positions]
         efforts = dict.fromkeys(rest, 0.0) | dict(efforts)
     names = [*efforts, *positions]
@@ -225,7 +225,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         imports: the files of its joint types and motions.
     """
     values, given = robot.values, robot.given
-    policy = policy_of(values)  # the robot has no loop yet
+    policy = policy_of(values)  # read from the parameters, because the robot has no loop yet
     idle = "" if policy == "zero" else f"its joints {EFFECTS[policy]} (on_timeout is '{policy}')"
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":

@@ -132,5 +132,5 @@ def _file(uri: str) -> Path:
 def is_same(path: Path, other: Path | None) -> bool:
     try:
         return other is not None and path.samefile(other)
-    except (OSError, ValueError):  # one of them is gone
+    except (OSError, ValueError):  # one of the files is gone
         return False

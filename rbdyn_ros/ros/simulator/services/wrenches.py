@@ -19,9 +19,9 @@ from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
 from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")
-MAX_DURATION = 3600.0  # [s]
-MAX_SIZE = 1e6  # [N, N m]; larger wrenches are mistakes
-MAX_REACH = 1e3  # [m] from the origin of the link
+MAX_DURATION = 3600.0  # longest duration [s]
+MAX_SIZE = 1e6  # largest force and torque [N, N m]; larger wrenches are mistakes
+MAX_REACH = 1e3  # largest distance from the origin of the link [m]
 
 
 def wrench_on(

@@ -136,7 +136,7 @@ class Alarms:
         self._near = max(self._near, state.singular)
 
     def _report_timestep(self, m: Model, state: LoopState) -> None:
-        """Warn once of what the timestep cannot carry, as rb.step does."""
+        """Warn once if the timestep is too long for a part of the robot, as rb.step does."""
         texts = texts_before(m) if m is not self._looked else []
         self._looked = m
         if not self.said_fast and (text := text_if_fast(m, state.qvel)):

@@ -91,14 +91,13 @@ class WheelJoints(WheelOdometry):
     def capped(self, twist: Array) -> Array:
         speeds = np.abs(self._drive.rows(self._turned) @ twist)
         shares = np.where(speeds > STILL, self._fastest / np.maximum(speeds, STILL), math.inf)
-        capped: Array = twist * min(1.0, float(shares.min()))
-        return capped
+        return twist * min(1.0, float(shares.min()))
 
     def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
         if not self._steered:
             return ramped(now, target, most, period)
         bend = self._curvature
-        if abs(target[0]) > STILL:  # at rest the wheels stay turned
+        if abs(target[0]) > STILL:  # at rest the wheels keep their steering angles
             bend = min(max(target[2] / target[0], self._curvatures[0]), self._curvatures[1])
         begin, limits = (now[0], self._curvature), (most[0], most[2])
         speed, self._curvature = ramped_arc(begin, (target[0], bend), limits, period)
@@ -107,7 +106,7 @@ class WheelJoints(WheelOdometry):
     def command(self, m: Model, twist: Array) -> Command:
         moved = twist
         if self._steered:
-            # rolling as the wheels are turned now, none of them slips
+            # rolling with the present steering angles, no wheel slips
             moved = twist[0] * np.array([1.0, 0.0, self._drive.curvature(self._turned)])
         speeds = self._drive.rows(self._turned) @ moved
         angles = self._drive.steer(self._curvature) * self._signs

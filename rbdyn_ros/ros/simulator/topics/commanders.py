@@ -89,14 +89,15 @@ class CommanderWatch:
         """Note an accepted command: its topic, and the GID of its publisher if it is known."""
         now, key = time.monotonic(), (topic, sender)
         if sender is None and self._heard is not None and now - self._heard > BACK:
-            self._names.pop(key, None)  # it may be another node
+            self._names.pop(key, None)  # the commands may come from another node
         who = self._names.get(key)
         if who is None and now - self._asked >= PAUSE:
             self._asked = now
-            who = self._commander(topic, sender)  # while it lives: later the graph forgets it
+            # look up the name now: the graph forgets it later
+            who = self._commander(topic, sender)
             if who:
                 if len(self._names) == MOST:
-                    del self._names[next(iter(self._names))]  # the oldest
+                    del self._names[next(iter(self._names))]  # drop the oldest name
                 self._names[key] = who
         self._who, self._heard = who or "", now
 

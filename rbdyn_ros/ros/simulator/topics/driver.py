@@ -2,7 +2,7 @@
 """The controller inside a simulated arm: it adds terms to efforts and removes them from readings.
 
 Real arms do this behind their drivers, see config/arms. The terms follow from the robot file, at
-the state in which a command arrives or an effort is measured: the arm does not know its payloads.
+the state in which a command arrives or an effort is measured: the arm ignores its payloads.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SimulatedDriver:
 
     @staticmethod
     def of(loop: Loop, values: SimpleNamespace) -> SimulatedDriver | None:
-        """Return the driver, or None if the arm adds and leaves out nothing."""
+        """Return the driver, or None if the arm neither adds nor leaves out efforts."""
         adds = (
             values.robot_compensates_gravity,
             values.robot_compensates_coriolis,
@@ -99,7 +99,7 @@ class SimulatedDriver:
         return total
 
     def _place(self, state: LoopState) -> None:
-        if self._loop.m is not self._m:  # other objects
+        if self._loop.m is not self._m:  # the world has other objects
             self._m, self._d = self._loop.m, make_data(self._loop.m)
         self._d.qpos, self._d.qvel = state.qpos, state.qvel
 

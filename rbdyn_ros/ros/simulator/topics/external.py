@@ -22,7 +22,7 @@ from rbdyn_ros.runtime.state import LoopState
 class ExternalEfforts:
     """Observes each measurement of a loop; publishes as often as joint_states.
 
-    The observer knows the robot file: not the payloads, but the friction.
+    The observer uses the robot file: with its friction, but without payloads.
 
     Args:
         node: publishes.
@@ -76,5 +76,5 @@ class ExternalEfforts:
 def open_external(
     node: Node, loop: Loop, values: SimpleNamespace, every: int
 ) -> ExternalEfforts | None:
-    """Return ExternalEfforts, or None if the parameters do not ask for them."""
+    """Return ExternalEfforts, or None if the parameters disable them."""
     return ExternalEfforts(node, loop, values, every) if shows(values) else None

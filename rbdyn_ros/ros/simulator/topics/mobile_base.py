@@ -130,7 +130,7 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
-            epoch, newest = self._loop.readout.stream.newest  # not each one comes to `publish`
+            epoch, newest = self._loop.readout.stream.newest  # `publish` does not see every state
             now = newest if epoch == self._last[0] else self._now
             if stamped:
                 check_age(message.header, now, self._timeout, "base.timeout")
@@ -190,7 +190,7 @@ class MobileBase:
         if given is None:
             return
         target, since = given
-        # an age below 0: it came before time was reset
+        # an age below 0 means that the twist came before a reset
         if not 0 <= stamp_ns - since <= self._timeout:
             target = np.zeros(3)
         # after a pause of this thread the base must not jump

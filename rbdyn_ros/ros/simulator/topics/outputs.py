@@ -63,7 +63,7 @@ Other = (
     | UnitreeTopics
     | PlanningSceneTopic
 )
-#: They are prepared for more than another Model, by the robot.
+#: The robot prepares these topics for a change of its world, not only for another Model.
 OF_THE_WORLD = (SensorTopics, PlanningSceneTopic)
 
 
@@ -86,7 +86,7 @@ class Cadence:
         """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
-        if values.time_mode == "lockstep":  # every tick is answered
+        if values.time_mode == "lockstep":  # each tick has a message
             every[0] = every[2] = 1
         states, transforms, clock = every
         return Cadence(states, transforms, clock, math.gcd(*every, *others))
@@ -161,7 +161,8 @@ class Outputs:
         self._alarms = Alarms(node.get_logger(), reset_name)
         self._plan: StreamPlan | None = None
         self._planned: tuple[object, ...] = ()
-        self._published, self._version = 0.0, 0  # the last publication: steady clock [s], record
+        # steady clock [s] and record of the last publication
+        self._published, self._version = 0.0, 0
 
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
@@ -210,7 +211,7 @@ class Outputs:
     ) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it.
 
-        What can fail is done here. Call the function only while locked and drained.
+        All steps that can fail are done here. Call the function only while locked and drained.
 
         Args:
             m: the Model.
@@ -238,7 +239,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Take the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # may be of the same tick as the last state
+        state = self._loop.readout.next_state(1.0)  # it may have the same tick as the last state
         if state is None:
             return
         self.stream.note()
@@ -268,7 +269,7 @@ class Outputs:
 
         self._published = time.monotonic()
         if last is not None and state.epoch != last[0]:
-            self.stream.keep(False)  # its state is from before the reset
+            self.stream.keep(False)  # the kept state is from before the reset
         stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)

@@ -5,9 +5,9 @@ All messages are differences. `move_group` subscribes without history: for some 
 subscriber has come, whole scenes are sent. An object that the robot holds is attached to it, so
 that MoveIt moves both.
 
-Poses are in frames that MoveIt knows from the robot alone: it takes no transforms for a scene, and
-where the SRDF fixes the robot, its planning frame is the root link. An object in the hand has its
-pose in the link that holds it, so that the place of a moving arm does not matter.
+Poses are in frames of the robot: MoveIt reads no transforms for a scene, and where the SRDF fixes
+the robot, its planning frame is the root link. An object in the hand has its pose in the link that
+holds it, so that the place of a moving arm does not matter.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STILL = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class SceneContent:
-    """What is in a scene beside the robot.
+    """The parts of a scene beside the robot.
 
     Attributes:
         m: the Model.
@@ -149,7 +149,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to what was published; None: there is none."""
+        """Return the difference to the last message; None: there is none."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [
@@ -160,7 +160,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # without objects in the hand: they are published anew where the hand opens
+        # leave out objects in the hand: they are published anew where the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }
@@ -172,7 +172,8 @@ class PlanningSceneTopic:
                 objects.append(self._placed(name, self._frame, pose, stamp_ns, add))
                 shown[name] = pose
         gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
-        objects += [self._removal(name) for name in gone]  # also an object that was in the hand
+        # this includes objects that were in the hand
+        objects += [self._removal(name) for name in gone]
         self._shown, self._attached = shown, held
         if not objects and not attached:
             return None
@@ -183,7 +184,7 @@ class PlanningSceneTopic:
         return message
 
     def _poses(self, places: Any) -> dict[str, Pose]:
-        """Return where objects and obstacles are in the frame of the poses."""
+        """Return the poses of objects and obstacles in the frame of the poses."""
         back = inverse(places.of(self._root)) if self._root else IN_PLACE
         poses = self._fixed | {name: places.of(name) for name in self._links}
         return {name: compose(back, pose) for name, pose in poses.items()}

@@ -34,7 +34,7 @@ class Publisher:
         self._wakeup, self._robots = wakeup, robots
         places = [(outputs.stream.place, outputs.lock.address) for outputs in robots]
         self._places, self._scratch = np.array(places, np.int64), np.zeros(8, np.int64)
-        stream(self._places[:0], wakeup.descriptor, 0, self._scratch)  # compile it here
+        stream(self._places[:0], wakeup.descriptor, 0, self._scratch)  # compile the function here
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
 
@@ -59,9 +59,9 @@ class Publisher:
             timeout = round(POLL * NANOSECONDS)
             stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                outputs.publish_next()  # compiled code publishes the plain states after it
+                outputs.publish_next()  # compiled code publishes the plain states after this one
             now = time.monotonic()
-            if now > checked + POLL:  # one robot may be still while others move
+            if now > checked + POLL:  # one robot may stand still while others move
                 checked = now
                 for outputs in self._robots:
                     outputs.beat(now)

@@ -71,7 +71,7 @@ WATCHED = 2.0
 #: Sensors whose reading is a few numbers.
 NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
-NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
+NOT_MEASURED = -1.0  # first element of a covariance that the message lacks
 
 
 class SensorTopics:
@@ -139,8 +139,8 @@ class SensorTopics:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
 
-        Noise depends on the tick alone, so it is the same for any subscribers. Readings that are
-        not finite are not published.
+        Noise depends on the tick alone, so all subscribers get the same. Readings that are not
+        finite are not published.
         """
         due = self._suite.due(state)
         if self._slow:
@@ -178,7 +178,7 @@ class SensorTopics:
 
     @property
     def sees(self) -> bool:
-        """Whether there are lidars, range sensors or cameras."""
+        """Return whether there are lidars, range sensors or cameras."""
         return bool(self._slow)
 
     def sights(self) -> list[Sight]:
@@ -293,7 +293,7 @@ def _topic(
 
 
 def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
-    """Return the topic, the marked message, and how many numbers it has."""
+    """Return the topic, the marked message and the number of its values."""
     if isinstance(spec, ImuSpec):
         message = imu_message(spec, prefix + spec.link)
         return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)

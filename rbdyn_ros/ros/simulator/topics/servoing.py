@@ -119,7 +119,7 @@ class ServoTopic:
         """Take messages from ~/twist."""
 
         def take(message: Any) -> None:
-            # states between its own periods do not come to `publish`
+            # `publish` sees no states between its own periods
             now = max(self._now, self._loop.readout.stream.newest)
             check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
@@ -186,8 +186,8 @@ class ServoTopic:
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
         """Return the twist that counts now, or None.
 
-        One that came while time was paused counts for single steps only: nobody expects the arm
-        to move when time goes on much later.
+        One that came while time was paused counts for single steps only: the arm should not move
+        when time goes on much later.
         """
         given = self._given
         if given is None:
@@ -202,7 +202,7 @@ class ServoTopic:
     def _move(self, state: LoopState, given: GivenTwist, period: float) -> None:
         servo, twist = self._servo, given.twist
         known = self._measure(state, period)
-        if self._place is None:  # no state has arrived yet, or none that is finite
+        if self._place is None:  # no finite state has arrived yet
             if not known:
                 self._tell(known, None)
             return
@@ -224,7 +224,8 @@ class ServoTopic:
     def _measure(self, state: LoopState, period: float) -> bool:
         """Take the measured positions; return whether they are finite.
 
-        A motion begins with the measured velocities. Without measured values it goes on as it was.
+        A motion begins with the measured velocities. Without measured values it keeps its
+        velocities.
         """
         if not self._moving:
             self._place = None  # others may have moved the joints since

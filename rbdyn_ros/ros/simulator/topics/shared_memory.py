@@ -30,7 +30,7 @@ SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
-    """Logs and counts what the other process does; for one thread.
+    """Logs and counts the actions of the other process; for one thread.
 
     Args:
         port: the memory.
@@ -96,7 +96,7 @@ class SharedReadings:
 
     @property
     def is_shared(self) -> bool:
-        """Whether readings are written for each tick."""
+        """Return whether readings are written for each tick."""
         return self._write is not None
 
     def take(self, k: int, reading: Reading) -> None:

@@ -153,7 +153,7 @@ class Transforms:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._prepared is None:
             return
-        # computed from this state, so no transform is a tick late
+        # the poses are computed from this state, so no transform is a tick late
         self._d.qpos, self._d.time = state.qpos, state.time
         poses(self._m, self._d)
         rows = self._poses.at(self._d.xpos, self._d.xmat)

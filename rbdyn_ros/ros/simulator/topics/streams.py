@@ -23,7 +23,8 @@ NMESSAGE = 8
 def _publish_function() -> int:
     """Return the address of rcl_publish_serialized_message in the library of rclpy, or 0."""
     try:
-        library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)  # never another ROS 2's
+        # use the loaded library, never that of another ROS 2
+        library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)
         found = library.rcl_publish_serialized_message
     except (OSError, AttributeError):
         return 0

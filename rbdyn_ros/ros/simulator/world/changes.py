@@ -219,7 +219,7 @@ def loaded(
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
         m, more = out_of_obstacles(m)
         findings += more
-    raised = m.qpos0 - world.start  # heights only
+    raised = m.qpos0 - world.start  # only heights change
     moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     return replace(world, m=moved, start=np.array(m.qpos0)), warnings

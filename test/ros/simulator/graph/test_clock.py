@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which node publishes /clock."""
+"""One node publishes /clock."""
 
 import pytest
 

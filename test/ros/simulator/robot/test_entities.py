@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of entities: all of one moment, and set in part."""
+"""States of entities: all belong to one moment, and some parts may be set."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ NAMES = ("a", "b")
 
 
 class MovingRobot:
-    """Robot with two objects, one tick later whenever it is read."""
+    """Robot with two objects, one tick later at each read."""
 
     name = ""
 
@@ -57,7 +57,7 @@ def test_entities_and_their_stamps_are_of_one_state():
         assert [found[n][1][0][0] for n in (0, 2)] == [5.0 + tick, 7.0 + tick]
 
 
-def test_what_is_not_set_is_not_given():
+def test_unset_parts_of_a_state_stay_unchanged():
     robot = MovingRobot()
     entities, k = Entities([robot]), robot.m.jnt_dofadr[robot.m.jnt_id("b")]
     entities.set_state("b", None, ((1, 2, 3), (0, 0, 0)))

@@ -27,12 +27,12 @@ def description():
 
 
 @pytest.mark.parametrize("numbers", [(1e6,), (0.0, -1e6), ()])
-def test_allowed_magnitudes(numbers):
+def test_numbers_up_to_the_limit_are_allowed(numbers):
     check_magnitude("it", numbers, 1e6)
 
 
 @pytest.mark.parametrize("numbers", [(1.1e6,), (0, -1e160), (np.nan,), (2e6, -np.inf)])
-def test_refused_magnitudes(numbers):
+def test_larger_numbers_are_refused(numbers):
     with refused(rb.RbdynError, "request"):
         check_magnitude("it", numbers, 1e6)
 

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads
 from rbdyn_ros.share import bundled_robot
 
-#: Time in which the other thread could read what is about to be replaced [s].
+#: Time in which the other thread could read the old value [s].
 HEAD_START = 0.1
 POINT = (0.0, 0.0, 0.1), (0.0,) * 6
 

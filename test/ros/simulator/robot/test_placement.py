@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of joints that are set beside attached objects."""
+"""Joint positions set beside attached objects."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def attached(to):
     return rb.attach(m, rb.make_data(m), "held", to)
 
 
-def test_a_joint_that_nothing_is_attached_to_is_set_alone():
+def test_a_joint_without_attachments_is_set_alone():
     m, _ = attached("world")
     free = given_state(m, ["left"], [0.01], [], None)
     names = [m.jnt_names[j] for j in m.dof_jntid[free[3]]]

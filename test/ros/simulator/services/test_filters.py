@@ -39,7 +39,7 @@ def test_classes_and_backslashes_in_brackets():
     assert matching("[\\d]", ["7", "d", "\\"]) == ["d", "\\"]
 
 
-#: Python's `re` would take years for these, or at least seconds.
+#: Python's `re` would need seconds to years for these.
 HOSTILE = [
     "(a+)+$",
     "(a|a)*b",

@@ -30,7 +30,7 @@ def test_empty_bounds_are_not_a_region():
     assert region_of(bounds(EMPTY)) is None
 
 
-def test_a_box_in_closed_form():
+def test_a_region_contains_the_points_of_its_box():
     """A cube of edge 2 that is turned by 45 degrees reaches sqrt(2) along x."""
     turned = Rotation.from_euler("z", 45, degrees=True).as_quat()[[3, 0, 1, 2]]
     cube = PlacedShape(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))
@@ -83,7 +83,7 @@ def test_overlaps_agree_with_samples(shape):
         bounds(BOX, (0, 0, 0), (np.inf, 0, 0)),
     ],
 )
-def test_regions_that_are_none_are_refused(wrong):
+def test_invalid_regions_are_refused(wrong):
     with pytest.raises(RbdynError) as caught:
         region_of(wrong)
     worded("request", caught.value)

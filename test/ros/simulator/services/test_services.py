@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services and topics of run-time changes over DDS, for a robot that notes them."""
+"""Services and topics of run-time changes over DDS, for a robot that records them."""
 
 import threading
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 
 class RestingRobot:
-    """A robot that notes the changes, in `asked`."""
+    """A robot that records the changes in `asked`."""
 
     time_node = ""
 
@@ -148,7 +148,7 @@ def test_changes_by_service(peer, robot):
     refused_with(answer, "set_payload", "'hnad'")
 
 
-def test_reset_with(peer, robot):
+def test_reset_with_resets_the_parts_that_are_set(peer, robot):
     answer = call(peer, Reset, "reset_with", state=True, reseed=True, seed=7)
     assert (answer.success, answer.message, answer.state_hash) == (True, "", "5eed")
     assert call(peer, Reset, "reset_with", time=True, seed=7).success
@@ -164,7 +164,7 @@ def test_reset_with(peer, robot):
     assert len(robot.asked) == 3
 
 
-def test_get_dynamics(peer, robot):
+def test_get_dynamics_returns_the_terms(peer, robot):
     m = robot.m
     names = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n][:1:-1]
     answer = call(
@@ -196,7 +196,7 @@ def test_get_dynamics(peer, robot):
     refused_with(answer, "get_dynamics", "'elbow'")
 
 
-def test_get_ik(peer, robot):
+def test_get_ik_finds_a_configuration(peer, robot):
     m = robot.m
     d = rb.make_data(m)
     d.qpos = robot.now.qpos
@@ -214,7 +214,7 @@ def test_get_ik(peer, robot):
 
 
 def send(peer, kind, name, message, answers):
-    """Publish a message, again where it is lost, until there is an answer more."""
+    """Publish a message, again if it is lost, until there is one more answer."""
     publisher, seen = peer.publisher(kind, name), len(answers)
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 
@@ -237,7 +237,7 @@ def test_changes_by_topic(peer, robot):
     assert robot.warned == []
 
 
-def test_refusals_by_topic(peer, robot):
+def test_bad_messages_are_refused(peer, robot):
     body, gravity = InertiaStamped(inertia=BODY), Vector3Stamped()
     body.header.frame_id = "right/hand"
     gravity.header.frame_id = "tool"

@@ -171,7 +171,7 @@ def test_the_features_equal_the_services_offered(ask):
     assert ("urdf" in features.spawn_formats) == hasattr(srv, "SpawnEntity")
 
 
-def test_states(ask, simulation):
+def test_the_simulation_state_can_be_set(ask, simulation):
     assert state_of(ask) == STOPPED
     assert set_state(ask, STOPPED) == 101
     assert set_state(ask, PLAYING) == OK
@@ -205,7 +205,7 @@ def test_quitting_ends_after_the_reply(ask, simulation):
     assert set_state(ask, PLAYING) == INCORRECT_STATE
 
 
-def test_reset_scopes(ask, simulation):
+def test_a_reset_has_scopes(ask, simulation):
     for scope in (0, 1, 2, 3, 4, 6, 255):
         assert result_of(ask(ResetSimulation, "reset_simulation", scope=scope)) == OK
     all_three, time, state = (True, True, True), (True, False, False), (False, True, False)
@@ -269,7 +269,7 @@ def test_the_action_makes_the_requested_steps(peer, simulation):
 
 
 def test_the_action_gives_feedback(peer, simulation):
-    # long enough for the two to find each other on the topic of feedback
+    # long enough for discovery on the topic of feedback
     goal, feedback = start(peer, 10**6)
     peer.until(lambda: len(feedback) >= 5)
     cancelled = goal.cancel_goal_async()
@@ -310,7 +310,7 @@ def entities(ask, **fields):
     return list(answer.entities), result_of(answer)
 
 
-def test_entities_and_filters(ask, simulation):
+def test_entities_are_listed_by_filters(ask, simulation):
     assert entities(ask) == (["arm", "rail"], OK)
     assert entities(ask, filter="^a.m$") == (["arm"], OK)
     assert entities(ask, filter="(a+)+$" * 20) == ([], FAILED)
@@ -357,7 +357,7 @@ def test_entities_are_filtered_by_tags_that_a_client_set(ask, simulation):
     assert len(simulation.entities.infos) == 2
 
 
-def test_the_state_of_an_entity(ask, simulation):
+def test_the_state_of_an_entity_is_returned(ask, simulation):
     states = ask(GetEntitiesStates, "get_entities_states")
     assert list(states.entities) == ["arm", "rail"]
     answer = ask(GetEntityState, "get_entity_state", entity="rail")
@@ -385,7 +385,7 @@ def place(ask, entity="arm", frame="", w=1.0, x=0.0, y=2.0, **flags):
     )
 
 
-def test_setting_the_state_of_an_entity(ask, simulation):
+def test_the_state_of_an_entity_can_be_set(ask, simulation):
     assert place(ask, x=4.0, set_pose=True) == OK
     assert place(ask, set_twist=True, frame="world") == OK
     assert simulation.entities.placed == [

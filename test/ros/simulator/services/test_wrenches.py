@@ -82,7 +82,7 @@ def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
         {"point": (2e3, 0, 0)},
     ],
 )
-def test_refusals(arm, given):
+def test_bad_wrenches_are_refused(arm, given):
     arguments = {
         "link": "hand",
         "point": POINT,
@@ -112,7 +112,7 @@ def same(a, b):
     return same_numbers and (a.body, a.in_body, a.duration) == (b.body, b.in_body, b.duration)
 
 
-def test_the_wrench_of_a_message(arm):
+def test_the_wrench_of_a_message_is_read(arm):
     expected = wrench_on(arm, "tool_flange", (0, 0, 0), FORCE, TORQUE, "link", 0.1)
     assert same(wrench_of_message(arm, message(), 0.1), expected)
     assert same(wrench_of_message(arm, message("left/tool_flange"), 0.1, "left/"), expected)
@@ -122,7 +122,7 @@ def test_the_wrench_of_a_message(arm):
         wrench_of_message(arm, message("hnd"), 0.1)
 
 
-def test_the_wrench_of_a_request(arm):
+def test_the_wrench_of_a_request_is_read(arm):
     request = SimpleNamespace(
         link="hand",
         point=Point(x=POINT[0], y=POINT[1], z=POINT[2]),
@@ -135,7 +135,7 @@ def test_the_wrench_of_a_request(arm):
     assert same(wrench_of_request(arm, request), expected)
 
 
-def test_an_arrow_shows_where_and_how_much(arm):
+def test_an_arrow_shows_the_place_and_size_of_a_wrench(arm):
     m, d = arm, rb.make_data(arm)
     d.qpos[:] = np.random.default_rng(4).uniform(-1.0, 1.0, m.nq)
     rb.kinematics(m, d)

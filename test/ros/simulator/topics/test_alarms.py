@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trouble of a simulated robot in the log."""
+"""Alarms of a simulated robot in the log."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def at_rest(m):
                      measured_tick=-1, dropped=0, **QUIET)  # fmt: skip
 
 
-def test_what_the_timestep_cannot_carry_is_logged_once_by_name():
+def test_motion_too_fast_for_the_timestep_is_logged_once_by_name():
     ball = rb.Object(
         "ball",
         rb.Sphere(0.1),

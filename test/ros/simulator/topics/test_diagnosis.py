@@ -61,7 +61,7 @@ def level_of(name, **changes):
     return diagnosed(name, **changes)[0]
 
 
-def test_a_healthy_robot():
+def test_a_healthy_robot_is_ok():
     loop, commands, state = diagnose(WELL)
     assert (loop.name, loop.level) == ("loop", Level.OK)
     assert loop.values == {
@@ -155,7 +155,7 @@ def test_the_scatter_is_a_percentage():
         ([100, 502], Level.ERROR, "201 us"),
     ],
 )
-def test_the_time_of_a_tick(work, level, number):
+def test_the_time_of_a_tick_is_judged(work, level, number):
     slow = timing(100, work=work, period_ns=10 * MS)
     found, message = diagnosed("loop", window=slow, period_ns=10 * MS)
     assert found == level
@@ -198,7 +198,7 @@ def test_the_pace_is_not_checked_after_the_factor_changed(changes):
         ({"new": EventCounts(late=2)}, Level.WARN),
     ],
 )
-def test_commands(changes, level):
+def test_commands_are_judged(changes, level):
     assert level_of("commands", **changes) == level
 
 
@@ -212,7 +212,7 @@ def test_commands(changes, level):
         ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000 for 'pole', 'cart'"),
     ],
 )
-def test_state(changes, level, word):
+def test_the_state_is_judged(changes, level, word):
     found, message = diagnosed("state", **changes)
     assert found == level
     assert word in message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller inside a simulated arm adds to commands and hides in measured efforts."""
+"""The compensation inside a simulated arm, and the part that measured efforts hide."""
 
 from types import SimpleNamespace
 
@@ -42,14 +42,15 @@ def terms(m):
 
 
 @pytest.mark.parametrize("carried", [("gravity",), ("gravity", "friction"), NAMES])
-def test_the_arm_adds_what_it_carries_to_efforts_only(carried):
+def test_the_arm_adds_its_compensation_to_efforts_only(carried):
     behind, m, _ = driver(*carried)
     expected = sum(terms(m)[name] for name in carried)
     command = Command.of_efforts([2, 0], [1.0, -3.0])
     np.testing.assert_allclose(
         behind.added(command).effort, [1.0, -3.0] + expected[[2, 0]], rtol=1e-12
     )
-    goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])  # a servo carries itself
+    # a servo needs no such compensation
+    goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])
     assert behind.added(goal).effort == [0.5]
 
 

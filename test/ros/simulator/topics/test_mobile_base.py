@@ -19,7 +19,7 @@ TICK = 1_000_000  # [ns]
 
 
 class Stand:
-    """A base without its loop: it takes states by hand and keeps the commands."""
+    """A base without its loop: it reads states by hand and keeps the commands."""
 
     def __init__(self, node):
         m = TURTLEBOT3.model()

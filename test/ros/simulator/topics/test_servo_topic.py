@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The twists of a simulated tool, state by state in a real loop, whose time the test makes."""
+"""The twists of a simulated tool, state by state in a real loop with the time of the test."""
 
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -23,12 +23,12 @@ from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 
 TICK = 1_000_000  # [ns]
-SPEED = 0.1  # of the tool [m/s]
+SPEED = 0.1  # speed of the tool [m/s]
 FREE = {
     "servo.lower_singularity_threshold": 1e3,
     "servo.hard_stop_singularity_threshold": 1e4,
 }
-START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # of a Panda; both fingers are one dof
+START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # a Panda; both fingers are one dof
 
 
 def values_of(**given):
@@ -38,7 +38,7 @@ def values_of(**given):
 
 
 class Taken(MessageLog):
-    """Keeps what takes twists, so that the test can call it."""
+    """Keeps the callback of twists, so that the test can call it."""
 
     def subscribe(self, node, kind, topic, take, depth=10, **more):
         if kind is TwistStamped:
@@ -160,7 +160,7 @@ def test_a_twist_times_out_by_the_time_of_the_loop(held):
     held.run(100)
     rates = [np.abs(command.velocity).max() for command, _ in held.sent]
     assert rates[-1] == max(rates)
-    held.run(20)  # the age is 120 ms of the loop, whatever the clock of the machine says
+    held.run(20)  # the age is 120 ms of the loop, independent of the machine's clock
     last = held.sent[-1][0]
     braked = np.abs(held.sent[-2][0].velocity).max()
     assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
@@ -183,7 +183,7 @@ def test_the_age_of_a_twist_is_by_the_newest_state_though_the_topic_did_not_see_
 
 
 @pytest.mark.parametrize("time", [True, False])
-def test_a_reset_of_the_loop_forgets_the_twist(held, time):
+def test_a_reset_of_the_loop_drops_the_twist(held, time):
     """With a reset of time, a state of the new epoch comes before `forget`, or after it."""
     held.stream(100, 0.0, 0.0, 0.1)
     assert held.topic._moving
@@ -201,7 +201,7 @@ def test_a_reset_of_the_loop_forgets_the_twist(held, time):
 
 
 class Interrupted:
-    """A loop during whose use another thread acts: when its period is read."""
+    """A loop in which another thread acts when its period is read."""
 
     def __init__(self, loop, act):
         self._loop, self._act = loop, act
@@ -213,7 +213,7 @@ class Interrupted:
         return getattr(self._loop, name)
 
 
-def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
+def test_a_reset_while_a_state_is_published_is_harmless(held):
     held.stream(100, 0.0, 0.0, 0.1)
     held.topic._loop = Interrupted(held.loop, held.topic.forget)
     held.twist(0.0, 0.0, 0.1)
@@ -226,7 +226,7 @@ def test_a_thread_that_resets_while_a_state_is_published_ends_nothing(held):
 
 
 def test_without_measured_values_the_joints_go_on_as_they_did(held):
-    """Dead reckoning: the positions that count move on by the velocities commanded."""
+    """Dead reckoning: the counted positions move on by the commanded velocities."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
     place, v = held.topic._place.copy(), held.topic._velocity.copy()
@@ -254,7 +254,7 @@ def test_positions_that_are_not_finite_stop_the_tool(held):
     assert np.abs(last.velocity).max() < fast
 
 
-def test_a_motion_does_not_begin_where_the_arm_was_long_ago(held):
+def test_a_motion_does_not_begin_at_an_old_position(held):
     held.stream(60, 0.0, 0.0, 0.1)
     state = held.run(600)[-1]
     count = len(held.sent)
@@ -314,13 +314,13 @@ def test_a_moving_arm_is_taken_over_at_its_speed(held):
 
 
 @pytest.mark.parametrize("frame", ["world", "map", "left/panda_link0", ""])
-def test_the_world_has_its_names(held, frame):
+def test_the_world_is_accepted_under_its_names(held, frame):
     held.stream(100, 0.0, 0.0, 0.1, frame=frame)
     assert held.said[-1] == "moving"
 
 
 def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
-    """The client does as RViz: it asks for the markers, then sends feedback and reads updates."""
+    """The client acts like RViz: it requests markers, sends feedback and reads updates."""
     messages = pytest.importorskip("visualization_msgs.msg")
     from visualization_msgs.srv import GetInteractiveMarkers
 

@@ -76,7 +76,7 @@ def test_a_short_array_belongs_to_the_configured_joints(make):
         0: (POSITION, 2.0, 0.0, 0.0),
         1: (EFFORT, 0.0, 0.0, 3.0),
     }
-    # an array as long as the names belongs to them, whatever is configured
+    # an array as long as the names belongs to them, with any configuration
     assert rows(make(position=["b", "a"]).parse(["a", "b"], [1.0, 2.0], [], [])) == {
         0: (POSITION, 1.0, 0.0, 0.0),
         1: (POSITION, 2.0, 0.0, 0.0),
@@ -111,7 +111,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("names", "position", "effort"), REFUSED)
-def test_refused_messages(make, names, position, effort):
+def test_bad_messages_are_refused(make, names, position, effort):
     with refused(rb.RbdynError, "request"):
         make(effort=["a", "c"]).parse(names, position, [], effort)
 

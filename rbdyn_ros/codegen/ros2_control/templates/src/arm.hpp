@@ -20,8 +20,8 @@
 namespace @{namespace}
 {
 
-/// As in endings, and the start-up test.
-enum class Phase : int { running, braking, holding, blind, silent, testing };
+/// As in endings, the start-up test, and an arm that is not commanded.
+enum class Phase : int { running, braking, holding, blind, silent, testing, disarmed };
 static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
 static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
 
@@ -167,13 +167,17 @@ public:
   }
 
   /// Change the mode; the joints stay where they are. Its gains must not shake the arm.
-  void set_mode(Mode mode)
+  ///
+  /// Return the mode that is still wanted: a refused one must not come by itself in another
+  /// posture; after a fault the arm starts in the mode that was asked for meanwhile.
+  Mode set_mode(Mode mode)
   {
     if (mode == this->mode() || is_faulty()) {
-      return;
+      return mode;
     }
     arm_kernels::set_mode(d_, b_, s_, c_, static_cast<Index>(mode));
     publish();
+    return this->mode();
   }
 
   /// Answer a state.
@@ -192,6 +196,13 @@ public:
     }
     publish();
     return static_cast<Answer>(found);
+  }
+
+  /// Command the arm no more.
+  void stop()
+  {
+    s_.armed = s_.testing = c_.ended = 0;
+    publish();
   }
 
   /// Efforts that hold the arm where it was seen last.
@@ -230,8 +241,10 @@ private:
     if (s_.faulty > 0 && !is_faulty()) {
       faults_.write(verdict_of(s_.latched));
     }
-    const Phase phase = s_.faulty > 0 ? static_cast<Phase>(b_.phase)
-      : c_.ended > 0 ? Phase::silent : s_.testing > 0 ? Phase::testing : Phase::running;
+    const Phase phase = c_.ended > 0 ? Phase::silent
+      : s_.testing > 0 ? Phase::testing
+      : s_.armed == 0 ? Phase::disarmed
+      : s_.faulty > 0 ? static_cast<Phase>(b_.phase) : Phase::running;
     mode_.store(static_cast<Mode>(c_.mode), std::memory_order_release);
     phase_.store(phase, std::memory_order_release);
     faulty_.store(s_.faulty > 0, std::memory_order_release);
@@ -248,7 +261,7 @@ private:
   Mailbox<Verdict> faults_;
   Mailbox<Reason> events_;
   std::atomic<Mode> mode_{Mode::gravity};
-  std::atomic<Phase> phase_{Phase::running};
+  std::atomic<Phase> phase_{Phase::disarmed};
   std::atomic<bool> faulty_{false};
 };
 

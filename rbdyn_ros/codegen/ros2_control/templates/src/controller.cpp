@@ -117,14 +117,15 @@ void Controller::make_interfaces()
 void Controller::take_point(const Point & point)
 {
   const auto fits = [](const std::vector<double> & row, bool needed) {
-    return row.size() == CONTROLLED || (row.empty() && !needed);
+    return std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); }) &&
+           (row.size() == CONTROLLED || (row.empty() && !needed));
   };
   if (!(fits(point.positions, true) && fits(point.velocities, false) &&
         fits(point.accelerations, false))) {
     RCLCPP_WARN_THROTTLE(
       get_node()->get_logger(), *get_node()->get_clock(), 1000,
       "a reference is refused: it needs %zu positions, and as many velocities and accelerations "
-      "or none", CONTROLLED);
+      "or none, all of them finite", CONTROLLED);
     return;
   }
   Reference reference;
@@ -208,6 +209,7 @@ CallbackReturn Controller::on_activate(const rclcpp_lifecycle::State &)
 CallbackReturn Controller::on_deactivate(const rclcpp_lifecycle::State &)
 {
   (void)send(arm_->holding());
+  arm_->stop();
   forget_reference();
   return CallbackReturn::SUCCESS;
 }
@@ -236,7 +238,9 @@ return_type Controller::update_and_write_commands(
   read_reference();
   input_.period = period.seconds();
   input_.steady = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  arm_->set_mode(static_cast<Mode>(wanted_mode_.load(std::memory_order_relaxed)));
+  int wanted = wanted_mode_.load(std::memory_order_relaxed);
+  (void)wanted_mode_.compare_exchange_strong(
+    wanted, static_cast<int>(arm_->set_mode(static_cast<Mode>(wanted))));
   const Answer answer = arm_->update(input_, effort_);
   if (answer == Answer::efforts) {
     (void)send(effort_);

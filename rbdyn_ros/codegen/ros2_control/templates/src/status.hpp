@@ -15,8 +15,8 @@ namespace @{namespace}
 {
 
 constexpr std::array<const char *, 4> MODES{"gravity", "pd_gravity", "computed_torque", "impedance"};
-constexpr std::array<const char *, 6> PHASES{
-  "armed", "braking", "holding", "blind", "silent", "testing"};
+constexpr std::array<const char *, 7> PHASES{
+  "armed", "braking", "holding", "blind", "silent", "testing", "disarmed"};
 
 inline const char * name_of(std::size_t joint) { return NAMES[PLACE[joint]]; }
 

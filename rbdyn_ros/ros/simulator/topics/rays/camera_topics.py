@@ -202,7 +202,7 @@ def camera_info(spec: CameraSpec) -> CameraInfo:
 
 
 def check_compression(camera: str, kind: str) -> None:
-    """Refuse compressed pictures where nothing can compress them.
+    """Refuse compressed pictures if no library can compress them.
 
     Args:
         camera: name of the camera.

@@ -88,7 +88,7 @@ class SensorWork:
         with self._changed:
             if state.epoch != self._epoch:
                 self._epoch = state.epoch
-                self._jobs.clear()  # they are from before a reset
+                self._jobs.clear()  # these jobs are from before a reset
         self._publish_late(state)
         jobs = {k: _Job(suite, k, topic, stamp_ns, state) for k, topic in numbers.items()}
         if not self._threaded:
@@ -119,7 +119,7 @@ class SensorWork:
             self._thread.start()
 
     def _run(self) -> None:
-        if sys.platform == "linux":  # where threads have priorities of their own
+        if sys.platform == "linux":  # only Linux has priorities of threads
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
             while (job := self._next()) is not None:
