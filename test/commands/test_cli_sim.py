@@ -139,7 +139,7 @@ def test_without_viser_there_is_no_view(node, viser):
         (("--port", "65536"), "'65536'"),
         (("--port", "9" * 99), "'99999999999999999999"),
         (("--port", "8080", "--no-view"), "--no-view"),
-        (("arm.xacro", "left"), "several robots of one world are a scene"),
+        (("arm.xacro", "left"), "put robots of one world into a scene"),
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
         (("arm.xacro", "--contact", "left"), "'left' is neither an option nor name:=value"),

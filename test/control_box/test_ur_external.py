@@ -116,7 +116,7 @@ def test_a_line_before_version_1_6_has_the_speed_of_a_line():
         (program().replace('"127.0.0.1", 50001', '"127.0.0.2", 50001'), "several hosts"),
         (program(command=1), "without its ports and numbers"),
         (program(more="\n".join("A" * k + " = 1" for k in range(2, 600))), "ports and numbers"),
-        (program().replace("raw_point[13]", "raw_point[19]"), "is no number of a point"),
+        (program().replace("raw_point[13]", "raw_point[19]"), "is not a number of a point"),
     ],
 )
 def test_an_unrecognised_program_is_refused(text, wrong, reason):

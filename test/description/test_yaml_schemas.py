@@ -69,9 +69,9 @@ def bad_mechanisms():
     yield from (text for text, _ in files.DOCUMENTS.values())
     yield from (text for (text, _), _ in files.VALUES.values())
     shapes = module("description/test_mechanism_geometries.py")
-    for text, _ in parameters(shapes.test_mistakes_in_geometries):
+    for text, _ in parameters(shapes.test_mistakes_in_geometries_are_refused):
         yield f"{shapes.START}geometries:\n  g: {text}\n"
-    for text, _ in parameters(shapes.test_mistakes_in_floor_and_obstacles):
+    for text, _ in parameters(shapes.test_mistakes_in_floor_and_obstacles_are_refused):
         yield f"{shapes.START}{text}\n"
     bounds = module("description/test_bounds.py")
     for rest, _ in bounds.MECHANISMS.values():

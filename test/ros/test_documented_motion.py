@@ -90,7 +90,7 @@ WATCHED = {
     ),
     "rbdyn sim shared_memory_arm.urdf.xacro": (
         "ros/simulator/test_ros2_control_node.py",
-        "test_a_trajectory_through_shared_memory",
+        "test_a_trajectory_passes_through_shared_memory",
     ),
     "ros2 launch rbdyn_ros multi_robot.launch.py": (
         "ros/simulator/test_several_robots_node.py",
@@ -102,7 +102,7 @@ WATCHED = {
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py": (
         "ros/arm/test_arm_floats_node.py",
-        "test_it_floats",
+        "test_an_armed_arm_floats",
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py sim:=true arm:=ur5e": (
         "ros/arm/test_preset_node.py",
@@ -120,7 +120,7 @@ WATCHED = {
     ),
     "ros2 action send_goal --feedback /arm_controller": (
         "ros/arm/test_follow_action.py",
-        "test_feedback_and_success",
+        "test_a_goal_gives_feedback_and_succeeds",
     ),
     "ros2 action send_goal --feedback /simulator/gripper_cmd": (
         "ros/simulator/test_gripper_node.py",
