@@ -60,6 +60,7 @@ def m():
     single = (built.jnt_dofnum == 1) & (built.jnt_class == JointClass.FREE)
     joint = built.jnt_names[int(np.flatnonzero(single)[0])]
     built = with_keys(built, [GroupState("ready", {joint: 0.1})])
+    built.opt.timestep = 1 / 3000
     return rb.with_actuators(built, [rb.ActuatorSpec(joint, gear=2.0, delay=0.001)])
 
 
@@ -126,8 +127,7 @@ def test_the_example_has_a_bit_of_everything(m):
 
 def test_a_saved_model_is_loaded_exactly(m, tmp_path):
     kept = m.replaced()
-    kept.opt.timestep, kept.opt.gravity = 1 / 3000, (0.1, 0.2, -1 / 3)
-    kept.opt.passive = False
+    kept.opt.gravity, kept.opt.passive = (0.1, 0.2, -1 / 3), False
     save(kept, tmp_path / "model.npz")
     assert_equal(load_model(tmp_path / "model.npz"), kept)
     assert_equal(rb.load(tmp_path / "model.npz"), kept)

@@ -151,7 +151,7 @@ LONG = {
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
     "codegen/test_fmu.py::"
-    "test_it_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
+    "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
     "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],

@@ -73,8 +73,8 @@ FAULTS = (
     FaultKind(
         "age",
         "no state for `state_timeout`; or states come so rarely, or in bursts, that an effort "
-        "acts for more than 20 ms on average (0.25 s), or more than a single pause of "
-        "`state_timeout` makes of it",
+        "acts for more than 20 ms on average (0.25 s), or longer than after a single pause of "
+        "`state_timeout`",
         "blind",
     ),
     FaultKind(
