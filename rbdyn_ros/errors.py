@@ -107,7 +107,7 @@ def not_allowed(
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
-    """Return the error of an argument in words of its own."""
+    """Return the error of an argument with this message."""
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
@@ -164,7 +164,7 @@ def listing(names: Collection[str], most: int = 8) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string.
 
-    Upper and lower case are alike.
+    Upper and lower case count as equal.
     """
     # A nearest name is always of similar length; the test keeps hostile input from being slow.
     longest = min(2 * len(name) + 2, 200)

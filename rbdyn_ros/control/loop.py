@@ -195,7 +195,7 @@ class ControlLoop:
         return self._sent(self._answer())
 
     def _watch_test(self, now: int) -> None:
-        """End the start-up test if an effort of it acts for too long; simulated arms may wait."""
+        """End the start-up test if one of its efforts acts too long; simulated arms may wait."""
         if self._test is None or self.gate.settings.simulated:
             return
         try:

@@ -199,7 +199,7 @@ class Limits:
 
 
 def _gain(m: Model, joints: Ints) -> Array:
-    """Return the largest gains of speed (n,); a limit of 0 is none, as in many files."""
+    """Return the largest gains of speed (n,); a limit of 0 means no limit, as in many files."""
     limits = m.jnt_acceleration[joints]
     return np.where(limits > 0.0, OVERSHOOT * limits, np.inf)
 

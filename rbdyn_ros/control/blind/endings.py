@@ -43,7 +43,7 @@ LONGEST_BRAKING, CALM = 1.0, 0.2
 #: Largest mean speed of an arm that rests [rad/s or m/s].
 CALM_SPEED = 0.05
 #: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
-#: none may exceed this multiple of it, or of its speed at the onset if that was higher.
+#: no joint may exceed this multiple of the limit, or of its speed at the fault if that was higher.
 GRACE, EXCEEDED = 0.2, 1.2
 #: A push that begins with the fault accelerates a braked arm until the brake has estimated it [s].
 LEARNING = 0.1
@@ -104,8 +104,8 @@ def see(
 ) -> bool:
     """Write the efforts for a valid state; return False to stay silent.
 
-    When braking does not work, efforts that only hold the arm are the last. `time` is that of the
-    state [ns], `dt` the time since the last one [s].
+    If braking does not work, the last efforts only hold the arm. `time` is that of the state [ns],
+    `dt` the time since the last one [s].
     """
     if s.phase == SILENT:
         return False
@@ -168,8 +168,8 @@ def stop_blindly(
 
     `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
     [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
-    somewhere else, in the care of its driver. The last state and its `time` [ns] count when the
-    arm becomes blind, unless it coasts.
+    somewhere else, under the control of its driver. The last state and its `time` [ns] count when
+    the arm becomes blind, unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0
@@ -345,7 +345,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up; the load on the feedback may be an effect of wrong states."""
+    """Give up without the unexplained efforts: they may be an effect of wrong states."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -35,11 +35,11 @@ RATE, STEADY_RATE = 20.0, 5.0
 #: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a joint whose
 #: numbers are nearly equal.
 STILL, STILL_SPEED = 1e-4, 0.02
-#: A joint moves at its measured velocity if it differs by less than this part.
+#: A joint moves at its measured velocity if the two differ by less than this fraction.
 AGREES = 0.5
-#: Noise of the velocities is learnt over this time [s]. A change counts for at most so many times
-#: the noise so far, or for the least one [rad/s or m/s], so that a single jump is no noise;
-#: changes within a multiple of the noise say nothing about a stop.
+#: Noise of the velocities is learnt over this time [s]. A change counts as at most SUDDEN times
+#: the noise so far, or as LEAST [rad/s or m/s] if that is more, so that a single jump does not
+#: count as noise. Changes up to NOISES times the noise are no evidence of a stop.
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
@@ -51,7 +51,8 @@ CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
-#: After this time [s] a joint counts as not blocked, if there is a fault.
+#: At a fault, a measured effort that has not followed its command for longer than this time [s]
+#: shows that the states are old: no contact blocks the joint.
 UNHEARD = 0.01
 #: A stop is compared with the motion of this time before it [s].
 RECENT = 0.25
@@ -243,7 +244,7 @@ def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
 
 @kernel
 def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
-    """Return whether a measured effort followed the command since the numbers repeat exactly."""
+    """Return whether a measured effort followed its command since the numbers began to repeat."""
     if s.still_time[EXACTLY, k] == 0.0:
         s.still_command[EXACTLY, k], s.still_measured[EXACTLY, k] = command, measured
     change = abs(command - s.still_command[EXACTLY, k])

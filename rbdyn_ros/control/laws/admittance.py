@@ -24,7 +24,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 AXES = ("base", "tool")
-#: Longest way of the virtual mass from where the arm can follow it [m or rad].
+#: Largest distance of the virtual mass from the pose to which the link follows it [m or rad].
 LEASH = 1e-3
 #: Damping of differential_ik: in singular postures joints move by LEASH / 0.2 in a step at most.
 CALM = 1e-2
@@ -35,7 +35,7 @@ class Admittance:
     """Moves joints so that a link has the displacement of a VirtualMass from its target.
 
     The joints reach it by differential inverse kinematics: within their limits and, with a
-    clearance, without collisions. The virtual mass stays within LEASH of the places that the link
+    clearance, without collisions. The virtual mass stays within LEASH of the poses that the link
     can reach, so it does not wind up.
 
     Args:
@@ -128,7 +128,7 @@ class Admittance:
 
 
 def _leash(away: Array) -> Array | None:
-    """Return a distance (3,) shortened to LEASH; None if it is shorter."""
+    """Return a distance (3,) shortened to LEASH; None if it is not longer than LEASH."""
     length = float(np.linalg.norm(away))
     return LEASH / length * away if length > LEASH else None
 

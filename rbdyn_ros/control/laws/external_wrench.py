@@ -30,8 +30,8 @@ class SensedWrench:
     Args:
         arm: the robot.
         frame: link on which the wrench acts.
-        mass: of what hangs behind the sensor [kg].
-        com: (3,) its centre of mass in the axes of the sensor [m].
+        mass: mass of the parts behind the sensor [kg].
+        com: (3,) their centre of mass in the axes of the sensor [m].
         timeout: largest age [s].
         sensor: link whose axes and origin a wrench has; empty: the link in each message.
 

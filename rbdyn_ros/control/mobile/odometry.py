@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a base by its wheels: exact arcs, and a covariance that grows with the way."""
+"""Odometry of a base by its wheels: exact arcs, a covariance that grows with the distance."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.mobile.driving import WheelDrive
 
-#: Turns below this have the first terms of their series [rad].
+#: For rotations below this angle the first terms of the series are used [rad].
 SMALL = 1e-4
 #: Variance of a base that has not moved [m^2, rad^2].
 LEAST = 1e-12
 
 
 class WheelOdometry:
-    """Adds up the ways of wheels.
+    """Adds up the distances that wheels roll.
 
     Args:
         drive: of the base.
-        slip: standard deviation of a wheel's way after a metre [m], where wheels do not contradict
-            each other. Errors of different metres are independent, so that the variance grows
-            with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
+        slip: standard deviation of a wheel's distance after a metre [m], where wheels do not
+            contradict each other. Errors of different metres are independent, so that the variance
+            grows with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
             Autonomous Mobile Robots, 2004, section 5.2.4).
 
     Attributes:
@@ -66,7 +66,7 @@ class WheelOdometry:
         self.twist_covariance = share * along @ along.T / period**2 + np.eye(3) * LEAST
 
     def _of_base(self, way: Array) -> Array:
-        """Return the motion of the base where the reference point has this one."""
+        """Return the motion of the base, given that of the reference point."""
         x, y = self._drive.reference
         moved: Array = way + way[2] * np.array([y, -x, 0.0])
         return moved

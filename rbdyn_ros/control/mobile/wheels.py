@@ -20,13 +20,13 @@ from rbdyn_ros.model.model import Model
 
 #: Kinds of mobile bases.
 KINDS = ("differential", "skid_steer", "ackermann", "mecanum", "omni")
-#: Tolerance of directions, as a sine, and of places [m].
+#: Tolerance of directions, as a sine, and of positions [m].
 PARALLEL, NEAR = 1e-3, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A driven wheel; its place and axis at the zero position, in the base.
+    """A driven wheel; position and axis are in the base, with all joints at zero.
 
     Attributes:
         name: its joint.

@@ -32,7 +32,7 @@ LONGEST, FARTHEST = 3600.0, 1e4
 STRAIGHT = 1e-4
 #: Rounding of velocities and accelerations at their limits.
 ROUNDING = 1.0 + 1e-6
-#: Farther steps between two points are jumps of a joint without a velocity limit [rad or m].
+#: Larger steps between two points are jumps of a joint without a velocity limit [rad or m].
 JUMP = 0.5
 CODE = "cartesian-path"
 

@@ -204,8 +204,8 @@ def _limit_scale(
 ) -> tuple[float, int]:
     """Return the share of velocities from which all joints stop together before their limits.
 
-    With the share s they stop in the time s T, in which a joint makes s^2 T / 2 of its rate; until
-    they begin to stop, the step of a path passes, and half of another.
+    With the share s they stop in the time s T, in which a joint moves by s^2 T / 2 times its rate.
+    Before that, one and a half steps of a path pass at the speed s.
     """
     if not np.any(rates):
         return 1.0, -1
@@ -230,8 +230,8 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
     """Return the largest share of wanted velocities (n,) that now (n,) can become by a change.
 
-    So joints that cannot turn round fast enough slow all down, and the direction stays. Without
-    such a share, it is the share with the smallest of all largest changes.
+    So joints that cannot reverse fast enough slow all joints down, and the direction stays. If
+    there is no such share, return the share whose largest change is smallest.
     """
     moved = wanted != 0.0
     middle = now[moved] / wanted[moved]
@@ -247,7 +247,7 @@ class TwistServo:
 
     Args:
         m: the robot.
-        names: joints that may move, those above the tool do.
+        names: joints that may move; only those above the tool are used.
         settings: see there.
 
     Attributes:

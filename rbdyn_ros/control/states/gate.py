@@ -165,7 +165,7 @@ class SafetyGate:
 
     @property
     def dt(self) -> float:
-        """`step` limited to SHORTEST to LONGEST, or 0 without a new valid state [s]."""
+        """`step` clamped to SHORTEST and LONGEST, or 0 without a new valid state [s]."""
         return float(self._dt.item())
 
     @property

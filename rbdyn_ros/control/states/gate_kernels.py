@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
-#: Time over which the mean time that an effort acts is taken [s]. The mean may be LONGEST, or the
-#: value after one pause of state_timeout.
+#: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
+#: LONGEST, or its value after one pause of state_timeout.
 HELD = 0.25
 #: States are missing after this many periods without one, if that is more than the largest lag.
 MISSED = 2.0
@@ -130,7 +130,7 @@ def take_back(s: ArmLoopState) -> None:
 def count_held(s: ArmLoopState, time: float) -> None:
     """Count the time [s] for which the last effort acted: of a burst only its pause counts.
 
-    A longer one than state_timeout is a fault by itself, after which the count begins anew.
+    A pause longer than state_timeout is a fault by itself, after which the count begins anew.
     """
     time = max(time, 0.0)
     held = s.held - np.expm1(-time / HELD) * (time - s.held)

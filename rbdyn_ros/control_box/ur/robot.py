@@ -2,7 +2,8 @@
 """The state machine of the arm: power, safety, programs and motions.
 
 It uses no socket and no clock. In each tick its caller calls `observe` with the measured state,
-lets clients write registers and upload programs, and calls `act` for the torques until the next.
+lets clients write registers and upload programs, and calls `act` for the torques until the next
+tick.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-#: Sentences that wait for clients; how many are logged in a second; and the longest [letters].
+#: Most sentences that wait for clients; most that are logged in a second; longest one [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
@@ -53,7 +54,7 @@ class ArmProgram(ABC):
     Attributes:
         name: for the log and the dashboard.
         called: its name in the message about its end.
-        command: the input that a client commands it by, or nothing.
+        command: the input through which a client commands it, or nothing.
         is_blocked: whether it waits for the end of a motion, and its client with it.
     """
 
@@ -264,7 +265,7 @@ class UrRobot(BoxedRobot):
         return True
 
     def reboot(self) -> None:
-        """Begin as after switching on, with the brakes released: without program and settings."""
+        """Return to the state after power-on, brakes released: program and settings are lost."""
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
         stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
         self.safety = self.safety if stopped else SafetyMode.NORMAL

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.state import LoopState
 
 
 class ExternalEfforts:
-    """Observes each measurement of a loop; publishes as often as joint_states.
+    """Estimates external efforts from each measurement; publishes them as often as joint_states.
 
     The observer uses the robot file: with its friction, but without payloads.
 
