@@ -34,7 +34,7 @@ class BoxedJoints:
     Args:
         m: the robot or scene.
         joints: of the arm, in one chain.
-        called: the arm, in messages, as `an arm of Franka`.
+        called: words for the arm in messages, such as `an arm of Franka`.
 
     Attributes:
         m: the arm alone, with its load; O is its world. Made by `build`.
@@ -74,7 +74,7 @@ class BoxedJoints:
 
     @property
     def driven(self) -> Ints:
-        """All dofs that the box drives."""
+        """All degrees of freedom that the box drives."""
         return np.concatenate([self.dofs, self.fingers])
 
     def build(self, urdf: str, gravity: Array, load: Load = NO_LOAD) -> None:
@@ -83,7 +83,7 @@ class BoxedJoints:
         Args:
             urdf: made by `urdf_alone`.
             gravity: (3,) in O [m/s^2].
-            load: that it carries at the start.
+            load: the load that the arm carries at the start.
         """
         self.urdf = urdf
         self._flange = f"link{self.n + 1}"
@@ -143,7 +143,7 @@ def with_rotors(m: Model, prefix: str, joints: re.Pattern[str]) -> Model:
     Args:
         m: the simulated robot.
         prefix: of the names of the arm's joints.
-        joints: their names end like this.
+        joints: ends of the names of these joints.
     """
     armature = m.dof_armature.copy()
     for j, name in enumerate(m.jnt_names):

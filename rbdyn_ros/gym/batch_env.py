@@ -216,7 +216,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return self._seen.copy(), rewards, terminated, truncated, infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium passes them
-        """Let go of the robots and their threads."""
+        """Delete the robots and end their threads."""
         vars(self).pop("batch", None)
 
     def _begin(self, robots: Bools) -> None:
@@ -285,7 +285,7 @@ class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
-        """Let go of the robot."""
+        """Delete the robot."""
         self.robots.close()
 
 

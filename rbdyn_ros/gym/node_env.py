@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gymnasium environment over the simulator node in lock-step, beside nodes of the user."""
+"""A gymnasium environment over the simulator node in lock-step, next to nodes of the user."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class NodeSimulation:
 
     Args:
         parameters: of the simulator, by name.
-        nodes: command lines of nodes beside it, in the present folder.
+        nodes: command lines of nodes that run next to it, in the present folder.
         patience: wall time to wait for a state [s].
 
     Attributes:

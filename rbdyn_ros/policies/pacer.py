@@ -51,7 +51,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the past, as at the start."""
+        """Return to the state at the start, without any states."""
         self._policy.reset()
         self._command: Array = np.zeros(3)
         self._commanded: int | None = None

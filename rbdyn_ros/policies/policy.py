@@ -67,7 +67,7 @@ class LearnedPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the past: history, last action, memory of the network, phase of the gait."""
+        """Clear history, last action, memory of the network and phase of the gait."""
         self._network.reset()
         self._action = np.zeros(len(self.spec.joints))
         self._past: list[list[Array]] = [[] for _ in self.spec.terms]
@@ -110,7 +110,7 @@ class LearnedPolicy:
 
     @staticmethod
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
-        """Return the latest values of a term with a new one; at first they are its copies."""
+        """Return the latest values of a term with a new one; at first all are copies of it."""
         scaled = np.clip(value, *term.clip) * np.array(term.scale)
         return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
@@ -127,7 +127,7 @@ class LearnedPolicy:
         } | {term.name: self._phase(term) for term in self.spec.terms if term.name == "gait_phase"}
 
     def _phase(self, term: ObservationTerm) -> Array:
-        """Return sine and cosine of the phase, which has gone on by a step at the first action."""
+        """Return sine and cosine of the phase, which is one step at the first action."""
         angle = math.tau * (self._steps + 1) / (self.spec.rate * term.period)
         return np.array([math.sin(angle), math.cos(angle)])
 

@@ -28,7 +28,7 @@ class ObservationTerm:
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one, or one for each.
+        scale: factor of its numbers, after `clip`; one for all, or one for each.
         clip: the smallest and the largest of its numbers.
         history: how many of its latest values are observed, the oldest first.
         period: of gait_phase [s].
@@ -74,5 +74,5 @@ class PolicySpec:
     action_clip: float = math.inf
 
     def size(self, term: ObservationTerm) -> int:
-        """Return how many numbers one value of a term has."""
+        """Return the number of numbers in one value of a term."""
         return TERMS[term.name] or len(self.joints)

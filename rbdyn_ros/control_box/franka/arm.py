@@ -30,8 +30,8 @@ class FrankaArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: of it.
-        prefix: of the names of this arm's joints, as `left/`; empty: the only arm.
+        description: its description.
+        prefix: prefix of the names of this arm's joints, such as `left/`; empty: the only arm.
 
     Attributes:
         finger_joints: numbers of the finger joints in the simulated Model.

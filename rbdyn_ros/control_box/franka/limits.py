@@ -34,7 +34,7 @@ class InterfaceLimits:
         torque_rate: of commanded torques (7,) [N m/s].
         translation, rotation: largest speed, acceleration, jerk of the end effector (3,), in m
             and rad.
-        elbow: the same of joint 3 in Cartesian motions (3,).
+        elbow: the same limits for joint 3 in Cartesian motions (3,).
         flip: position of joint 4 at which the elbow changes its side [rad].
         velocity_offset, deceleration: (7,) a joint may move at most as fast as
             sqrt(2 deceleration distance) - velocity_offset before its position limit.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion of the client: its interface, its commands, and the cycles without one."""
+"""A motion of the client: its interface, its commands, and the cycles without a command."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _USES = {
 
 @dataclass(slots=True, eq=False)
 class ClientMotion:
-    """A Move between its start and its end.
+    """A motion from its request, a Move, to its end.
 
     Attributes:
         number: of the request.
-        controller, generator: who computes torques, and who the motion.
+        controller, generator: source of the torques, and source of the motion.
         arm: the robot.
         joints: the desired joints, which follow the commands.
         path: of a Cartesian motion, or None.
-        deviation: (3,) largest from the path: [m], [rad], elbow [rad].
-        asynchronous: goals come now and then, and the box moves there within `speed`.
+        deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
+        asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
         speed: (7,) of an asynchronous motion.
         begun: whether a command came.
         answered: message_id of the newest command.

@@ -123,7 +123,7 @@ class Mode(IntEnum):
 
 
 class Generator(IntEnum):
-    """The source of a motion: motion_generator_mode of a state; a Move has one less."""
+    """The source of a motion: motion_generator_mode of a state; in a Move the number is 1 less."""
 
     IDLE, JOINT_POSITION, JOINT_VELOCITY, CARTESIAN_POSITION, CARTESIAN_VELOCITY, NONE = range(6)
 
@@ -246,12 +246,12 @@ GRIPPER_STATE = np.dtype(
 
 
 class RequestStatus(IntEnum):
-    """Answers to requests; a Move is answered by MoveStatus."""
+    """Answers to requests; for those to a Move see MoveStatus."""
 
     SUCCESS, NOT_POSSIBLE, INVALID_ARGUMENT = range(3)
 
 
-#: The answer to Connect of another version.
+#: The answer to Connect if the client has another version.
 INCOMPATIBLE = 1
 
 

@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.franka.limits import (
 )
 from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
-#: A client that computes from the floats of a state adds this to differences of positions.
+#: Error of differences of positions that a client computes from the rounded numbers of a state.
 ROUNDING = 5e-7
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4

@@ -46,7 +46,7 @@ class RobotServer(BoxedRobot, FrankaServer):
 
     Args:
         arm: the robot.
-        log: takes a sentence about what a client did wrong, and about reflexes.
+        log: called with a sentence about what a client did wrong, or about a reflex.
 
     Attributes:
         arm, sensing: the robot and its measurements.
@@ -72,7 +72,7 @@ class RobotServer(BoxedRobot, FrankaServer):
     # a client
 
     def close(self) -> None:
-        """Let the client go; a motion ends as after lost commands."""
+        """End the connection of the client; a motion ends as after lost commands."""
         if self._motion is not None:
             self._log("the client left in a motion; the arm brakes and waits for the next client")
             self._reflex("communication_constraints_violation")
@@ -143,7 +143,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._received.clear()
 
     def _hold(self) -> None:
-        """Let the desired joints go on from the measured ones, and brake."""
+        """Continue the desired joints from the measured ones, and brake."""
         self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
 
     def _stop_move(self, number: int) -> None:
@@ -241,7 +241,7 @@ class RobotServer(BoxedRobot, FrankaServer):
 
         Args:
             now: the state.
-            ticks: since the last call; of those in between the box saw nothing.
+            ticks: ticks since the last call; the box did not read the states in between.
         """
         if self._joints is None:
             self._joints = Stream(now.q)

@@ -49,7 +49,7 @@ class Sensing:
         self.contact, self.collision = np.zeros(6), np.zeros(6)
 
     def change(self) -> None:
-        """Go on with another load, if it changed."""
+        """Use the new load, if it has changed."""
         if self._m is not self._arm.m:
             self._m = self._arm.m
             self._observer.change(self._m)
@@ -66,7 +66,7 @@ class Sensing:
     def take(
         self, now: MeasuredArm, settings: Settings, ddq_d: Array, period: float = CYCLE
     ) -> None:
-        """Take a state a period after the last one [s].
+        """Measure a state that follows the last one after a period [s].
 
         The desired acceleration decides which thresholds count.
         """

@@ -48,11 +48,11 @@ class ExternalScript:
 
     Attributes:
         host: of the client.
-        ports: by SOCKETS.
-        numbers: by name, as MODE_SERVOJ.
+        ports: by name of the socket, see SOCKETS.
+        numbers: by name, such as MODE_SERVOJ.
         scale, time_scale: of numbers and times in messages.
         lookahead, gain: of servoj.
-        velocity, acceleration: their places in a point, from 0; None: it has none.
+        velocity, acceleration: their indices in a point, from 0; None: a point has none.
     """
 
     host: str
@@ -111,17 +111,17 @@ class ExternalScript:
 
     @property
     def message(self) -> int:
-        """Integers of a message of the reverse interface."""
+        """Number of integers in a message of the reverse interface."""
         return self.numbers["REVERSE_INTERFACE_DATA_DIMENSION"]
 
     @property
     def point(self) -> int:
-        """Integers of a point of a trajectory; the last two are its blend or spline, and kind."""
+        """Number of integers in a point; the last two are its blend or spline, and its kind."""
         return self.numbers["TRAJECTORY_DATA_DIMENSION"] + 2
 
     @property
     def command(self) -> int:
-        """Integers of a script command."""
+        """Number of integers in a script command."""
         return self.numbers["SCRIPT_COMMAND_DATA_DIMENSION"]
 
 

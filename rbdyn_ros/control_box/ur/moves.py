@@ -22,7 +22,7 @@ from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
-#: A path that turns more than it moves is as long as its turn [rad for m].
+#: The length of a path that rotates more than it moves is its rotation [rad instead of m].
 STILL = 1e-9
 
 
@@ -82,7 +82,7 @@ class Move(ABC):
 
     @property
     def waits(self) -> bool:
-        """Return whether the newest command of a stream has run out."""
+        """Return whether the time of the newest command of a stream is over."""
         return False
 
 
@@ -148,7 +148,8 @@ class LineMove(Move):
 
     Args:
         start, goal: poses of the tool (4, 4).
-        v, a, t: of the tool, see Profile; [rad] for [m] on a path that turns more than it moves.
+        v, a, t: of the tool, see Profile; in [rad] instead of [m] if the path rotates more than it
+            moves.
     """
 
     def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
@@ -220,11 +221,11 @@ class ArcMove(LineMove):
 
 
 class StopMove(Move):
-    """stopj and stopl: the speed falls to zero in a line, on the way that the arm has.
+    """stopj and stopl: the speed falls linearly to zero along the present path.
 
     Args:
         a: deceleration of the leading joint, or of the tool.
-        of_tool: whether it is the tool's.
+        of_tool: whether `a` is the deceleration of the tool.
     """
 
     def __init__(self, a: float, of_tool: bool) -> None:
@@ -258,11 +259,11 @@ class Streamed(Move):
         return self.lasts > 0.0 and self._left <= STILL
 
     def last(self, time: float) -> None:
-        """Begin a command that lasts for a time [s]."""
+        """Start a command that lasts for a time [s]."""
         self.lasts = self._left = time
 
     def spend(self, c: Course) -> None:
-        """Let a cycle pass."""
+        """Count a cycle of the command's time."""
         self._left = (self.lasts if self.waits else self._left) - c.dt
 
 
@@ -305,10 +306,10 @@ class SpeedLine(SpeedJoints):
 
 
 class UntilContact(SpeedLine):
-    """Move until the tool touches something.
+    """A motion that ends when the tool touches something.
 
     Args:
-        touches: whether it does.
+        touches: returns whether the tool touches something.
     """
 
     def __init__(self, touches: Callable[[], bool]) -> None:

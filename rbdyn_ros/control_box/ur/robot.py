@@ -87,11 +87,11 @@ class ArmProgram(ABC):
         """Go on for a tick; return whether the program is over."""
 
     def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Return whether it does something before a client asks."""
+        """Return whether the program acts before a command of a client."""
         return True
 
     def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Return whether a client commands something that it has not begun."""
+        """Return whether the program has not yet begun the newest command of a client."""
         return False
 
     def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
@@ -105,23 +105,24 @@ class UrRobot(BoxedRobot):
     Args:
         arm: the robot.
         dt: a tick [s].
-        log: takes a sentence about what a client did wrong, and about stops.
+        log: called with a sentence about what a client did wrong, or about a stop.
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
         mode, safety: of the robot.
         program: that runs, or None.
         paused: whether the program is paused.
-        motion, force: the motion, and force mode beside it; or None.
+        motion, force: the motion, and force mode during it; or None.
         F_T: the tool in the flange (4, 4).
         past: joints and forces of the last ticks.
         clock: [s]; it goes on while time stands.
         joints: the desired ones.
-        teaches: whether somebody guides the arm by its button.
-        messages: for clients, until they are sent.
-        in_turn: whether each command of a stream lasts its time; else the newest one counts.
+        teaches: whether the freedrive button of the arm is pressed.
+        messages: sentences for clients, until they are sent.
+        in_turn: whether each command of a stream lasts for its time; else only the newest one
+            counts.
         told: whether a client of RTDE has got the state of this tick.
-        plays: whether somebody wants to play the program of a client that serves one.
+        plays: whether the program that a client serves shall be played.
     """
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
@@ -212,7 +213,7 @@ class UrRobot(BoxedRobot):
         self.motion = motion
 
     def _hold(self) -> None:
-        """Let the desired joints go on from the measured ones."""
+        """Continue the desired joints from the measured ones."""
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:

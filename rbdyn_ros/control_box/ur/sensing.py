@@ -15,9 +15,10 @@ from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
 
 #: Gain of the momentum observer [1/s].
 GAIN = 100.0
-#: Force at which a contact counts, and where it began [N]. The vendor's are not public.
+#: Force from which a contact counts, and force from which it began [N]. The vendor's values are
+#: not public.
 CONTACT, BEGAN = 10.0, 3.0
-#: Ticks of the past that count.
+#: Longest past that is kept [ticks].
 PAST = 500
 
 

@@ -189,7 +189,7 @@ class _Pause(Move):
         return self._left <= 0.0
 
 
-#: The calls of a row; a call that returns a motion waits for its end.
+#: The known calls; a call that returns a motion lasts until its end.
 CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "movej": _movej,
     "movel": _movel,
@@ -213,7 +213,7 @@ CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
 
 
 class StatementRow(ArmProgram):
-    """A program that is a row of known calls, one after the other.
+    """A program that consists of known calls, one after the other.
 
     Args:
         name: of the program.

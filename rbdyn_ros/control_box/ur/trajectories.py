@@ -106,7 +106,7 @@ class TrajectoryThread:
             yield from self._cancel(r)
 
     def _end_stream(self, count: int) -> None:
-        """Note the number of points that the client has sent in an endless trajectory."""
+        """Take over the number of points in a trajectory whose end the client had not named."""
         self._left = count - (ENDLESS - self._left)
         self._endless = False
 
