@@ -224,7 +224,7 @@ class _Sizes:
 
 
 def _whole_lines(numbers: int) -> int:
-    """Return how many numbers the cache lines have that hold some numbers."""
+    """Return the number of numbers, rounded up to whole cache lines."""
     return (numbers + 7) // 8 * 8
 
 

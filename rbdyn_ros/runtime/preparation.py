@@ -22,7 +22,7 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 #: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
-#: The same of a joint with an actuator, in delays of its efforts and in limits of its gear.
+#: The same for a joint with an actuator, in delays of its efforts and in limits of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
 #: Longest time constant that a gear asks for [s].
@@ -78,8 +78,8 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M the one of the joint. The servo measures the joint, so it must be slower than this decay.
-    So must the servos of connected trees, which shake the gear.
+    and M that of the joint. The servo measures the joint, so it must be slower than this decay. So
+    must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.
@@ -118,7 +118,7 @@ def noise_streams(m: Model, first: Model) -> Words:
 
 
 def _dof_names(m: Model) -> list[str]:
-    """Return the place in its joint and the joint's name of each dof."""
+    """Return the index in its joint and the joint's name of each dof."""
     return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
 
 

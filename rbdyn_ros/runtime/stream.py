@@ -56,7 +56,7 @@ class StreamPlan:
 
     Args:
         topics: published by compiled code, in this order.
-        others: periods of all that Python publishes [ticks].
+        others: periods of everything that Python publishes [ticks].
         fastest: a state with a larger speed is for Python [rad/s or m/s].
 
     Attributes:
@@ -141,7 +141,7 @@ class StateStream:
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; False: none is any more."""
+        """Note that the state read last is on joint_states; False: no state is any more."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data types of the orders to the loop: Command, TrajectoryOrder, Wrench, Pull and Faults.
 
-Their makers check them; the loop does not.
+Their callers check them; the loop does not.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from rbdyn_ros.runtime.compiled import wait_notified
 
 
 class Wakeup:
-    """Lets one thread sleep until another notifies it.
+    """Lets one thread sleep until another thread notifies it.
 
     Attributes:
         descriptor: of the eventfd; compiled code notifies it with compiled.notify.

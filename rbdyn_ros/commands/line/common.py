@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: The arguments behind it are passed to ROS 2.
+#: The arguments after this word are passed to ROS 2.
 ROS_ARGS = "--ros-args"
 
 #: Default mounting of the base link [rad] and gravity [m/s^2].
@@ -85,7 +85,7 @@ def add_robot(
     nargs: str | None = None,
     more: str = ", or a saved Model (.npz)",
 ) -> argparse._MutuallyExclusiveGroup:
-    """Add a robot, and all that decides how its file is read, to the arguments of a command.
+    """Add a robot, and the options for reading its file, to the arguments of a command.
 
     Args:
         command: gets the arguments.

@@ -199,7 +199,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return True
 
     def reboot(self) -> None:
-        """Begin as after switching on: without errors, load or settings; the user stop stays."""
+        """Return to the state after power-on: no errors, load or settings; the user stop stays."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
         if self.mode == Mode.GUIDING:

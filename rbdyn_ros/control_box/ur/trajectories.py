@@ -106,7 +106,7 @@ class TrajectoryThread:
             yield from self._cancel(r)
 
     def _end_stream(self, count: int) -> None:
-        """Take over the number of points in a trajectory whose end the client had not named."""
+        """Set the number of remaining points of a trajectory whose end was not known before."""
         self._left = count - (ENDLESS - self._left)
         self._endless = False
 

@@ -49,7 +49,7 @@ class CommandTopics:
         controller: computes the commands.
         output: one of OUTPUTS.
         publisher: opens a publisher for a type and a name.
-        stop: from when it is set on nothing is sent.
+        stop: once it is set, nothing is sent.
 
     Attributes:
         names: of the topics on which commands are sent; none in a dry run, so that other nodes

@@ -32,8 +32,8 @@ class Tolerances:
     """Tolerances of a goal; infinite: unlimited.
 
     Attributes:
-        path, goal: (2, n) of position [rad or m] and velocity [rad/s or m/s], on the way and at
-            the goal.
+        path, goal: (2, n) tolerances of position [rad or m] and velocity [rad/s or m/s], during
+            the motion and at the goal.
         goal_time: time after the last point for the joints to get within `goal` [s].
     """
 

@@ -37,8 +37,8 @@ TOPICS = {
     "trajectory_commands": "for positions as trajectories (trajectory_msgs/JointTrajectory)",
     "wrench": "of the force-torque sensor for mode admittance (geometry_msgs/WrenchStamped)",
 }
-#: Parameters of the simulator as an arm; sim_params_file overrides them. It holds still until the
-#: controller is armed.
+#: Parameters of the simulator as an arm; sim_params_file overrides them. The simulated arm holds
+#: still until the controller is armed.
 AS_AN_ARM = {"on_timeout": "gravity"}
 #: Time for which a simulated arm in lock-step waits for a controller that was disarmed [s].
 WAITS = 2.0
@@ -214,7 +214,7 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
     if _robot_of_scene(arm) is not None:
-        # it says how the arm is mounted, so gravity is in world axes
+        # the scene contains the mounting of the arm, so gravity is in world axes
         mine = {"scene": arm["scene"]} | ({"gravity": arm["gravity"]} if "gravity" in arm else {})
         own = {name: own[name] for name in own if name not in (*TEXTS, "gravity")} | mine
     robot = (

@@ -37,7 +37,7 @@ class Fact:
     Attributes:
         value: the value.
         source: address of the document that says so.
-        note: in what sense.
+        note: how the value is meant.
     """
 
     value: Any

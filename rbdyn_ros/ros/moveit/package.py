@@ -173,7 +173,7 @@ def _names(urdf: str) -> list[str]:
 
 
 def _place(path: Path, taken: Container[str]) -> str:
-    """Return a free place for a mesh, in letters that every address may have."""
+    """Return a free path for a mesh, in letters that every address may have."""
     folder, name = (re.sub(r"[^A-Za-z0-9._-]", "_", x) for x in (path.parent.name, path.name))
     while f"{MESHES}/{folder}/{name}" in taken:
         folder += "_"

@@ -134,7 +134,7 @@ def _set_state(m, d, still, s):
     """Set some coordinates, all between the same two ticks; the others continue unchanged.
 
     While time runs, the next tick starts from the new state. While paused or in lock-step, the new
-    state gets a stamp of its own. Return whether it does.
+    state gets a stamp of its own: then return True.
     """
     if s.fault >= 0:
         _move_everything(s)
@@ -214,7 +214,7 @@ def _forget_loops(d):
 
 @kernel
 def _free_drives(d):
-    """Let drives move that stopped because their loops locked."""
+    """Release drives that stopped because their loops locked."""
     d.nlocked = 0
     d.closed_known[0] = 0
     for j in range(len(d.drive_locked)):

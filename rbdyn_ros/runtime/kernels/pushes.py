@@ -110,7 +110,7 @@ def apply_pushes(m: Model, d: Data, s: Shared) -> None:
 
 @kernel
 def _pull(m, d, s, n, i, arm):
-    """Return the force of a pull, at this arm from the centre of mass; needs com_vel."""
+    """Return the force of a pull on the point at `arm` from the centre of mass; needs com_vel."""
     at = add3(load3(d.xipos, i), arm)
     turn = (d.cvel[i, 0], d.cvel[i, 1], d.cvel[i, 2])
     about = load3(d.subtree_com, m.body_rootid[i])

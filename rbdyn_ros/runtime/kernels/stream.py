@@ -3,7 +3,7 @@
 
 A state is plain if only its numbers differ from the last one that Python published, and nothing
 that Python publishes is due at it. All others are left to Python, in their order. So Python is
-needed as often as the slower topics, and not for every state of joint_states.
+needed only as often as for the slower topics, not for every state of joint_states.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def shared_at(context, row):
 def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool:
     """Publish the plain states of all robots until another state comes; False after the timeout.
 
-    robots: (n, 2) the place of each robot's Shared and its mutex; descriptor: eventfd of their
+    robots: (n, 2) addresses of each robot's Shared and of its mutex; descriptor: eventfd of their
     loops; timeout: [ns].
     """
     give_up = steady_clock(scratch) + timeout

@@ -134,8 +134,8 @@ class Gripper:
         joint: its name.
         lower, upper: the stroke [rad or m].
         velocity, effort: limits of the joint [rad/s or m/s, N m or N].
-        most_velocity, most_effort: of a goal that names none.
-        preset: says how wide it is; None: that is not known.
+        most_velocity, most_effort: limits of a goal that names none.
+        preset: contains its width; None: the width is not known.
     """
 
     joint: str
@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; larger limits than the joint's are the joint's.
+        """Return a checked goal; its limits are cut to those of the joint.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is

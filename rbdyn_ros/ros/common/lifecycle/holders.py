@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of this machine that is a node, also if it hangs.
+"""Find the process of this machine that is a node, even if it hangs.
 
-The process of a node listens at a socket with the node's name. Linux tells who listens, without
-that process, and frees the name when the process has ended.
+The process of a node listens at a socket with the node's name. Linux names the listening process
+without its help, and frees the name when the process has ended.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def time_message(nanoseconds: int) -> Time:
 
 
 def _int32(seconds: int) -> int:
-    """Return seconds as a Time can have them: stamps of others may be beyond."""
+    """Return seconds wrapped to the 32 bits of a Time: stamps of other nodes may exceed them."""
     return (seconds + 2**31) % 2**32 - 2**31
 
 

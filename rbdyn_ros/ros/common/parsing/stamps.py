@@ -19,7 +19,7 @@ def seconds(stamp_ns: int) -> str:
 def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     """Raise RbdynError if a message is older than a timeout; a stamp of 0 means now.
 
-    A later stamp is of another clock, or of a clock that was reset: it says nothing about an age.
+    A later stamp is of another clock, or of a clock that was reset: it does not show an age.
 
     Args:
         header: of the message.

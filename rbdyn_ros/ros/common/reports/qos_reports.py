@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log the node with an incompatible QoS on one of our topics, and the remedy.
 
-Ends of a topic with incompatible QoS exchange no messages, and ROS 2 does not name the other node.
+A publisher and a subscription with incompatible QoS exchange no messages, and ROS 2 does not name
+the other node.
 """
 
 from __future__ import annotations

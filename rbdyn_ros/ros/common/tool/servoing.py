@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as messages, the parameters that say how it follows them, and its status."""
+"""Twists of a tool as messages, the parameters of the motion, and its status."""
 
 from __future__ import annotations
 

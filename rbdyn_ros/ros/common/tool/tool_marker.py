@@ -34,8 +34,8 @@ LOST = 0.6
 PERIOD = 0.1
 #: Size of the handles [m].
 SCALE = 0.2
-#: Rate at which the tool approaches the marker [1/s], and the largest share of its way that it
-#: makes by one twist: the next one may be late.
+#: Rate at which the tool approaches the marker [1/s], and largest share of the distance that it
+#: may move by one twist: the next twist may be late.
 GAIN, SHARE = 4.0, 0.5
 #: Orientations wxyz that turn x of a handle into x, z and y.
 _AXES = {
@@ -47,7 +47,7 @@ _AXES = {
 
 @dataclass(frozen=True, slots=True)
 class DragGoal:
-    """Where the marker was dragged: position (3,) [m], rotation (3, 3), when [s], and by whom."""
+    """Goal of a dragged marker: position (3,) [m], rotation (3, 3), time [s] and client."""
 
     place: Array
     R: Array
@@ -113,7 +113,7 @@ class ToolMarker:
             return self._goal
 
     def drop(self) -> None:
-        """End a drag: the tool must not follow it any more."""
+        """End a drag, so that the tool does not follow it any more."""
         with self._lock:
             self._goal, self._led = None, False
 

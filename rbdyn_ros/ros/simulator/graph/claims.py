@@ -42,7 +42,7 @@ class Claim:
         token: tells simulators apart that began at the same time.
         node: its full name.
         helper: full name of the node that announces the claim.
-        topics: that have one simulator only.
+        topics: topics that only one simulator may publish.
         frames: of its transforms, each with its topic.
     """
 
@@ -54,7 +54,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Return whether the other one gives way."""
+        """Return whether the other simulator gives way."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:

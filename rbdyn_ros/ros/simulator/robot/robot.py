@@ -96,14 +96,14 @@ def content_of(world: World) -> SceneContent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A change of a robot's world: prepared while time runs, then entered or dropped.
+    """A change of a robot's world: prepared while time runs, then made or dropped.
 
     Attributes:
         before: the present world.
         after: the next one.
         m: the Model of `after` with payloads.
         payloads: the payloads of its links, by link.
-        prepared: let topics and sensors go on in `after`; they cannot fail.
+        prepared: functions that switch topics and sensors to `after`; they cannot fail.
     """
 
     before: World
@@ -417,7 +417,7 @@ class Robot:
 
         Raises:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
-                integrator does not take loops, or the loop does not answer.
+                integrator does not support loops, or the loop does not answer.
         """
         # time goes on while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
@@ -480,7 +480,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop go on with the Model of a change; return the change as it goes on."""
+        """Let the loop go on with the Model of a change; return the change, settled if asked."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 
@@ -496,7 +496,7 @@ class Robot:
         return change
 
     def _fit_faults(self) -> None:
-        """Take joints that are gone out of the parameters of the faults, and new ones in."""
+        """Remove joints that are gone from the parameters of the faults, and add new joints."""
         right = fitted(self.m, vars(self.values), self.loop.plant.faults)
         if not right:
             return

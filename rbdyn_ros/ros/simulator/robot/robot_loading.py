@@ -205,7 +205,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start and the way the robot is held there; log both."""
+    """Return the start, and how the robot is held there; log both."""
     held = held_at(m, start)
     if not held.text:
         return start, None

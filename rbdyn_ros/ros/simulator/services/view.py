@@ -54,7 +54,7 @@ P = ParamSpec("P")
 
 
 def _refusable(act: Callable[P, None]) -> Callable[P, str]:
-    """Let an order return the reason of its refusal, or an empty string."""
+    """Make an order return the reason of its refusal, or an empty string."""
 
     @wraps(act)
     def answer(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -179,7 +179,7 @@ class ViewedSimulation:
 
     @_refusable
     def release(self, robot: int) -> None:
-        """End the view's commands at once, or without any let a held robot go.
+        """End the view's commands at once; without such commands release a held robot.
 
         The robot is held as before these commands, otherwise on_timeout takes over. Commands and
         trajectories of others go on.

@@ -91,7 +91,8 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
 def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
     """Return the worlds of a source: a folder, or one file.
 
-    Files that are no scenes, have robots of their own, or whose title cannot be read are left out.
+    Files that are not scenes, that have robots of their own, or whose title cannot be read are
+    left out.
 
     Raises:
         ResultError: there is no such folder or file, or the folder has too many files.

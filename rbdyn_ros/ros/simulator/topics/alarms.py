@@ -70,7 +70,7 @@ class WaitAlarm:
 
 
 class Alarms:
-    """Logs the trouble in the states of a robot, and none of it a thousand times a second.
+    """Logs the trouble in the states of a robot, but not for every state.
 
     Args:
         logger: of the node.
@@ -98,7 +98,7 @@ class Alarms:
             self._logger.warning(text)
 
     def fastest(self, m: Model) -> float:
-        """Return the speed up to which a state has no news of fast turns [rad/s or m/s]."""
+        """Return the speed up to which no warning about fast rotation is due [rad/s or m/s]."""
         return math.inf if self.said_fast else no_turn_is_fast(m)
 
     def _report_fault(self, m: Model, state: LoopState) -> None:

@@ -238,7 +238,7 @@ class Outputs:
         return commit
 
     def _go_on(self) -> None:
-        """Take the first state of another Model."""
+        """Read the first state of another Model."""
         state = self._loop.readout.next_state(1.0)  # it may have the same tick as the last state
         if state is None:
             return
@@ -249,7 +249,7 @@ class Outputs:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish a state, the one read last, on all topics that are due; /clock after the others.
+        """Publish the state that was read last on all due topics; /clock after the others.
 
         Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
         """
@@ -317,7 +317,7 @@ class Outputs:
         return StreamPlan(topics, others, self._alarms.fastest(self._loop.m))
 
     def _publish_beside(self, stamp: int, state: LoopState) -> None:
-        """Publish the due messages that carry the stamp of the state itself, as joint_states."""
+        """Publish the due messages that carry the stamp of the state, not of the measurement."""
         for topic in (self._motors, self._odometry, self._objects):
             if topic is not None:
                 topic.publish(stamp, state)

@@ -7,7 +7,7 @@ that MoveIt moves both.
 
 Poses are in frames of the robot: MoveIt reads no transforms for a scene, and where the SRDF fixes
 the robot, its planning frame is the root link. An object in the hand has its pose in the link that
-holds it, so that the place of a moving arm does not matter.
+holds it, so that the motion of the arm does not matter.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
 TOPIC = "planning_scene"
-#: Rate of the differences [Hz], and after a new subscriber the times between whole scenes and
-#: until the last one [s].
+#: Rate of the differences [Hz]; after a new subscriber, the time between whole scenes and the time
+#: for which they are sent [s].
 RATE, AGAIN, LONG = 10.0, 1.0, 5.0
 #: Smaller motions are not published [m, and parts of a quaternion].
 STILL = 1e-5
@@ -190,7 +190,7 @@ class PlanningSceneTopic:
         return {name: compose(back, pose) for name, pose in poses.items()}
 
     def _placed(self, name: str, frame: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
-        """Return an object at a pose: with its shapes, or as a motion of one that is known."""
+        """Return an object at a pose: with its shapes, or only its motion if MoveIt has it."""
         message = self._objects[name]
         if not whole:
             message = self._msgs.CollisionObject(id=name)

@@ -65,7 +65,7 @@ from rbdyn_ros.sensors.suite import Suite, Visuals
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
 
-#: Sensors read without subscribers for so long after a view asked for them [s].
+#: Sensors measure for this time after a view asked for them, even without subscribers [s].
 WATCHED = 2.0
 
 #: Sensors whose reading is a few numbers.
@@ -207,7 +207,7 @@ class SensorTopics:
 
     @property
     def period(self) -> int:
-        """How often it needs a state [ticks]."""
+        """Period at which the sensors need a state [ticks]."""
         return 1 if self._slow or self._shared.is_shared else math.gcd(*self.every)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:

@@ -38,7 +38,7 @@ LARGEST = 1e9
 
 
 def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> TwistServo | None:
-    """Return the follower of twists by the parameters; None: there is none.
+    """Return the servo that the parameters describe; None: the tool follows no twists.
 
     Args:
         m: the robot.
@@ -116,7 +116,7 @@ class ServoTopic:
         self._last = (-1, -1)
 
     def subscribe(self, log: MessageLog) -> None:
-        """Take messages from ~/twist."""
+        """Accept messages from ~/twist."""
 
         def take(message: Any) -> None:
             # `publish` sees no states between its own periods
@@ -129,7 +129,7 @@ class ServoTopic:
             twist = servo_twist(message)
             self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
-        # a twist counts for a moment only: take the newest that waits
+        # a twist counts for a moment only: use the newest that waits
         log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)
         self._marker = open_marker(self._node, self._values, self._world, log)
 
@@ -144,7 +144,7 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Rest from the next state on: the simulation was reset; for any thread."""
+        """Stand still from the next state on: the simulation was reset; for any thread."""
         self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:

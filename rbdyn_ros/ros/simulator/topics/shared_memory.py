@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's shared memory: who commands through it, and the readings of sensors in it."""
+"""A robot's shared memory: its commands, and the readings of sensors in it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SharedReadings:
         self._write: Callable[[int, Array], None] | None = None
 
     def share(self, write: Callable[[int, Array], None]) -> None:
-        """Write the row by `write(tick, numbers)` from now on."""
+        """Write the row with `write(tick, numbers)` from now on."""
         self._write, self.wanted = write, frozenset(self._start)
 
     @property
@@ -100,7 +100,7 @@ class SharedReadings:
         return self._write is not None
 
     def take(self, k: int, reading: Reading) -> None:
-        """Keep the reading of sensor k, if it is in the row."""
+        """Store the reading of sensor k, if it is in the row."""
         if k in self._start:
             numbers = numbers_of(reading)
             self._numbers[self._start[k] :][: len(numbers)] = numbers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot of Unitree: it takes lowcmd and publishes lowstate.
+"""A simulated robot of Unitree: it obeys lowcmd and publishes lowstate.
 
 A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its limits; the loop
 computes it in each tick.
@@ -113,7 +113,7 @@ class UnitreeTopics:
         self.prepare(loop.m)()
 
     def subscribe(self, reception: Reception) -> None:
-        """Take commands from lowcmd."""
+        """Accept commands from lowcmd."""
         reception.add(self._messages.LowCmd, LOW_CMD, self._parse)
 
     def prepare(self, m: Model) -> Callable[[], None]:
@@ -197,7 +197,7 @@ class UnitreeTopics:
 
 
 class ImuPlace:
-    """The IMU of a robot: at a link of IMU_LINKS, else where the robot carries it.
+    """The IMU of a robot: at a link of IMU_LINKS, or else at the waist or the root link.
 
     Args:
         m: the robot.

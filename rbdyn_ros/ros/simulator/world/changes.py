@@ -226,7 +226,7 @@ def loaded(
 
 
 def without_namesakes(world: World, qpos: Array) -> World:
-    """Remove spawned objects with the names of deleted ones, which return where the state stays.
+    """Remove spawned objects that have the names of deleted objects, which return.
 
     It raises RbdynError if an entity would return into something.
 
@@ -258,7 +258,7 @@ def _check_return(first: World, name: str, qpos: Array) -> None:
 
 
 def _with_fixed_base(world: World) -> World:
-    """Return the world with a link that does not move, beside which objects can be added."""
+    """Return the world with a fixed root link, so that objects can be added next to the robot."""
     if not world.floating:
         return world
     loose, first = floating_scene(world.loose), world.as_loaded
@@ -271,7 +271,7 @@ def _changed(world: World, **changes: Any) -> World:
 
 
 def _made(world: World, **changes: Any) -> World:
-    """Return a world with other parts and the Model of them; parts of both start as they did."""
+    """Return a world with other parts, and its Model; parts of both worlds start as before."""
     new = replace(world, **changes)
     m = complete(new.description, new.floating, new.strict, before=world.m)
     m = with_actuators_of(m, world.m)
@@ -280,5 +280,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of one world in another; new parts are at their qpos0."""
+    """Return a position (nq,) of one world for another world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

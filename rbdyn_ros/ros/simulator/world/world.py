@@ -211,12 +211,12 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return a Model of this world, or one with payloads, with the pose of the last weld."""
+        """Return `m`, a Model of this world or one with payloads, with the last weld's pose."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
     def _is_new_root(self, link: str) -> bool:
-        """Return whether a link is the one of the world that a robot with a floating base gets."""
+        """Return whether a link is the fixed root that a robot with a floating base gets."""
         return link == root_of(self.loose) and link not in self.m.frame_names
 
     def _between(self, link: str, to: str, places: Places) -> Pose:
@@ -225,7 +225,7 @@ class World:
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def others(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return the attachments except the one of these two links.
+        """Return the attachments except that of these two links.
 
         Raises:
             RbdynError: they are not attached.
