@@ -39,7 +39,7 @@ class PositionController(Controller):
     """Controls an arm by positions; takes the arguments of Controller.
 
     Attributes:
-        velocity: (n,) of the positions returned last [rad/s or m/s].
+        velocity: (n,) velocity of the positions returned last [rad/s or m/s].
         wrench: source of the external wrench; None: there is no mode admittance.
     """
 

@@ -33,14 +33,14 @@ class BoxedJoints:
 
     Args:
         m: the robot or scene.
-        joints: of the arm, in one chain.
+        joints: joints of the arm, in one chain.
         called: words for the arm in messages, such as `an arm of Franka`.
 
     Attributes:
         m: the arm alone, with its load; O is its world. Made by `build`.
-        dofs, qposadr: (n,) of the joints in the simulated Model.
+        dofs, qposadr: (n,) indices of the joints in the simulated Model.
         lower, upper, effort: (n,) limits of the robot file.
-        armature, damping, friction: (n,) of the simulated joints.
+        armature, damping, friction: (n,) armature, damping and friction of the simulated joints.
         fingers, fingers_at: dofs and positions of a hand that the box drives.
         urdf: the arm alone as text.
         hand: load behind the flange that a client cannot change.
@@ -142,7 +142,7 @@ def with_rotors(m: Model, prefix: str, joints: re.Pattern[str]) -> Model:
 
     Args:
         m: the simulated robot.
-        prefix: of the names of the arm's joints.
+        prefix: prefix of the names of the arm's joints.
         joints: ends of the names of these joints.
     """
     armature = m.dof_armature.copy()

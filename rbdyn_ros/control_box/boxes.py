@@ -78,8 +78,8 @@ class BoxName:
     """A box, its arm, and the address at which it listens.
 
     Attributes:
-        prefix: of the names of the arm's joints; empty: the only arm.
-        kind: of the box.
+        prefix: prefix of the names of the arm's joints; empty: the only arm.
+        kind: kind of the box.
         address: an IPv4 address.
     """
 
@@ -161,7 +161,7 @@ def boxed(
     Args:
         settings: their `lockstep_dofs` are those that a tick waits for besides the boxes.
         m: made with `equipped`.
-        description: of its robots.
+        description: description of its robots.
         boxes: see BoxName.
 
     Raises:
@@ -200,7 +200,7 @@ class Boxes:
     Args:
         names: see BoxName.
         loop: made with `equipped` and `boxed`.
-        description: of its robots.
+        description: description of its robots.
         patience: in lock-step, how long a cycle waits for a client [s].
         log, warn: called with sentences, in any thread.
         anywhere: whether addresses outside the loopback range are allowed.
@@ -268,9 +268,9 @@ class BoxedLoop:
 
     Args:
         m: made with `equipped`.
-        description: of its robots.
+        description: description of its robots.
         boxes: see BoxName.
-        settings: of the loop without boxes.
+        settings: settings of the loop without boxes.
         start: (nq,) position at the start.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
         log: takes sentences; in the thread of a box.
@@ -338,7 +338,7 @@ class BoxedArm(BoxedLoop):
         time_mode: lockstep: time waits for the client; realtime.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         log: takes sentences; in the thread of a box.
         contact: as for `rb.load`.
         realtime: in mode realtime, the privileges that the threads of simulation and boxes request

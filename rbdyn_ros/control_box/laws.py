@@ -39,7 +39,8 @@ class Torques:
 
     Attributes:
         effort: (n,) added to springs and dampers [N m or N].
-        stiffness, damping: (n,) of springs to `position` and dampers to `velocity`.
+        stiffness, damping: (n,) stiffness and damping of springs to `position` and dampers to
+            `velocity`.
         position, velocity: (n,).
     """
 

@@ -79,8 +79,8 @@ def inertials(
 
     Args:
         m: the robot.
-        description: of it.
-        joints: of the arm.
+        description: its description.
+        joints: joints of the arm.
         tails: all joints behind each of them.
     """
     found = {link.name: link.inertial for link in description.links}
@@ -151,8 +151,8 @@ def urdf_alone(
     """Return an arm alone as URDF: links link0, link1 and so on, the flange is the last.
 
     Args:
-        name: of the robot.
-        joints: of the chain.
+        name: name of the robot.
+        joints: joints of the chain.
         links: inertias by name.
         flange: in the last link.
         base: the parent of the first joint in link0; None: link0 itself.

@@ -17,7 +17,7 @@ class Stream:
 
     Args:
         x, v: (n,) at the start; v may be None: zero.
-        period: of a cycle [s].
+        period: period of a cycle [s].
 
     Attributes:
         x, v, a: (n,) position, velocity, acceleration of the last cycle.

@@ -214,7 +214,7 @@ class Peers(End, Generic[S]):
     """Several connections, each with a session of its own; for one thread.
 
     Args:
-        name: of the server in messages.
+        name: name of the server in messages.
         log: called with a sentence.
         piece: bytes of a client that are read in one cycle.
 
@@ -412,7 +412,7 @@ class Dialled(Peers[S]):
     Args:
         session: behind the connection.
         name, log, piece: see Peers.
-        address, port: of the client's server.
+        address, port: address and port of the client's server.
 
     Attributes:
         session: as given.

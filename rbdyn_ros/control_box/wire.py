@@ -50,7 +50,7 @@ class WireLine(Generic[P]):
     """One direction of the wire.
 
     Args:
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         direction: 0 for states, 1 for commands.
         number: number of the box; each box has its own random numbers.
         again: over TCP, ticks until a lost packet comes again; 0: datagrams.

@@ -53,8 +53,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         batch: the robots, an rb.Batch; every step computes the fields that are bound.
         actuated: (na,), the degrees of freedom that actions act on.
         actions_taken: (num_envs,), actions since the last reset.
-        diverged_reward: of the action in which a robot diverges, which ends its episode; 0 unless
-            the subclass sets it. Where rewards are negative, set it below those of a whole
+        diverged_reward: reward of the action in which a robot diverges, which ends its episode; 0
+            unless the subclass sets it. Where rewards are negative, set it below those of a whole
             episode, or a policy learns to diverge.
 
     Raises:
@@ -155,7 +155,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         """Begin new episodes; return observations and infos.
 
         Args:
-            seed: of self.np_random; None: go on.
+            seed: seed of self.np_random; None: go on.
             options: {"reset_mask": (num_envs,) of bools}: only these robots.
         """
         super().reset(seed=seed)

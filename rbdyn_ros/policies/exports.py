@@ -42,7 +42,7 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
     """Return the text of a policy file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         data: its content, if it is not an ONNX file.
         network: path of another ONNX file; empty: none.
         joints: names, for exports without names.

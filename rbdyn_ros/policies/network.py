@@ -31,7 +31,7 @@ class Network:
     of the step before, and zeros at first.
 
     Args:
-        path: of the ONNX file.
+        path: path of the ONNX file.
         inputs: numbers of an observation.
         outputs: numbers of an action.
         listed: the parts of the observation in words, for messages.

@@ -80,9 +80,9 @@ class LearnedPolicy:
         """Return the position targets for a state; they hold for 1 / rate seconds.
 
         Args:
-            position: of the joints in the order of spec.joints, (n) [rad or m].
-            velocity: of the same, (n) [rad/s or m/s].
-            base: of the robot.
+            position: position of the joints in the order of spec.joints, (n) [rad or m].
+            velocity: velocity of these joints, (n) [rad/s or m/s].
+            base: state of the base of the robot.
             command: velocity to walk with, (3,): forwards and to the left [m/s], and about the
                 vertical [rad/s]; unless it is zero, it is clipped to spec.command_range.
 
@@ -140,7 +140,7 @@ class PolicyJoints:
         policy: its policy.
 
     Attributes:
-        dofadr: of the joints, in the order of the policy.
+        dofadr: dof addresses of the joints, in the order of the policy.
 
     Raises:
         ModelError: the robot lacks a joint of the policy, or has no floating base.
@@ -204,8 +204,8 @@ def load_policy(
     """Load a learned policy.
 
     Args:
-        path: of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with which
-            legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
+        path: path of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with
+            which legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
         network: path of the ONNX file, if it is another one than the file names.
         joints: names, for exports without names: in the order of the robot's own interface.
 

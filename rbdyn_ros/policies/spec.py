@@ -31,7 +31,7 @@ class ObservationTerm:
         scale: factor of its numbers, after `clip`; one for all, or one for each.
         clip: the smallest and the largest of its numbers.
         history: how many of its latest values are observed, the oldest first.
-        period: of gait_phase [s].
+        period: period of gait_phase [s].
     """
 
     name: str
@@ -52,11 +52,12 @@ class PolicySpec:
         network: path of the ONNX file.
         joints: names, in the order of the network.
         default_position: from which joint_pos_rel counts, (n) [rad or m].
-        stiffness, damping: of the joints, (n) [N m/rad, N m s/rad; N/m, N s/m].
+        stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
+            s/m].
         action_scale, action_offset: (n) [rad or m].
         action_clip: largest size of the numbers of an action, before they are scaled.
         rate: actions per second [Hz].
-        terms: of the observation, in the order of the network.
+        terms: terms of the observation, in the order of the network.
         command_range: smallest and largest velocity command, (3, 2): forwards and to the left
             [m/s], and about z [rad/s].
     """

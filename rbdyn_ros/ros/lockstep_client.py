@@ -79,7 +79,7 @@ class LockstepClient:
         """Begin again; return the first state.
 
         Args:
-            seed: of all noise.
+            seed: seed of all noise.
             position: by joint, of joints that start elsewhere.
             velocity: by joint, of joints that do not start at rest.
 

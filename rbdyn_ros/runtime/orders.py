@@ -30,7 +30,7 @@ class SavedOrders:
     """The orders that were sent last.
 
     Attributes:
-        words, numbers: of the commands.
+        words, numbers: words and numbers of the commands.
         trajectory: the trajectory in progress, or ended last; its memory belongs to the loop.
         pushes: the wrenches.
     """
@@ -46,7 +46,7 @@ class OrderMark:
     """Record of a command, to find out whether other orders came after it.
 
     Attributes:
-        dofs: of the command.
+        dofs: degrees of freedom of the command.
         arrivals: identify it, one per dof.
         trajectory: the trajectory that was sent last before it.
     """

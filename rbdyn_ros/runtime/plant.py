@@ -227,7 +227,7 @@ class Plant:
             time: time starts at 0 again; otherwise it goes on.
             state: the robot is at the start position, at rest, without commands, wrenches and
                 divergence.
-            seed: of all random numbers; None: the present one.
+            seed: seed of all random numbers; None: the present one.
         """
         words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
 

@@ -84,7 +84,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
     Args:
         m: the robot.
         wanted: [s].
-        period: of a tick [s].
+        period: period of a tick [s].
 
     Source: Spong, Modeling and control of elastic joint robots, 1987 (the model).
     """

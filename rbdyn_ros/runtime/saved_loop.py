@@ -61,7 +61,7 @@ class StateStore:
     Args:
         s: shared with the loop.
         requests: to the loop.
-        orders: of the loop.
+        orders: orders of the loop.
         plant: has its Data.
     """
 

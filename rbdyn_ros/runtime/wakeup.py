@@ -15,7 +15,7 @@ class Wakeup:
     """Lets one thread sleep until another thread notifies it.
 
     Attributes:
-        descriptor: of the eventfd; compiled code notifies it with compiled.notify.
+        descriptor: descriptor of the eventfd; compiled code notifies it with compiled.notify.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class Variable:
 
     Attributes:
         name: such as q.elbow.
-        causality, variability: of FMI.
+        causality, variability: as in FMI.
         about: its meaning and unit.
         start: value at the start; None: none is given.
     """

@@ -129,11 +129,11 @@ def with_appearance(
 
     Args:
         read: reads the description.
-        path: of the robot; only URDF and xacro files have an appearance of their own.
-        options: of the command.
+        path: path of the robot; only URDF and xacro files have an appearance of their own.
+        options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
         collisions: whether `<collision>` elements count; reading for contact checks them, too.
-        text: of the URDF, instead of the file.
+        text: text of the URDF, instead of the file.
 
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.

@@ -33,9 +33,9 @@ class FileVerdict:
     Attributes:
         file: its path.
         verdict: LOADS, REPAIRED, or REFUSES.
-        seconds: of the last try.
+        seconds: duration of the last try [s].
         reason: the first error of a strict reader; empty if it loads.
-        findings: of the last try.
+        findings: findings of the last try.
     """
 
     file: Path

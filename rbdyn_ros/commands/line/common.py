@@ -89,7 +89,7 @@ def add_robot(
 
     Args:
         command: gets the arguments.
-        name: of the argument.
+        name: name of the argument.
         nargs: number of robots, as for add_argument.
         more: text for the end of the help of the robot.
 
@@ -224,8 +224,8 @@ def opened_robot(
     """Return the description of a robot file, as the options of add_robot say.
 
     Args:
-        options: of the command.
-        path: of the file.
+        options: options of the command.
+        path: path of the file.
         contact: instead of `--contact`; None: the value of the option.
         more: for opened.
     """

@@ -47,7 +47,7 @@ class PositionTest:
     """Moves each joint by some mrad and compares its reports with the positions sent.
 
     Args:
-        limits: of the controlled joints (n).
+        limits: limits of the controlled joints (n).
         place: (n,) positions where they rest.
         ways: (n,) largest displacements, see test_ways.
 

@@ -84,7 +84,7 @@ class SelfCollision:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.
 
         Args:
-            parts: of the path, one after the other.
+            parts: parts of the path, one after the other.
             qpos: (nq,) present position; joints that the path does not move stay there.
             what: name of the path in the refusal.
         """

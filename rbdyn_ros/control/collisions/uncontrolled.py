@@ -30,7 +30,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
     Args:
         m: the arm with its geometries.
-        dofs: of the controlled joints.
+        dofs: degrees of freedom of the controlled joints.
         pairs: (n, 2) geometries whose distances are checked.
     """
     controlled = np.zeros(m.nv, bool)

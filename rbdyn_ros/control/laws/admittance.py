@@ -41,8 +41,9 @@ class Admittance:
     Args:
         m: the robot; with geometries if distances are to be kept.
         frame: name of the link.
-        limits: of the controlled joints.
-        mass, damping, stiffness: (6,) of VirtualMass, about and along the axes.
+        limits: limits of the controlled joints.
+        mass, damping, stiffness: (6,) mass, damping and stiffness of VirtualMass, about and along
+            the axes.
         deadband: (6,) torques [N m] and forces [N] that move nothing.
         axes: "base": those of the base link; "tool": those of the link at its target.
         clearance: smallest distance of links from each other and from obstacles [m], or None.

@@ -62,7 +62,8 @@ class SensedWrench:
 
         Args:
             link: link whose axes and origin it has, unless `sensor` is given.
-            force: (3,) of the surroundings on the robot, with the weight behind the sensor [N].
+            force: (3,) force of the surroundings on the robot, with the weight behind the sensor
+                [N].
             torque: (3,) about the link's origin [N m].
             now: steady clock [ns].
 

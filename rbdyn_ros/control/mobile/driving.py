@@ -27,7 +27,7 @@ class WheelFit:
     """The motion that explains the distances or speeds of the wheels best.
 
     Attributes:
-        twist: (3,) of the reference point.
+        twist: (3,) twist of the reference point.
         ways: (n,) distances or speeds of the wheels that count, at their surfaces [m or m/s].
         slip: (n,) the part of them that the twist does not explain.
         inverse: (3, n) change of the twist per distance of a wheel.
@@ -96,7 +96,7 @@ class WheelDrive:
         """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
 
         Args:
-            angles: of the steering joints, to the left [rad].
+            angles: angles of the steering joints, to the left [rad].
         """
         return np.array([self._row(wheel, angles) for wheel in self.base.wheels])
 
@@ -137,8 +137,8 @@ class WheelDrive:
         Steered wheels do not count: their angles may have changed on the way.
 
         Args:
-            angles: of the steering joints, to the left [rad].
-            speeds: of the wheels [rad/s], or angles for a displacement instead of a twist.
+            angles: angles of the steering joints, to the left [rad].
+            speeds: speeds of the wheels [rad/s], or angles for a displacement instead of a twist.
         """
         radii = np.array([wheel.radius for wheel in self.base.wheels])[self._counted]
         rows = self.rows(angles)[self._counted]
@@ -182,7 +182,7 @@ def _bend(x: float, y: float, angle: float) -> float:
     """Return the curvature at which a wheel has a steering angle; infinite: it never has.
 
     Args:
-        x: of its steering joint from the reference, forward [m].
+        x: distance of its steering joint from the reference, forward [m].
         y: to the left [m].
         angle: to the left [rad].
     """

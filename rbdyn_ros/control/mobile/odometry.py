@@ -20,7 +20,7 @@ class WheelOdometry:
     """Adds up the distances that wheels roll.
 
     Args:
-        drive: of the base.
+        drive: drive of the base.
         slip: standard deviation of a wheel's distance after a metre [m], where wheels do not
             contradict each other. Errors of different metres are independent, so that the variance
             grows with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
@@ -29,7 +29,7 @@ class WheelOdometry:
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].
         pose_covariance: (3, 3).
-        twist: (3,) of the base now.
+        twist: (3,) twist of the base now.
         twist_covariance: (3, 3).
     """
 
@@ -48,8 +48,8 @@ class WheelOdometry:
         """Take the positions of the wheels [rad] a period [s] after the last ones.
 
         Args:
-            positions: (n,) of the wheels.
-            angles: of the steering joints in between, to the left [rad].
+            positions: (n,) positions of the wheels.
+            angles: angles of the steering joints in between, to the left [rad].
             period: [s].
         """
         if self._last is None or period <= 0.0:

@@ -29,9 +29,9 @@ class CartesianLimits:
     """Limits of a motion of a pose.
 
     Attributes:
-        speed: of the origin [m/s].
+        speed: speed of the origin [m/s].
         rotation_speed: [rad/s].
-        acceleration: of the origin [m/s^2].
+        acceleration: acceleration of the origin [m/s^2].
         rotation_acceleration: [rad/s^2]. Blends between rotations about different axes may exceed
             it by a quarter of the squared rotation_speed.
         blend: distance from a pose within which the origin may leave the straight lines to pass
@@ -58,7 +58,7 @@ class _Segment:
     """The motion from one pose to the next.
 
     Attributes:
-        number: of the pose that it leads to.
+        number: number of the pose that it leads to.
         way: (3,) translation of the origin [m].
         turn: (3,) rotation vector in the axes of the pose before [rad].
         axis: (3,) the same in the axes of the world.
@@ -104,7 +104,7 @@ class CartesianMotion:
     Args:
         start: (12,) position and rotation matrix, row by row, where it begins.
         targets: (n, 12) the poses to pass.
-        limits: of the motion.
+        limits: limits of the motion.
 
     Attributes:
         duration: [s].

@@ -24,7 +24,7 @@ class Piece:
     """A part of a motion.
 
     Attributes:
-        path: of which it is a part.
+        path: path of which it is a part.
         shift: time on the clock of the motion at which the time of the path is 0 [s].
         end: time on the clock of the motion [s].
     """

@@ -52,7 +52,7 @@ class ServoSettings:
         frame: link of the tool.
         timeout: time for which a twist counts [s].
         max_linear, max_angular: largest speeds of the tool [m/s, rad/s].
-        acceleration: of joints for which the robot has no limit [rad/s^2 or m/s^2].
+        acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an
             approach to a singular posture is slowed down.
         hard_stop_singularity_threshold: condition number at which it ends.
@@ -131,9 +131,9 @@ def joint_rates(
         jacobian_at: returns the Jacobian of the tool (6, n) in the axes of the twist at positions.
         q: (n,) positions [rad or m].
         twist: (6,) angular, then linear [rad/s, m/s].
-        limits: of the joints.
+        limits: limits of the joints.
         settings: thresholds and margins.
-        rank: of the followed rows of the Jacobian in a regular posture; None: the most.
+        rank: rank of the followed rows of the Jacobian in a regular posture; None: the most.
 
     Source: the scaling of MoveIt Servo; Chiaverini, Singularity-robust task-priority redundancy
     resolution, 1997 (the bound of the inverse).
@@ -252,7 +252,7 @@ class TwistServo:
 
     Attributes:
         names: the joints above the tool, n.
-        limits: of these joints.
+        limits: limits of these joints.
         settings: as the argument.
 
     Raises:

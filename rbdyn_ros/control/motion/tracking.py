@@ -143,7 +143,7 @@ class PathTracker:
 
         Args:
             path: path of the n joints.
-            limits: of positions and velocities. A target beyond a limit may come back.
+            limits: limits of positions and velocities. A target beyond a limit may come back.
             tolerance: largest distance of its start from the target [rad or m].
             way: transition into the path; None: from where the target is now.
 

@@ -52,7 +52,7 @@ def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
 
     Args:
         s: the state, and what came before.
-        time: of measurement [ns].
+        time: time of measurement [ns].
         arrival: on the steady clock [ns].
         stored: whether it is in s.state; False: it was refused.
 

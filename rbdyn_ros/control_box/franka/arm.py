@@ -37,7 +37,7 @@ class FrankaArm(BoxedJoints):
         finger_joints: numbers of the finger joints in the simulated Model.
         finger_effort, finger_reach: their limits.
         mimics: whether a finger follows the other one.
-        limits: of the interface.
+        limits: limits of the interface.
         F_T_NE: (4, 4).
 
     Raises:

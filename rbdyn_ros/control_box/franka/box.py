@@ -38,7 +38,7 @@ class FrankaBox(ControlBox):
     Args:
         loop, arm, log, patience, peers: see ControlBox.
         address: the address at which it listens.
-        number: of the box among its peers.
+        number: number of the box among its peers.
 
     Attributes:
         robot, gripper: the servers; gripper is None without a hand.

@@ -29,9 +29,10 @@ class InterfaceLimits:
     """Limits of an arm; the position limits come from its URDF.
 
     Attributes:
-        name: of the arm.
-        velocity, acceleration, jerk: of the joints (7,) [rad/s, rad/s^2, rad/s^3].
-        torque_rate: of commanded torques (7,) [N m/s].
+        name: name of the arm.
+        velocity, acceleration, jerk: velocity, acceleration and jerk of the joints (7,) [rad/s,
+            rad/s^2, rad/s^3].
+        torque_rate: largest rate of commanded torques (7,) [N m/s].
         translation, rotation: largest speed, acceleration, jerk of the end effector (3,), in m
             and rad.
         elbow: the same limits for joint 3 in Cartesian motions (3,).

@@ -33,21 +33,21 @@ class ClientMotion:
     """A motion from its request, a Move, to its end.
 
     Attributes:
-        number: of the request.
+        number: number of the request.
         controller, generator: source of the torques, and source of the motion.
         arm: the robot.
         joints: the desired joints, which follow the commands.
-        path: of a Cartesian motion, or None.
+        path: path of a Cartesian motion, or None.
         deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
         asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
-        speed: (7,) of an asynchronous motion.
+        speed: (7,) speed of an asynchronous motion.
         begun: whether a command came.
         answered: message_id of the newest command.
         fresh: whether it came in this cycle.
         lost: cycles without a command, in a row.
         finished: the last command ends the motion.
         is_finite: the last command had only finite numbers below LARGEST.
-        torque: (7,) of the external controller.
+        torque: (7,) torque of the external controller.
     """
 
     number: int

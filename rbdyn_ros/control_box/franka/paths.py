@@ -46,7 +46,7 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
-        stream: of the joints.
+        stream: stream of the joints.
         jerk: (7,).
         arm: has the limits.
     """

@@ -31,7 +31,7 @@ class Sensing:
         gravity: torques (7,).
         tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
         external: torques of the robot on its surroundings (7,), filtered.
-        wrench: of the robot on its surroundings at K (6,): axes of O.
+        wrench: wrench of the robot on its surroundings at K (6,): axes of O.
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
         joint_collision, collision: 1 if it ever was above the upper ones, until `clear`.
     """

@@ -15,7 +15,7 @@ class FrankaServer(Server):
     """A server of Franka's control interface.
 
     Args:
-        interface: of the arm or the hand.
+        interface: interface of the arm or the hand.
         log: called with a sentence about what a client did wrong.
 
     Attributes:

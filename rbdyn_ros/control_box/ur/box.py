@@ -54,7 +54,7 @@ class UrBox(ControlBox):
     Args:
         loop, arm, log, patience, peers: see ControlBox.
         address: the address at which it listens.
-        number: of the box among its peers.
+        number: number of the box among its peers.
 
     Raises:
         RbdynError: the ticks of the loop do not divide 2 ms, or a port is in use.

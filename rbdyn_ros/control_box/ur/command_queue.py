@@ -35,7 +35,7 @@ class CommandQueue(ArmProgram):
         free_first: whether the tool must be free before the contact.
         steps: how many steps ago the last contact began.
         most_silent: longest silence of the client [s]; 0: no watchdog.
-        damping, gain: of force mode.
+        damping, gain: damping and gain of force mode.
         goal: (6,) pose of the last goal.
     """
 

@@ -50,7 +50,7 @@ class ReverseMessage(NamedTuple):
         timeout: in which the next one must come [s]; 0: never.
         numbers: (6,) integers.
         mode: name of the mode; empty: the message has none.
-        number: of the mode.
+        number: number of the mode.
     """
 
     timeout: float

@@ -47,11 +47,11 @@ class ExternalScript:
     """A version of the program.
 
     Attributes:
-        host: of the client.
+        host: host of the client.
         ports: by name of the socket, see SOCKETS.
         numbers: by name, such as MODE_SERVOJ.
-        scale, time_scale: of numbers and times in messages.
-        lookahead, gain: of servoj.
+        scale, time_scale: scales of numbers and times in messages.
+        lookahead, gain: lookahead and gain of servoj.
         velocity, acceleration: their indices in a point, from 0; None: a point has none.
     """
 

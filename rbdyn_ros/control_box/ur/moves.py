@@ -35,7 +35,7 @@ class Course:
         joints: the desired ones.
         F_T: the tool in the flange (4, 4).
         dt: a cycle [s].
-        scale: of the speed, 0 to 1.
+        scale: scale of the speed, 0 to 1.
     """
 
     arm: UrArm
@@ -90,7 +90,7 @@ class Profile:
     """A path of a length that begins and ends at rest: a trapezoid of the speed, or a triangle.
 
     Args:
-        length: of the path.
+        length: length of the path.
         v, a: largest speed and acceleration.
         t: duration [s], in place of speed and acceleration: a third of it for each ramp; or 0.
 
@@ -185,7 +185,7 @@ class ArcMove(LineMove):
 
     Args:
         start, via, goal: poses of the tool (4, 4); the rotation of via does not count.
-        v, a: of the tool.
+        v, a: largest speed and acceleration of the tool.
         fixed: whether it keeps its rotation relative to the path: the rotation of goal does not
             count.
 

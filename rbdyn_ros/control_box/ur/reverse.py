@@ -101,7 +101,7 @@ class CallingProgram(Protocol):
     """A program that opens connections to its client.
 
     Attributes:
-        host: of the client.
+        host: host of the client.
         lines: name, port and session of each connection, in the order in which they open.
         unreachable: set to the reason why one did not open.
     """

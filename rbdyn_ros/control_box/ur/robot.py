@@ -109,7 +109,7 @@ class UrRobot(BoxedRobot):
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
-        mode, safety: of the robot.
+        mode, safety: mode and safety of the robot.
         program: that runs, or None.
         paused: whether the program is paused.
         motion, force: the motion, and force mode during it; or None.

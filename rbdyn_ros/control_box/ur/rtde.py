@@ -38,8 +38,8 @@ class Recipe:
     """Variables of a package, in their order.
 
     Attributes:
-        names: of the variables.
-        layout: of their numbers.
+        names: names of the variables.
+        layout: layout of their numbers.
         counts: number of values of each.
     """
 
@@ -111,8 +111,8 @@ class RtdeSession(Session):
 
     Args:
         robot: the robot.
-        owners: of the inputs, of all clients.
-        period: of a cycle [s].
+        owners: owners of the inputs, of all clients.
+        period: period of a cycle [s].
         log: called with a sentence about what a client did wrong.
         in_turn: whether each command is acted out before the next one is read; else the newest
             one counts.

@@ -74,7 +74,7 @@ class Call:
     """A call of a program.
 
     Attributes:
-        name: of the function.
+        name: name of the function.
         values: its arguments without names: numbers, text, or (n,) arrays.
         named: its arguments by name.
         is_pose: whether the first argument is a pose.

@@ -31,12 +31,13 @@ class ToolSensing:
     Attributes:
         at: the state with its dynamics at the tool.
         flange: its pose (4, 4) in O.
-        twist: of the tool (6,): linear first, axes of O.
+        twist: twist of the tool (6,): linear first, axes of O.
         gravity: torques (6,).
-        effort: of the motors (6,), measured.
+        effort: effort of the motors (6,), measured.
         qdd: accelerations (6,).
         external: torques of the surroundings on the joints (6,).
-        wrench: of the surroundings on the tool (6,): axes of O, about the tool; since `zero`.
+        wrench: wrench of the surroundings on the tool (6,): axes of O, about the tool; since
+            `zero`.
     """
 
     at: At

@@ -216,8 +216,8 @@ class StatementRow(ArmProgram):
     """A program that consists of known calls, one after the other.
 
     Args:
-        name: of the program.
-        calls: of it.
+        name: name of the program.
+        calls: its calls.
     """
 
     def __init__(self, name: str, calls: list[Call]) -> None:

@@ -45,7 +45,7 @@ class TrajectoryThread:
     Args:
         script: the program's version.
         session: brings points, and takes results.
-        name: of the program, in messages.
+        name: name of the program, in messages.
 
     Attributes:
         waits: whether it waits for a point.

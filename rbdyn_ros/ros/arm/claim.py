@@ -72,7 +72,7 @@ class ArmClaim:
     """Finds nodes that command the same arm, and other publishers of its states.
 
     Args:
-        node: publishes the efforts and subscribes to the states.
+        node: node that publishes the efforts and subscribes to the states.
         shown: topic ~/efforts; another publisher there is a controller of the same name.
         efforts: topics that command the arm; whether this node publishes there.
         states: topic of the states.

@@ -52,8 +52,8 @@ class CommandTopics:
         stop: once it is set, nothing is sent.
 
     Attributes:
-        names: of the topics on which commands are sent; none in a dry run, so that other nodes
-            see that nothing is commanded.
+        names: names of the topics on which commands are sent; none in a dry run, so that other
+            nodes see that nothing is commanded.
         shown: name of the topic that shows them, sent or not.
     """
 

@@ -97,9 +97,9 @@ class ArmEstimate:
     `data: false`.
 
     Args:
-        node: offers the service and publishes.
+        node: node that offers the service and publishes.
         controller: has the states.
-        values: of the parameters; `estimate.link` names the link.
+        values: values of the parameters; `estimate.link` names the link.
 
     Raises:
         RbdynError: no controlled joint carries the link, or the arm has springs.

@@ -21,9 +21,9 @@ class ArmObserver:
     The observer includes the arm's payloads, and the friction that the controller compensates.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         controller: has the states.
-        values: of the parameters.
+        values: values of the parameters.
     """
 
     def __init__(self, node: Node, controller: Controller, values: SimpleNamespace) -> None:

@@ -36,7 +36,7 @@ class FollowAction:
     on. A goal is rejected only while the controller shuts down.
 
     Args:
-        node: offers the action.
+        node: node that offers the action.
         robot: follows the trajectories.
     """
 

@@ -121,14 +121,14 @@ class GoalMonitor:
     """Watches one goal from its acceptance to its end.
 
     Args:
-        number: of its trajectory, see Progress.
+        number: number of its trajectory, see Progress.
         names: the controlled joints (n).
-        tolerances: of the goal.
+        tolerances: tolerances of the goal.
         trajectory: trajectory_msgs/JointTrajectory that the arm follows.
         now_ns: stamp of the state at its acceptance [ns].
 
     Attributes:
-        number: of its trajectory.
+        number: number of its trajectory.
     """
 
     def __init__(

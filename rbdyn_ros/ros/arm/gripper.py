@@ -27,11 +27,11 @@ class ArmGripper:
     Any message of joint_states with a finite position of its joint counts as a measurement.
 
     Args:
-        node: publishes and subscribes.
+        node: node that publishes and subscribes.
         gripper: its joint.
-        controller: of the arm.
+        controller: controller of the arm.
         now: returns the time that ages of the arm count [ns]; for any thread.
-        reliability: of the subscription to joint_states.
+        reliability: reliability of the subscription to joint_states.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
     """Return the settings of the safety gate.
 
     Args:
-        values: of the parameters.
+        values: values of the parameters.
         simulated: stamps are simulated time, whatever the parameter simulated_clock says.
     """
     chosen = _chosen(values, GateSettings)

@@ -97,7 +97,7 @@ class ArmPreset:
     """Defaults for the arms behind one driver.
 
     Attributes:
-        name: of the arm.
+        name: name of the arm.
         driver: its ROS 2 driver.
         joints: names of its joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.

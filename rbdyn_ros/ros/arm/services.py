@@ -28,9 +28,9 @@ class ArmServices:
     another in the thread that spins the node: they are in its default callback group.
 
     Args:
-        node: offers them.
+        node: node that offers them.
         robot: the controlled arm.
-        log: of refused messages.
+        log: log of refused messages.
     """
 
     def __init__(self, node: Node, robot: TrajectoryController, log: MessageLog) -> None:

@@ -51,7 +51,7 @@ class ArmTopics:
         node: main node, for names and namespace.
         controller: computes the commands.
         output: one of command_topics.OUTPUTS.
-        reliability: of the subscription to joint_states.
+        reliability: reliability of the subscription to joint_states.
         realtime: mode of real-time scheduling.
         messages: counts and logs refused wrenches.
         stop: once it is set, nothing is sent.

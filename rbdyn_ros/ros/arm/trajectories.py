@@ -46,7 +46,7 @@ class TrajectoryController(Controller):
 
     Args:
         m: the robot as it was loaded.
-        description: of the robot.
+        description: description of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
         others: arguments of Controller.
 

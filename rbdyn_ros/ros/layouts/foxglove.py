@@ -40,9 +40,9 @@ def foxglove_layout(
     """Return a layout of Foxglove.
 
     Args:
-        topics: of the robot.
+        topics: topics of the robot.
         joints: names in the order of joint_states.
-        frame_prefix: of the simulator.
+        frame_prefix: frame prefix of the simulator.
     """
     beside: dict[str, dict[str, Any]] = {}
     for topic in topics:

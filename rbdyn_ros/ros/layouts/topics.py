@@ -44,7 +44,7 @@ class ShownTopic:
 
     Attributes:
         name: full name.
-        type: of its messages.
+        type: type of its messages.
         title: title of the plot.
     """
 
@@ -60,7 +60,7 @@ def shown_topics(
 
     Args:
         specs: sensors of the robot.
-        namespace: of the node, as /left; empty: none.
+        namespace: namespace of the node, as /left; empty: none.
         odom: whether the pose of a moving base is published.
         described: whether the URDF of the robot is published.
     """

@@ -54,7 +54,7 @@ class MoveItPackage:
     """A configuration package for one robot.
 
     Args:
-        name: of the package.
+        name: name of the package.
         urdf: text of the robot.
         meshes: finds the meshes of the robot.
         semantics: its groups, states and pairs of links.
@@ -197,7 +197,7 @@ def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> d
     acceleration.
 
     Args:
-        semantics: of the robot.
+        semantics: semantics of the robot.
         acceleration: limit of a joint that has none [rad/s^2 or m/s^2].
     """
     m, groups = semantics.m, semantics.groups

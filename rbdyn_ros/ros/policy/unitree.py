@@ -28,8 +28,8 @@ class UnitreeMotors:
     """The motors that a policy moves.
 
     Args:
-        name: of the robot.
-        spec: of the policy.
+        name: name of the robot.
+        spec: spec of the policy.
 
     Attributes:
         messages: has LowCmd and LowState.
@@ -153,7 +153,7 @@ def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array,
 
     Args:
         turn: position of the joint [rad].
-        speed: of the joint [rad/s].
+        speed: speed of the joint [rad/s].
         quat: orientation of the link behind it, w, x, y, z.
         rate: angular velocity of that link, in its axes [rad/s].
     """

@@ -65,7 +65,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         urdf: path of a robot file that overrides the parameters; None: use the parameters.
         fallback: robot file if the parameters name none; None: wait for the topic.
         imports: Python files of the user, already run; the view runs them too.
-        setup: of a simulator inside another program; None: a process of its own.
+        setup: setup of a simulator inside another program; None: a process of its own.
         spawned: the process of the view; None: it is started when it is needed.
     """
 

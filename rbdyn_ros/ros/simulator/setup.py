@@ -20,7 +20,7 @@ class Setup:
     """A simulator inside another program, alone in its ROS domain: it does not look for others.
 
     Attributes:
-        parameters: of the node, by name.
+        parameters: parameters of the node, by name.
         change: returns the Model to simulate, given the one of the robot file; of its coordinates.
         qpos: (nq,) position at the start; None: as the parameters say.
         qvel: (nv,) velocity at the start; None: at rest.

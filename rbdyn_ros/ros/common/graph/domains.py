@@ -23,7 +23,7 @@ class Domain:
     """A ROS domain that is this process's until `close` or its end.
 
     Attributes:
-        number: of the domain.
+        number: number of the domain.
 
     Raises:
         RbdynError: all domains are used.

@@ -42,8 +42,8 @@ def load_robot(
     """Return the Model of the robot that the parameters name, and its source; log its warnings.
 
     Args:
-        node: waits for the topic and logs.
-        values: of the parameters.
+        node: node that waits for the topic and logs.
+        values: values of the parameters.
         stop: ends the wait for the topic when it is set.
         fallback: path of a robot if the parameters name none; None: wait for the topic.
         found: called with the source before the Model is made, which may compile the engine.

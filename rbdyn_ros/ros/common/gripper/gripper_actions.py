@@ -47,11 +47,11 @@ class GripperActions:
     the reason in the log, and the last one goes on. A new goal aborts the present one.
 
     Args:
-        node: offers the actions.
+        node: node that offers the actions.
         port: moves the gripper.
-        values: of the parameters of grippers.
+        values: values of the parameters of grippers.
         space: namespace of the actions below the node; empty: none.
-        number: of the gripper.
+        number: number of the gripper.
     """
 
     def __init__(

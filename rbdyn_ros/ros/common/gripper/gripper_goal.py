@@ -14,9 +14,10 @@ class GripperState:
     """The measured state of a gripper.
 
     Attributes:
-        time_ns: of the measurement [ns].
-        position, velocity, effort: of its joint [rad or m, rad/s or m/s, N m or N].
-        number: of the goal that it follows.
+        time_ns: time of the measurement [ns].
+        position, velocity, effort: position, velocity and effort of its joint [rad or m, rad/s or
+            m/s, N m or N].
+        number: number of the goal that it follows.
         failed: reason why it follows no goal any more; or empty.
     """
 
@@ -53,13 +54,13 @@ class GripperMonitor:
     franka_gripper publish velocities of 0.
 
     Args:
-        position: of the goal [rad or m].
-        number: of the goal.
-        values: of the parameters of grippers.
+        position: position of the goal [rad or m].
+        number: number of the goal.
+        values: values of the parameters of grippers.
         begun: the state when it was accepted.
 
     Attributes:
-        number: of the goal.
+        number: number of the goal.
     """
 
     def __init__(

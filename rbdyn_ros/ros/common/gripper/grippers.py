@@ -116,7 +116,7 @@ class GripperGoal:
     """The goal of a gripper, its speed and its largest effort.
 
     Attributes:
-        position: of its joint [rad or m].
+        position: position of its joint [rad or m].
         velocity: largest speed [rad/s or m/s].
         effort: largest effort [N m or N].
     """
@@ -237,7 +237,7 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
 
     Args:
         m: the Model.
-        name: of the joint, or of the preset.
+        name: name of the joint, or of the preset.
         max_velocity: for a goal that has none [rad/s or m/s]; 0: that of the joint.
         max_effort: for a goal that has none [N or N m]; 0: that of the joint or the preset.
 

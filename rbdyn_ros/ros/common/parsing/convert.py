@@ -182,8 +182,8 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
     """Return position, quaternion xyzw and twist in the axes of the child frame (13,).
 
     Args:
-        qpos: (7,) of a free joint on the world.
-        qvel: (6,) of that joint; the linear velocity is in world axes.
+        qpos: (7,) position of a free joint on the world.
+        qvel: (6,) velocity of that joint; its linear part is in world axes.
     """
     linear = quat_to_mat(qpos[3:]).T @ qvel[:3]
     return np.concatenate([qpos[:3], xyzw(qpos[3:]), linear, qvel[3:]])

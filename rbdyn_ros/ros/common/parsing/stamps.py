@@ -22,7 +22,7 @@ def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     A later stamp is of another clock, or of a clock that was reset: it does not show an age.
 
     Args:
-        header: of the message.
+        header: header of the message.
         now_ns: time of the node that got it [ns].
         timeout_ns: largest age [ns].
         limit: name of the parameter with this age.
@@ -60,7 +60,7 @@ class TickStamps:
         """Raise RbdynError if a command in lock-step is not for this tick.
 
         Args:
-            stamp_ns: of the command [ns]; 0: not stamped.
+            stamp_ns: stamp of the command [ns]; 0: not stamped.
             tick: that the simulation waits for.
         """
         stamped = self.tick_of(stamp_ns)

@@ -34,7 +34,7 @@ def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None
     """Offer a service whose response has `success` and `message`.
 
     Args:
-        node: offers it.
+        node: node that offers it.
         kind: type of the service.
         name: name of the service.
         act: gets the request and the response, whose other fields it may fill; returns the

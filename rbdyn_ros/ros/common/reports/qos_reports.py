@@ -55,7 +55,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
     """Return the `event_callbacks` for `node.create_subscription`.
 
     Args:
-        node: subscribes, and logs.
+        node: node that subscribes, and logs.
         topic: as it is subscribed to.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
@@ -65,7 +65,7 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
     """Return the `event_callbacks` for `node.create_publisher`.
 
     Args:
-        node: publishes, and logs.
+        node: node that publishes, and logs.
         topic: as it is published.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))

@@ -89,8 +89,8 @@ class ServoStatus:
     """Publishes the status of a tool under twists, and logs the reason of a slow motion.
 
     Args:
-        node: publishes and logs.
-        names: of the joints.
+        node: node that publishes and logs.
+        names: names of the joints.
     """
 
     def __init__(self, node: Node, names: tuple[str, ...]) -> None:

@@ -59,9 +59,9 @@ class ToolMarker:
     """Serves the marker; `twist` and `show` are for one thread.
 
     Args:
-        node: serves it.
+        node: node that serves it.
         frame: in which its poses are.
-        log: of refused messages.
+        log: log of refused messages.
         timeout: time for which a twist counts [s].
 
     Raises:
@@ -96,7 +96,7 @@ class ToolMarker:
         After the end of a drag it is zero once, so that the tool stops at once.
 
         Args:
-            place: (3,) of the tool in the frame of the marker [m].
+            place: (3,) position of the tool in the frame of the marker [m].
             R: (3, 3) its rotation.
         """
         goal = self._present()

@@ -43,7 +43,7 @@ class Claim:
         node: its full name.
         helper: full name of the node that announces the claim.
         topics: topics that only one simulator may publish.
-        frames: of its transforms, each with its topic.
+        frames: frames of its transforms, each with its topic.
     """
 
     since: int

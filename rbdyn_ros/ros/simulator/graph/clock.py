@@ -60,8 +60,8 @@ class ClockClaim:
     first by name keeps it.
 
     Args:
-        node: publishes.
-        claims: of the simulators.
+        node: node that publishes.
+        claims: claims of the simulators.
         publish: False: listen only.
     """
 

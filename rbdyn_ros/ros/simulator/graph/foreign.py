@@ -38,7 +38,7 @@ class ForeignPublishers:
     """Watches the topics of one robot.
 
     Args:
-        node: of the robot; it publishes the states.
+        node: node of the robot; it publishes the states.
         describes: whether it publishes its description; if not, others may publish it.
         transforms: whether it publishes its transforms; without them a robot_state_publisher has
             to run.

@@ -189,7 +189,7 @@ class Entities:
         """Set pose or twist of the root link, or both, in world axes.
 
         Args:
-            name: of the entity.
+            name: name of the entity.
             pose: position, and quaternion of length near 1; checked by the caller. None: it
                 stays; time may run meanwhile.
             twist: linear and angular velocity. None: it stays; of a pose alone the angular

@@ -76,7 +76,7 @@ class SavedRobot:
         world: the robot and its objects.
         payloads: payloads and gravity.
         faults: the parameters of the faults, as rclpy has them.
-        seed: of all noise.
+        seed: seed of all noise.
         seeded_tick: the tick at which the noise began.
     """
 
@@ -123,12 +123,12 @@ class Robot:
     """One robot, its loop and its topics.
 
     Args:
-        node: has its parameters and topics.
-        name: of one of several robots in a process; empty if it is the only one.
-        values: of its parameters.
+        node: node that has its parameters and topics.
+        name: name of one of several robots in a process; empty if it is the only one.
+        values: values of its parameters.
         time_node: full name of the node that controls the time of several robots; empty: `node`.
-        recorder: of the topics of its node, or None.
-        setup: of a simulator inside another program, or None.
+        recorder: recorder of the topics of its node, or None.
+        setup: setup of a simulator inside another program, or None.
 
     Attributes:
         given: its source, after `load`.
@@ -520,7 +520,7 @@ class Robot:
             robot: objects, payloads and gravity return to those at the start; else they stay.
                 Without `state`, spawned objects with the names of deleted ones go first: if the
                 loop stops answering then, they are gone.
-            seed: of all noise; None: the present one.
+            seed: seed of all noise; None: the present one.
         """
         if robot:
             if not state:

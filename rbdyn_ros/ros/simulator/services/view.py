@@ -71,7 +71,7 @@ class ViewedSimulation:
     The page is there before the simulation: until `begin` it shows the robots at their start.
 
     Args:
-        node: has the parameter real_time_factor.
+        node: node that has the parameter real_time_factor.
         robots: that are loaded.
     """
 

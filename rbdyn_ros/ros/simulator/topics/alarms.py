@@ -38,8 +38,8 @@ class WaitAlarm:
     """Logs the joints for which lock-step has waited in vain.
 
     Args:
-        logger: of the node.
-        loop: of the robot.
+        logger: logger of the node.
+        loop: loop of the robot.
     """
 
     def __init__(self, logger: Any, loop: Loop) -> None:
@@ -73,8 +73,8 @@ class Alarms:
     """Logs the trouble in the states of a robot, but not for every state.
 
     Args:
-        logger: of the node.
-        reset_name: of the service to call after divergence.
+        logger: logger of the node.
+        reset_name: name of the service to call after divergence.
 
     Attributes:
         said_fast: whether it warned that a body turns too fast.

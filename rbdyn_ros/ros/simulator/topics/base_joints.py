@@ -64,7 +64,7 @@ class WheelJoints(WheelOdometry):
     """The joints of a base on wheels.
 
     Args:
-        drive: of the base.
+        drive: drive of the base.
         slip: see WheelOdometry.
         m: the robot.
     """

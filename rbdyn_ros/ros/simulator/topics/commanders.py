@@ -34,7 +34,7 @@ class AnswerAges:
     Another stamp, such as 0 or the time of another clock, does not refer to a state.
 
     Args:
-        stamps: of the ticks of the loop.
+        stamps: stamps of the ticks of the loop.
         newest: returns the tick of the newest published state; -1: none yet.
         factor: returns the real-time factor.
         timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
@@ -72,7 +72,7 @@ class CommanderWatch:
     """Logs that commands stopped, with the node that sent them, and that they are back.
 
     Args:
-        node: logs, and lists the graph.
+        node: node that logs, and lists the graph.
         loop: that the commands were for.
     """
 

@@ -37,8 +37,8 @@ class SimulatedDriver:
     """Adds and leaves out the terms that the parameters name; one thread at a time may use it.
 
     Args:
-        loop: of the robot.
-        values: of the parameters robot_compensates_* and effort_includes_gravity.
+        loop: loop of the robot.
+        values: values of the parameters robot_compensates_* and effort_includes_gravity.
 
     Attributes:
         hides: whether measured efforts leave out gravity.

@@ -25,9 +25,9 @@ class ExternalEfforts:
     The observer uses the robot file: with its friction, but without payloads.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        values: of the parameters.
+        node: node that publishes.
+        loop: loop of the robot.
+        values: values of the parameters.
         every: period of publishing [ticks].
     """
 

@@ -26,8 +26,8 @@ class SimulatedGripper:
 
     Args:
         gripper: its joint.
-        loop: of the robot.
-        stamps: of the ticks of the loop.
+        loop: loop of the robot.
+        stamps: stamps of the ticks of the loop.
     """
 
     def __init__(self, gripper: Gripper, loop: Loop, stamps: TickStamps) -> None:

@@ -76,14 +76,14 @@ class MobileBase:
     Until the first cmd_vel it commands nothing. A cmd_vel older than `base.timeout` is zero.
 
     Args:
-        node: publishes and subscribes.
-        loop: of the robot.
-        joints: of the base.
-        values: of the parameters.
+        node: node that publishes and subscribes.
+        loop: loop of the robot.
+        joints: joints of the base.
+        values: values of the parameters.
 
     Attributes:
         frame: its own one in TF.
-        period: of its odometry and commands [ticks].
+        period: period of its odometry and commands [ticks].
         slides: whether it has no wheels; its transforms are those of its joints.
     """
 

@@ -72,7 +72,7 @@ class Cadence:
     """Periods of publishing [ticks].
 
     Attributes:
-        states, transforms, clock: of these topics.
+        states, transforms, clock: periods of these topics.
         hand_over: period in which the loop hands states over: the greatest common divisor.
     """
 
@@ -96,18 +96,18 @@ class Outputs:
     """Publishes the states of a robot on all its topics; for one thread.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        source: of the robot.
+        node: node that publishes.
+        loop: loop of the robot.
+        source: source of the robot.
         values: the parameters.
-        cadence: of the topics.
-        stamps: of the ticks of the loop.
+        cadence: cadence of the topics.
+        stamps: stamps of the ticks of the loop.
         clock: publisher of /clock; None: another node publishes it.
         others: sensors, markers and external efforts, published from the same states.
         recorder: records every state before it is published, or None.
         watch: called with every record of the loop before it is published, or None.
         drives: whether a base on wheels publishes odom and the transforms above its link.
-        reset_name: of the service to call after divergence.
+        reset_name: name of the service to call after divergence.
 
     Attributes:
         lock: held while a state is published, also by compiled code.

@@ -51,7 +51,7 @@ class SceneContent:
     Attributes:
         m: the Model.
         description: it was made from this, nothing attached.
-        welds: of links that are attached.
+        welds: welds of links that are attached.
         places: returns the poses of links at a position (nq,) and a time.
     """
 
@@ -77,13 +77,13 @@ class PlanningSceneTopic:
     """Publishes planning_scene, in the thread that publishes.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        content: of the scene.
-        world_frame: of the poses, unless the robot is fixed.
+        node: node that publishes.
+        loop: loop of the robot.
+        content: content of the scene.
+        world_frame: frame of the poses, unless the robot is fixed.
 
     Attributes:
-        period: of publishing [ticks].
+        period: period of publishing [ticks].
 
     Raises:
         ImportError: moveit_msgs is not installed.
@@ -227,9 +227,9 @@ def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> d
     and nothing else touch it. Then the body from which they branch off holds it.
 
     Args:
-        content: of the scene.
-        state: of the robot.
-        links: of the objects.
+        content: content of the scene.
+        state: state of the robot.
+        links: links of the objects.
     """
     m = content.m
     of_objects = {int(m.frame_bodyid[m.frame_id(name)]): name for name in links}

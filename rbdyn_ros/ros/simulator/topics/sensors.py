@@ -80,13 +80,13 @@ class SensorTopics:
     `publish` is for the publishing thread, the rest for any thread.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         m: the robot as it was loaded.
-        description: of the robot.
+        description: description of the robot.
         sensors: path of a sensors file, or its specs.
         period_ns: length of a tick [ns].
-        frame_prefix: of the names of frames.
-        seed: of the noise.
+        frame_prefix: prefix of the names of frames.
+        seed: seed of the noise.
         visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
         looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
@@ -243,7 +243,7 @@ class _NumbersTopic:
     """A topic whose message has the numbers of a reading.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         topic: its name.
         message: with marks for `Prepared`, of as many doubles as there are numbers.
         count: their number.

@@ -43,7 +43,7 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
     Args:
         m: the robot.
         names: joints that can be commanded.
-        values: of the parameters.
+        values: values of the parameters.
 
     Raises:
         ModelError: the robot has no such link.
@@ -85,13 +85,13 @@ class ServoTopic:
     joints hold their positions then, until another command comes.
 
     Args:
-        node: subscribes and publishes.
-        loop: of the robot.
+        node: node that subscribes and publishes.
+        loop: loop of the robot.
         servo: follows the twists.
-        values: of the parameters.
+        values: values of the parameters.
 
     Attributes:
-        period: of its commands [ticks].
+        period: period of its commands [ticks].
     """
 
     def __init__(self, node: Node, loop: Loop, servo: TwistServo, values: SimpleNamespace) -> None:

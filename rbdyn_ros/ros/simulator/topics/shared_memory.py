@@ -35,7 +35,7 @@ class SharedMemory:
     Args:
         port: the memory.
         watch: logs that commands stopped.
-        log: of refused messages.
+        log: log of refused messages.
         ages: counts commands that answered an old state.
     """
 
@@ -71,10 +71,10 @@ class SharedReadings:
     """The readings of the sensors of ros2_control as one row of numbers.
 
     Args:
-        specs: of all sensors.
+        specs: specs of all sensors.
 
     Attributes:
-        names: of the numbers, such as imu/orientation.x.
+        names: names of the numbers, such as imu/orientation.x.
         wanted: numbers of the sensors whose readings are written.
     """
 

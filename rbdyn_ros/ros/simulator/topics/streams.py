@@ -41,7 +41,7 @@ def stream_topic(
     """Return a topic for compiled code; None if the publisher does more than rclpy's.
 
     Args:
-        publisher: of the topic.
+        publisher: publisher of the topic.
         prepared: its message.
         every: period [ticks].
         picks: places of its numbers in the row of a state.

@@ -83,13 +83,13 @@ class UnitreeTopics:
     """The topics lowcmd and lowstate of one robot.
 
     Args:
-        node: publishes.
-        loop: of the robot.
+        node: node that publishes.
+        loop: loop of the robot.
         commands: parses its commands.
-        values: of the parameters.
+        values: values of the parameters.
 
     Attributes:
-        period: of publishing [ticks].
+        period: period of publishing [ticks].
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ImuPlace:
         """Return angular velocity and specific force in the axes of the IMU, and these axes.
 
         Args:
-            state: of the robot.
+            state: state of the robot.
             gravity: (3,) in world axes [m/s^2].
         """
         m, d, frame = self._m, self._d, self._frame

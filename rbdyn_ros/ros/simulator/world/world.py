@@ -40,7 +40,7 @@ class SpawnedRobot:
     """A robot that was spawned.
 
     Attributes:
-        namespace: of its topics, with all parents.
+        namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
         pose: in the world, if it is fixed there.
     """
@@ -55,8 +55,8 @@ class WorldFile:
     """A world that can be loaded.
 
     Attributes:
-        name: of the world.
-        uri: of its file, or empty.
+        name: name of the world.
+        uri: URI of its file, or empty.
         text: its content, if there is no file.
         about: a description for people.
         tags: words by which worlds are chosen.
@@ -99,7 +99,7 @@ class World:
         attached: the welds of links.
         file: that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: it is this one.
-        infos: of entities, by name.
+        infos: infos of entities, by name.
         robots: that were spawned, by name.
     """
 
