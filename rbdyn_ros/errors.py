@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error family: each error has the value found, its place and the allowed values."""
+"""The error family: each error has the value found, where it was, and the allowed values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Finding:
     Attributes:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
-        severity: ``error`` (refused), ``warning`` (taken, look at it) or ``note``.
+        severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
         element: the element it is about, for example ``joint 'elbow'``; may be empty.
         line: line of the source text, or None where there is no text.
         found: the offending text or value; may be empty.

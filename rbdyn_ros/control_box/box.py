@@ -83,7 +83,7 @@ class ControlBox(ABC):
         arm: the robot.
         log: called with sentences, in the thread of the box.
         patience: in lock-step, how long a cycle waits for the client's command [s].
-        peers: all boxes of the loop, this one among them; None: it is the only one.
+        peers: all boxes of the loop, including this box; None: this box alone.
 
     Attributes:
         robot: the state machine of the arm.

@@ -36,7 +36,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         horizon: actions of an episode at most.
         effort: force of an action of 1 [N m or N], one number or one per joint; None: the effort
             limits.
-        nodes: command lines of nodes that run beside the simulator, in the present folder.
+        nodes: command lines of nodes that run next to the simulator, in the present folder.
         parameters: parameters of the simulator, by name.
         patience: wall time to wait for a state [s].
 

@@ -263,7 +263,7 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or another one if it is gone; -1: no fault."""
+    """Return the joint of a fault in the new Model, or another if it is gone; -1: no fault."""
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
         return -1

@@ -25,7 +25,7 @@ TICKS_OF_SERVO = 5.0
 #: The same for a joint with an actuator, in delays of its efforts and in limits of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
-#: Longest time constant that a gear asks for [s].
+#: Largest time constant that a gear can require [s].
 SLOWEST_SERVO = 1.0
 
 #: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
@@ -146,7 +146,7 @@ def for_efforts(m: Model) -> Model:
 
 
 def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, Model]:
-    """Return the simulated Model, the Model for computing efforts, and the one with brakes.
+    """Return the simulated Model, the Model for computing efforts, and the Model with brakes.
 
     Args:
         m: the robot.

@@ -27,9 +27,9 @@ class StreamTopic:
         content: the bytes.
         of_measurement: whether the stamp is the stamp of the measurement, not of the state.
         every: period [ticks].
-        stamps: places of the stamps in the bytes, each of a second and a nanosecond in 32 bits.
-        places: places of the numbers in the bytes (n,).
-        picks: places of the numbers in the row of a state (n,).
+        stamps: offsets of the stamps in the bytes, each of a second and a nanosecond in 32 bits.
+        places: offsets of the numbers in the bytes (n,).
+        picks: indices of the numbers in the row of a state (n,).
     """
 
     publish: int

@@ -22,7 +22,7 @@ VERSIONS = ("2.0", "3.0")
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the FMU; its reference is its place in the list.
+    """A variable of the FMU; its reference is its index in the list.
 
     Attributes:
         name: such as q.elbow.

@@ -204,7 +204,7 @@ def start(
 ) -> bool:
     """Start the arm in mode c.mode and state c.given, without a jump of the efforts.
 
-    Return False if it may not start: c.refusal says why.
+    Return False if it may not start; c.refusal is the reason.
     """
     c.refusal = 0
     if s.faulty > 0:
@@ -587,7 +587,7 @@ def stop(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def decelerate(s: ArmLoopState, c: ArmState) -> None:
-    """Write the target on its way to rest.
+    """Write the target while it comes to rest.
 
     The polynomial of degree 5 that begins with a velocity and ends at rest, without accelerations
     at both, covers half of velocity times time.

@@ -55,7 +55,7 @@ LEVELS, SIGN_ONLY = 4, 2
 COUPLED = 15.0
 #: A joint counts as moved beyond this share of its commanded displacement.
 MOVED = 0.25
-#: Farthest that the driven joint, or another one, may be reported away [rad or m].
+#: Farthest that the driven joint, or another joint, may be reported away [rad or m].
 FAR, OTHERS = 0.06, 0.03
 #: Time after a pulse in which the joint must come to rest [s]; largest share of its motion then.
 AFTER, RESTING = 0.04, 0.1
@@ -239,7 +239,7 @@ def predict(s: StartUp, released: Vector, step: float) -> None:
 
 @kernel
 def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
-    """Write the commands (nv,) of the present pulse: way sin^4(pi t / duration)."""
+    """Write the commands (nv,) of the present pulse, the motion way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
     if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reply of a joint to a known effort, compared with the model in the start-up test.
 
-While the joint moves one way, with the velocity v by its reported positions x and the velocity w
-that the efforts sent would cause without friction:
+While the joint moves in one direction, with the velocity v by its reported positions x and the
+velocity w that the efforts sent would cause without friction:
 
     v(t) = share w(t - delay) - viscous x - dry t + start
 
-Each way has a start and a dry friction of its own, so it does not matter where the joint stuck. A
-joint of the right sign and ratio has the share 1, with friction and without. The fit is by least
-squares: signal and delayed term are compared after all other terms were taken out of both.
+Each direction has a start and a dry friction of its own, so it does not matter where the joint
+stuck. A joint of the right sign and ratio has the share 1, with friction and without. The fit is
+by least squares: signal and delayed term are compared after all other terms were taken out of
+both.
 """
 
 from __future__ import annotations

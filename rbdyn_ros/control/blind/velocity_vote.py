@@ -2,7 +2,7 @@
 """The velocity by which an arm is braked after a fault: the median of three.
 
     measured   the velocity of the newest state
-    moved      the way of the positions over the last WINDOW, by its time
+    moved      the change of the positions over the last WINDOW, divided by its time
     due        the velocity REACH before, and what the efforts sent have changed since then
 
 So one wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a clock

@@ -199,7 +199,7 @@ def compare(
         stopped += NOISES * learn_noise(s, dt * unmodelled, dt, k) / dt
         learn(s, a, qvel[k], unmodelled, dt, stopped, k)
         pushes = a if load > held else 0.0
-        if s.grip[k] > 0.0:  # the friction of other joints slows this one as well
+        if s.grip[k] > 0.0:  # the friction of other joints slows this joint as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
         if follows(s, command[k], measured[k], k) and moves:
             learn_friction(s, pushes, withstood, k)
@@ -280,7 +280,7 @@ def listen(
 
 @kernel
 def stop(s: BlindState, k: int) -> float:
-    """Return the suspicion that a joint has not stopped, although its numbers say so."""
+    """Return the suspicion that a joint has not stopped, although its numbers show a stop."""
     peak = s.peak[k]
     if abs(peak) < MOVED or abs(s.last_qvel[k]) > STOPPED * abs(peak):
         return 0.0
@@ -303,7 +303,7 @@ def stand(
     q, v = s.last_qpos[k], s.last_qvel[k]
     if abs(q - s.still_qpos[i, k]) > near or abs(v - s.still_qvel[i, k]) > slow:
         stop_standing(s, i, k)
-        # a velocity that was wrong before the joint stood still says nothing about its positions
+        # a velocity that was wrong before the standstill is no evidence about the positions
         s.still_qpos[i, k], s.still_qvel[i, k] = q, v
         s.still_moving[i, k] = abs(moved - v) < AGREES * abs(v)
         s.still_push[i, k] = abs(s.push[k] if i == EXACTLY else s.steady_push[k])

@@ -134,7 +134,7 @@ class WheelDrive:
     def twist(self, angles: Array, speeds: Array) -> WheelFit:
         """Return the twist of the reference point that explains wheel speeds best.
 
-        Steered wheels do not count: their angles may have changed on the way.
+        Steered wheels do not count: their angles may have changed meanwhile.
 
         Args:
             angles: angles of the steering joints, to the left [rad].

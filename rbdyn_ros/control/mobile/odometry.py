@@ -23,8 +23,8 @@ class WheelOdometry:
         drive: drive of the base.
         slip: standard deviation of a wheel's distance after a metre [m], where wheels do not
             contradict each other. Errors of different metres are independent, so that the variance
-            grows with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
-            Autonomous Mobile Robots, 2004, section 5.2.4).
+            grows with the distance, at any rate of updates (Siegwart and Nourbakhsh, Introduction
+            to Autonomous Mobile Robots, 2004, section 5.2.4).
 
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].

@@ -102,8 +102,8 @@ def wheel_base(
         radius: radius of the wheels [m]; 0: by their geometries.
 
     Raises:
-        ParameterError: there are no wheels, one of them cannot be used, or their kind cannot be
-            told; the message says what to set.
+        ParameterError: there are no wheels, one of them cannot be used, or their kind is
+            ambiguous; the message names the parameter to set.
     """
     d = make_data(m)
     kinematics(m, d)

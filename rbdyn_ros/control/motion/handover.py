@@ -58,7 +58,7 @@ class WayIn:
     """The transition of a target into a path.
 
     Attributes:
-        departure: start of the way.
+        departure: start of the transition.
         since: time of the path at the departure [s].
         approach: the motion to the first point; a jump if the path begins at time 0.
     """
@@ -102,7 +102,7 @@ def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> 
 
     Args:
         path: path of n joints.
-        departure: start of the way.
+        departure: start of the transition.
         since: time of the path at the departure [s].
         fastest: (n,) velocity limits.
     """

@@ -53,7 +53,7 @@ class ServoSettings:
         timeout: time for which a twist counts [s].
         max_linear, max_angular: largest speeds of the tool [m/s, rad/s].
         acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
-        lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an
+        lower_singularity_threshold: condition number of the Jacobian (in rad and m) from which an
             approach to a singular posture is slowed down.
         hard_stop_singularity_threshold: condition number at which it ends.
         joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most

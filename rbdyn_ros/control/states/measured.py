@@ -198,7 +198,7 @@ def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     Args:
         s: the state.
         given: rows of positions, velocities and efforts (NaN: not measured).
-        at: places in these rows of the degrees of freedom `to`; the others rest.
+        at: indices in these rows for the degrees of freedom `to`; the others rest.
         to: see `at`.
     """
     measured = False

@@ -207,7 +207,7 @@ class ExternalControl(ArmProgram):
     def _change(
         self, r: UrRobot, message: ReverseMessage
     ) -> Generator[None, None, ReverseMessage]:
-        """Leave the mode as the program does, and enter another one; return the newest message."""
+        """Change the mode as the program does; return the newest message."""
         self._check(r, message)
         if self.mode == "FORWARD":
             yield from self._trajectory.leave(r)

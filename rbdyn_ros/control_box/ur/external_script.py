@@ -67,7 +67,7 @@ class ExternalScript:
 
     @staticmethod
     def read(text: str) -> ExternalScript | None:
-        """Read the text of a program; return None if it is another one.
+        """Read the text of a program; return None if it is not external_control.urscript.
 
         Raises:
             ValueError: it is of a version that the box does not support.

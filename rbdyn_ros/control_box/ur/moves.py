@@ -92,7 +92,7 @@ class Profile:
     Args:
         length: length of the path.
         v, a: largest speed and acceleration.
-        t: duration [s], in place of speed and acceleration: a third of it for each ramp; or 0.
+        t: duration [s], instead of speed and acceleration: a third of it for each ramp; or 0.
 
     Attributes:
         duration: [s].
@@ -120,7 +120,7 @@ class Profile:
 
 
 class JointMove(Move):
-    """movej: all joints begin and end together; the one with the longest way leads.
+    """movej: all joints begin and end together; the joint with the largest motion leads.
 
     Args:
         start, goal: (6,).

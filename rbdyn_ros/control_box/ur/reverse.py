@@ -33,7 +33,7 @@ class IntegerSession(Session):
 
     Attributes:
         rows: that have come and wait.
-        open: whether there is a connection, as far as the program knows.
+        open: whether the program counts the connection as open.
     """
 
     def __init__(self, count: int) -> None:

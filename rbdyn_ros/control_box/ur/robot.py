@@ -179,7 +179,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program; the one that runs ends."""
+        """Start a program; the running program ends."""
         if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -206,7 +206,7 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion; it takes the place of the one before."""
+        """Begin a motion, which replaces the motion before."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # no spring held the arm at the desired joints
             self._hold()

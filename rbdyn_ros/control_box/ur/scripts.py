@@ -86,7 +86,7 @@ class Call:
     is_pose: bool
 
     def number(self, name: str, at: int, default: float) -> float:
-        """Return a numeric argument by name or place.
+        """Return a numeric argument by name or position.
 
         Raises:
             ValueError: it is not a finite number.

@@ -60,7 +60,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
 
 
 def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool) -> Move:
-    """Return movec through a pose (4, 4) to another one.
+    """Return movec through a pose (4, 4) to another pose.
 
     Raises:
         ValueError: as line_move, or the points are on a line.

@@ -36,7 +36,7 @@ class Fact:
 
     Attributes:
         value: the value.
-        source: address of the document that says so.
+        source: address of the document with this value.
         note: how the value is meant.
     """
 

@@ -192,7 +192,7 @@ def _is_in_package(name: str) -> bool:
 def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> dict[str, Any]:
     """Return joint_limits.yaml: the limits of the robot.
 
-    The simulator and arm_controller read the file beside the robot, too, and refuse faster
+    The simulator and arm_controller also read this file next to the robot, and refuse faster
     motions. MoveIt's own file therefore has another name: Pilz plans no motion without a limit of
     acceleration.
 

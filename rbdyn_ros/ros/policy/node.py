@@ -38,7 +38,7 @@ POLL = 1.0
 #: States that wait for the node.
 DEPTH = 1000
 #: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
-#: it was sent longer ago than this: it may still be on its way [s].
+#: it was sent longer ago than this: else it may still arrive [s].
 LOST = 0.5
 #: Number of times that the last command is sent, because a robot may lose some, and time between
 #: two of them [s].

@@ -52,7 +52,7 @@ def described(name: str) -> str:
 
 
 def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None]:
-    """Return the callback of a subscription that also learns who sent each message.
+    """Return the callback of a subscription that also gets the sender of each message.
 
     Args:
         take: called with the message and the GID of its publisher; the GID is None where rclpy
@@ -66,7 +66,7 @@ def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None
         gid = info.get("publisher_gid")
         take(message, gid["data"] if gid else None)
 
-    # rclpy asks the signature whether a callback wants the info
+    # rclpy reads from the signature whether a callback takes the info
     receive.__signature__ = inspect.signature(_example)  # type: ignore[attr-defined]
     return receive
 

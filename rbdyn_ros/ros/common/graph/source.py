@@ -73,7 +73,7 @@ def load_robot(
 def find(
     node: Node, values: SimpleNamespace, stop: threading.Event, fallback: Path | None
 ) -> Source:
-    """Return the robot that the parameters name, the fallback, or the one on the topic.
+    """Return the robot that the parameters name, the fallback, or the robot on the topic.
 
     Raises:
         DescriptionError: the robot is refused.

@@ -62,7 +62,7 @@ class GripperPreset:
         joint: end of the name of the joint that moves it.
         closed, open: positions of this joint [rad or m].
         width: distance between the fingers where it is open [m]; closed it is 0.
-        source: address of the document that says so.
+        source: address of the document with these values.
         force: largest force between the fingers [N].
     """
 

@@ -41,7 +41,7 @@ def hold(node: str) -> socket.socket | None:
 def process_of(node: str) -> str:
     """Return the other process of this machine that is a node, as `process 42 (stopped)`; or "".
 
-    Linux keeps each question until the other process ends, so do not ask all the time.
+    Linux keeps each question until the other process ends, so do not call this all the time.
     """
     asking, address = _socket(node)
     with asking:

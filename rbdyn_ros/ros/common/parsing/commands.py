@@ -215,7 +215,7 @@ def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
     """Return a command for the same joints, in the same modes.
 
     Args:
-        columns: places of the joints of the arrays in the command.
+        columns: indices of the arrays' joints in the command.
         last: the earlier command.
         arrays: the numbers, checked.
     """

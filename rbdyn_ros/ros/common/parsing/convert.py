@@ -192,9 +192,9 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
 class Prepared:
     """A message that is serialised once; afterwards only its numbers and stamps change.
 
-    This is four times as fast as filling and serialising a message. The places of the numbers
-    are found by marks in the serialised message. The only assumption about its layout, that
-    doubles and stamps are little-endian, is checked.
+    This is four times as fast as filling and serialising a message. The offsets of the numbers are
+    found by marks in the serialised message. The only assumption about its layout, that doubles
+    and stamps are little-endian, is checked.
 
     Args:
         message: message whose changing doubles are set by `mark`, in the order of the numbers,
@@ -203,8 +203,8 @@ class Prepared:
 
     Attributes:
         content: the serialised message.
-        stamps: places of its stamps in the content.
-        doubles: places of its numbers (count,).
+        stamps: offsets of its stamps in the content.
+        doubles: offsets of its numbers (count,).
     """
 
     MARK_STAMP = 1_234_567_891_234_567_891

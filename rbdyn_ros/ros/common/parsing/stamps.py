@@ -76,7 +76,7 @@ class TickStamps:
             if stamped is not None
             else f"{seconds(stamp_ns)}, which is not a tick"
         )
-        if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks like no stamp
+        if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks unstamped
             found += ", or not at all"
         wanted = seconds(self.of(tick))
         raise refusal(

@@ -80,7 +80,7 @@ class MessageLog:
         return sum(throttle.count for throttle in self._rejected.values())
 
     def reject(self, topic: str, why: str) -> None:
-        """Count a rejected message; log it unless another one on its topic was just logged."""
+        """Count a rejected message; log it unless its topic had a line in the log just before."""
         throttle = self._rejected.setdefault(topic, Throttle())
         if throttle.due(time.monotonic()):
             self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")

@@ -28,7 +28,7 @@ except ImportError:  # its name before Iron
 
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name
 
-#: Delay from the event to the log line [s]: the graph learns a node's name after its topics.
+#: Delay from the event to the log line [s]: a node's name appears in the graph after its topics.
 PATIENCE = 1.0
 #: Number of lines remembered per topic, so that none is repeated.
 REMEMBERED = 16

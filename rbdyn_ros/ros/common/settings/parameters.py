@@ -163,7 +163,7 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: by name, in the place of the defaults of the table.
+        defaults: defaults by name, which replace those of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of simulators: one on each joint_states topic, and one that publishes /clock.
 
-Every simulator announces its topics on a hidden topic, with the time of its start. Of two that
-claim the same topic the later one gives way. The order is the same for both, so exactly one stays,
-whichever discovers the other first. A process that was killed announces nothing any more.
+Every simulator announces its topics on a hidden topic, with the time of its start. Of two
+simulators that claim the same topic the later one ends. The order is the same for both, so exactly
+one of them stays, whichever discovers the other first. A process that was killed announces nothing
+any more.
 """
 
 from __future__ import annotations

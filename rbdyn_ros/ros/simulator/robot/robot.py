@@ -132,7 +132,7 @@ class Robot:
 
     Attributes:
         given: its source, after `load`.
-        world, begin: its present world and the one of the start, after `load`.
+        world, begin: its present world and its world at the start, after `load`.
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
@@ -342,7 +342,7 @@ class Robot:
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """Its reception, and the receptions of the robots that were spawned beside it."""
+        """Its reception, and the receptions of the robots that were spawned."""
         return self.reception, *self.spawned.receptions
 
     @property
@@ -410,7 +410,7 @@ class Robot:
         return Places(self.m, state.qpos, state.time)
 
     def attach(self, link: str, to: str) -> str:
-        """Let a link keep the pose that it has in another one, or in the world, now.
+        """Let a link keep its present pose in another link or in the world.
 
         Returns:
             all attached links, as a text.

@@ -86,7 +86,7 @@ class ViewedSimulation:
         """Show and control the simulation of the robots, which are open now."""
         self._watched = [Watched(robot.loop) for robot in self.robots]
         self._hands = [HandSpring(robot.loop) for robot in self.robots]
-        self._begun = simulation  # set it last: the view asks from other threads
+        self._begun = simulation  # set it last: the view reads it from other threads
 
     @property
     def _simulation(self) -> Simulation:

@@ -53,7 +53,7 @@ HEARTBEAT = 1.0
 #: Interval at which Python takes a state for new subscribers and lasting troubles [s].
 LOOK = 0.1
 
-#: Topics beside joints, motors and transforms.
+#: Topics besides joints, motors and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
@@ -288,7 +288,7 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _arm(self) -> None:
-        """Let compiled code publish plain states, if nothing in Python looks at each state."""
+        """Let compiled code publish plain states, unless Python must process each state."""
         if self._watch is not None or self._recorder is not None:
             return
         heard = self._objects is not None and self._objects.is_heard()

@@ -46,7 +46,7 @@ STILL = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class SceneContent:
-    """The parts of a scene beside the robot.
+    """The parts of a scene besides the robot.
 
     Attributes:
         m: the Model.

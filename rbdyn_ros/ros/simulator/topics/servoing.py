@@ -119,7 +119,7 @@ class ServoTopic:
         """Accept messages from ~/twist."""
 
         def take(message: Any) -> None:
-            # `publish` sees no states between its own periods
+            # `publish` gets no states between its own periods
             now = max(self._now, self._loop.readout.stream.newest)
             check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)

@@ -44,7 +44,7 @@ def stream_topic(
         publisher: publisher of the topic.
         prepared: its message.
         every: period [ticks].
-        picks: places of its numbers in the row of a state.
+        picks: indices of its numbers in the row of a state.
         of_measurement: whether its stamp is the stamp of the measurement.
     """
     function = _publish_function()

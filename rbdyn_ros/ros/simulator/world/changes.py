@@ -147,14 +147,14 @@ def without(world: World, *names: str) -> World:
 
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
-    """Move an obstacle to a place where it is not inside a robot or an object at `qpos` (nq,)."""
+    """Move an obstacle; refuse a pose inside a robot or an object at `qpos` (nq,)."""
     new = _changed(world, loose=with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
 
 def with_belt(world: World, name: str, velocity: Vec3) -> World:
-    """Let the surface of an obstacle move, by a velocity in the axes of its shape [m/s]."""
+    """Let the surface of an obstacle move at a velocity in the axes of its shape [m/s]."""
     if world.obstacle(name) is None:
         known = [one.name for one in world.loose.obstacles]
         raise refusal(
@@ -165,7 +165,7 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
-    """Attach a link to another one, or to the world, in the pose that they have."""
+    """Attach a link to another link or to the world, in their present pose."""
     base = _with_fixed_base(world) if to == WORLD else world
     return _changed(base, attached=(*base.attached, base.weld(link, to, places)))
 

@@ -98,7 +98,7 @@ class World:
         spawned: the objects and obstacles that were not there at the start, by name.
         attached: the welds of links.
         file: that was loaded; None: no world is loaded.
-        first: the world as it was loaded; None: it is this one.
+        first: the world as it was loaded; None: this world is as it was loaded.
         infos: infos of entities, by name.
         robots: that were spawned, by name.
     """
@@ -203,7 +203,7 @@ class World:
 
         Args:
             before: the world in which they are.
-            places: in that world.
+            places: poses of the links in that world.
         """
         last = self.attached[-1]
         weld = replace(last, pose=before._between(last.link, last.to, places))
@@ -220,7 +220,7 @@ class World:
         return link == root_of(self.loose) and link not in self.m.frame_names
 
     def _between(self, link: str, to: str, places: Places) -> Pose:
-        """Return the pose of a link in another one."""
+        """Return the pose of a link in another link."""
         new = to not in self.m.frame_names
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
