@@ -67,7 +67,7 @@ class Cluster:
         Args:
             work: a function of a module; called with `shared` and a shard on some machine. It may
                 be called again for a shard whose machine is lost.
-            shared: goes to every machine once.
+            shared: sent to every machine once.
             shards: the parts of the work.
             lost: returns the result of a shard that was lost, or raises the error.
 

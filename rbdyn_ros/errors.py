@@ -137,13 +137,13 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text with six digits, or as many as it takes not to round it."""
+    """Return a number as text with six digits, or with more if six would round it."""
     texts = (f"{number:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
-    """Return numbers as text with some digits, or with as many as tell unequal ones apart.
+    """Return numbers as text with some digits, or with more if unequal numbers would look equal.
 
     Messages print a number and the exceeded limit with it, so that the two differ.
     """

@@ -22,7 +22,7 @@ from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.tree.rotation import cross_matrix
 
-#: Rotor inertia that a torque-controlled joint shows, where the robot file has none [kg m^2].
+#: Rotor inertia of a torque-controlled joint if the robot file has no rotor inertia [kg m^2].
 #: Source: MuJoCo Menagerie, franka_emika_panda and universal_robots_ur5e; the bare rotors of an
 #: FR3 have 0.2 to 0.6.
 ROTOR = 0.1

@@ -140,7 +140,7 @@ class ControlBox(ABC):
         self._states.faults, self._commands.faults = faults.states, faults.commands
 
     def _forget(self) -> None:
-        """Forget packets under way."""
+        """Drop the packets under way."""
         self._states.clear()
         self._commands.clear()
 
@@ -167,7 +167,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _act(self, tick: int) -> list[Torques]:
-        """Take the commands that arrive at a tick; return the torques of the driven dofs."""
+        """Process the commands that arrive at a tick; return the torques of the driven dofs."""
 
     def _repeat(self) -> None:  # noqa: B027 - a box may have nothing to repeat
         """Show the client that the box still runs, without a new state."""
@@ -266,7 +266,7 @@ class ControlBox(ABC):
             end.flush()
 
     def _follow_time(self, state: LoopState) -> int:
-        """Return the ticks since the last state; begin anew if somebody set state or time."""
+        """Return the ticks since the last state; begin anew if state or time was set."""
         q, ticks = state.qpos[self._arm.qposadr], state.tick - self._tick
         most = JUMP * self._period * self.fastest * max(ticks, 1)
         if state.epoch != self._epoch or (np.abs(q - self._q) > most).any():

@@ -134,7 +134,7 @@ class ClientLink(Generic[S]):
         return bool(self._unsent)
 
     def receive(self, most: int) -> bytes:
-        """Return bytes from the client, perhaps none.
+        """Return the bytes that the client has sent, possibly empty.
 
         Raises:
             Gone: it left.
@@ -264,7 +264,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes that a session sends; a session that fails sends none and leaves."""
+        """Return the bytes that a session sends; empty if it fails, which ends its connection."""
         try:
             with parting():
                 return say(peer.session)

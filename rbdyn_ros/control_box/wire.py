@@ -100,7 +100,7 @@ class WireLine(Generic[P]):
         return not self._way
 
     def clear(self) -> None:
-        """Forget packets under way."""
+        """Drop the packets under way."""
         self._way.clear()
         self._last = 0
 

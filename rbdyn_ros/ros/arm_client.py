@@ -43,7 +43,7 @@ class Efforts(dict[str, float]):
 
     Attributes:
         model_sha256: hash of the node's robot.
-        stamp_ns: stamp of the measured state that was used [ns]; 0: none was used.
+        stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
         saturated: an effort exceeds its limit, or did before it was clamped.
     """
 

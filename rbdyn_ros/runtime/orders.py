@@ -218,7 +218,7 @@ class Orders:
             stream: it replaces the last one of the same stream; empty: none.
 
         Raises:
-            RbdynError: as many wrenches as possible act already.
+            RbdynError: the largest number of wrenches acts already.
         """
         self._pushes.push(wrench, stream)
 

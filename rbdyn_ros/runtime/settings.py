@@ -19,7 +19,7 @@ REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 ON_TIMEOUT = ("zero", "gravity", "hold")
 ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
 
-#: Ways to hold a dof before its first command: none; gravity compensation; a brake.
+#: Holds of a dof before its first command: not held; gravity compensation; a brake.
 HELD = ("falls", "floats", "stands")
 FALLS, FLOATS, STANDS = range(len(HELD))
 

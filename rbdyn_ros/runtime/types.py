@@ -133,7 +133,7 @@ class Pull:
     Attributes:
         body: number of the body in the Model.
         point: (3,) point of application, in the frame of the body [m].
-        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to turn it.
+        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to rotate it.
         stiffness: (3, 3) stiffness of the spring, world axes [N/m]; or [N m/rad].
         lag: damping divided by stiffness [s].
         most: largest force of the spring [N]; or torque [N m].

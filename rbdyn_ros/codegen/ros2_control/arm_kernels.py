@@ -321,7 +321,7 @@ def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
 
 @kernel
 def judge_load(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm that no efforts can hold; gravity that the robot carries counts too."""
+    """Refuse an arm that no efforts can hold; gravity that the robot compensates also counts."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
         if not abs(load) <= s.limits[EFFORT, i]:

@@ -120,7 +120,7 @@ def fault_names() -> str:
 
 
 def fault_kinds() -> str:
-    """Return the faults of the kinds that kernels tell apart, from 1 on."""
+    """Return the faults of the kinds that kernels distinguish, from 1 on."""
     return ", ".join(f"Fault::{code}" for code in KIND_CODES[1:])
 
 

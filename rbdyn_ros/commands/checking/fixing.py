@@ -132,7 +132,7 @@ def with_appearance(
         path: path of the robot; only URDF and xacro files have an appearance of their own.
         options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
-        collisions: whether `<collision>` elements count; reading for contact checks them, too.
+        collisions: whether `<collision>` elements count; reading for contact also checks them.
         text: text of the URDF, instead of the file.
 
     Raises:

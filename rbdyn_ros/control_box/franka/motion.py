@@ -110,12 +110,12 @@ class ClientMotion:
         )
 
     def take(self, given: Any) -> None:
-        """Take a command that is newer than the last one."""
+        """Store a command that is newer than the last command."""
         self.answered, self.begun, self.fresh = int(given["message_id"]), True, True
         self._given = given
 
     def advance(self) -> str:
-        """Follow the command of this cycle, or go on without one; return an error by its name."""
+        """Follow the command of this cycle, or continue; return an error by its name."""
         came, self.fresh = self.fresh, False
         if self.asynchronous:
             return self._go(came)

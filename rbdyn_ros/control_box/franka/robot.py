@@ -237,7 +237,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return self._motion is None and self.mode != Mode.GUIDING
 
     def observe(self, now: MeasuredArm, ticks: int = 1) -> bytes:
-        """Take the state of a tick; return the packet that tells the client.
+        """Process the state of a tick; return the packet for the client.
 
         Args:
             now: the state.
@@ -284,7 +284,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return number if motion.answered < number <= self._number else 0
 
     def command(self, data: bytes) -> None:
-        """Take a datagram."""
+        """Process a datagram."""
         if self.answered_by(data):
             assert self._motion is not None
             self._motion.take(np.frombuffer(data, packets.COMMAND)[0])
@@ -323,7 +323,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
 
     def _advance(self, motion: ClientMotion) -> None:
-        """Follow the command of this cycle, or go on without one."""
+        """Follow the command of this cycle, or continue without a command."""
         came = motion.fresh
         if not motion.asynchronous:
             self._received.append(came)

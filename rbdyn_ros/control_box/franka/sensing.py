@@ -55,11 +55,11 @@ class Sensing:
             self._observer.change(self._m)
 
     def clear(self) -> None:
-        """Forget collisions."""
+        """Clear the collisions."""
         self.joint_collision[:], self.collision[:] = 0.0, 0.0
 
     def forget(self) -> None:
-        """Forget collisions and begin the observer anew."""
+        """Clear the collisions and restart the observer."""
         self.clear()
         self._observer.reset()
 

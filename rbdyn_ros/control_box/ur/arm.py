@@ -160,7 +160,7 @@ def pose_from(p: Array) -> Array:
     """Return the pose (4, 4) of x y z and a rotation vector (6,).
 
     Raises:
-        ValueError: a number is not finite, or it turns by more than MOST_TURN.
+        ValueError: a number is not finite, or the angle is larger than MOST_TURN.
     """
     if not (np.isfinite(p).all() and (np.abs(p[3:]) <= MOST_TURN).all()):
         raise ValueError(

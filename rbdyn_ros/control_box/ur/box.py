@@ -149,7 +149,7 @@ class UrBox(ControlBox):
             hub.flush()
 
     def _packets(self) -> list[_State]:
-        """Return the packets of a cycle; a client that does not read gets none."""
+        """Return the packets of a cycle; a client that does not read gets no packet."""
         texts, self.robot.messages = self.robot.messages, []
         found = []
         for peer in [*self._rtde.peers]:

@@ -106,7 +106,7 @@ class ClientTorque(Streamed):
     stiff = False
 
     def take(self, torque: Array, lasts: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.given = np.array(torque)
         self.last(lasts)
 

@@ -144,7 +144,7 @@ class JointMove(Move):
 
 
 class LineMove(Move):
-    """movel: the tool moves on a line and turns about one axis.
+    """movel: the tool moves on a line and rotates about one axis.
 
     Args:
         start, goal: poses of the tool (4, 4).
@@ -181,7 +181,7 @@ class LineMove(Move):
 
 
 class ArcMove(LineMove):
-    """movec: the tool moves on an arc through a point; it turns as on a line, or with the arc.
+    """movec: the tool moves on an arc through a point; it rotates as on a line, or with the arc.
 
     Args:
         start, via, goal: poses of the tool (4, 4); the rotation of via does not count.

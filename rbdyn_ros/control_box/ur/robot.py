@@ -318,7 +318,7 @@ class UrRobot(BoxedRobot):
         return moves and not waits and (self.program is not None or self.teaches)
 
     def observe(self, now: MeasuredArm, ticks: int = 1) -> None:
-        """Take the state of a tick.
+        """Process the state of a tick.
 
         Args:
             now: the state.

@@ -57,12 +57,12 @@ class ToolSensing:
         self.wrench = np.zeros(6)
 
     def forget(self) -> None:
-        """Begin the observer anew."""
+        """Restart the observer."""
         self._observer.reset()
         self.external = np.zeros(6)
 
     def take(self, now: MeasuredArm, F_T: Array, period: float) -> None:
-        """Take a state a period after the last one [s], with a tool in the flange (4, 4)."""
+        """Measure a state that follows after a period [s], with a tool in the flange (4, 4)."""
         arm = self._arm
         if self._m is not arm.m:  # another payload
             self._m = arm.m

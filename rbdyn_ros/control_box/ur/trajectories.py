@@ -60,7 +60,7 @@ class TrajectoryThread:
         self.waits, self._until = False, math.inf
 
     def kill(self) -> None:
-        """End the thread; the points stay."""
+        """End the thread; the points are kept."""
         self._thread, self.waits = None, False
 
     def step(self) -> None:
@@ -117,7 +117,7 @@ class TrajectoryThread:
         self._session.tell(CANCELED)
 
     def clear(self, r: UrRobot) -> Flow:
-        """Drop the points of a trajectory until all have come, or none comes."""
+        """Drop the points of a trajectory until all have come, or no more come."""
         self.waits = False
         while self._left > 0:
             yield from self._until_point(r, POINT_PATIENCE)

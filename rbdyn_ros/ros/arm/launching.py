@@ -49,7 +49,7 @@ STAMPED = ("joint_commands", "joint_positions")
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters that describe the driver of the arm, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
-#: Parameters of the controller that the simulator needs too.
+#: Parameters of the controller that the simulator also needs.
 TEXTS = ("urdf", "robot_description")
 READING = ("xacro_args", "package_dirs", "strict")
 OF_THE_ARM = (
@@ -145,7 +145,7 @@ def _start(context: Any) -> list[Any]:
 
 
 def _preset(arm: Mapping[str, Any]) -> ArmPreset | None:
-    """Return the preset of the arm, or None; raises RuntimeError if there is none of its name."""
+    """Return the preset of the arm, or None; raises RuntimeError if its name is unknown."""
     if "arm" not in arm:
         return None
     try:

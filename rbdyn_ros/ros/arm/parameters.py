@@ -82,8 +82,8 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
     """Return the friction to compensate.
 
     Raises:
-        ParameterError: a list has neither one value nor nv values, or the robot compensates
-            friction too.
+        ParameterError: a list has neither one value nor nv values, or the robot also compensates
+            friction.
     """
     if values.robot_compensates_friction and values.friction_compensation > 0.0:
         text = (

@@ -277,7 +277,7 @@ class TrajectoryController(Controller):
         return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
-        """Raise RbdynError unless so many poses are taken now."""
+        """Raise RbdynError unless this number of poses is accepted now."""
         if not self._frame:
             message = "parameter cartesian_path.frame is empty; name the link that poses are of"
             raise refusal(message, "pose", "cartesian_path.frame")
@@ -340,7 +340,7 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
             self._yield_with(self.collisions.model, self.collisions.margin)
 
     def take_wrench(self, message: Any, now: int) -> None:
-        """Take a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
+        """Store a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
 
         Raises:
             RbdynError: it is refused.

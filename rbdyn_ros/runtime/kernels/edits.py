@@ -54,7 +54,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == LOAD:
         _load(s)
     elif kind == RELEASE:
-        read_commands(s)  # the commands that were sent before this edit end, too
+        read_commands(s)  # commands that were sent before this edit also end
         release(s, s.edit[SCOPE] == HELD)
     elif kind == LET_GO:
         let_go(s)
@@ -107,7 +107,7 @@ def _move_everything(s):
 
 @kernel
 def _forget_friction(m, d, s):
-    """Forget the friction of contacts and joints of moved bodies."""
+    """Clear the friction memory of contacts and joints of moved bodies."""
     for k in range(m.nv):
         if s.edit_moved[m.dof_bodyid[k]] == 1:
             d.stick_qfrc[k] = 0.0
@@ -207,7 +207,7 @@ def _jump(m, d, s):
 
 @kernel
 def _forget_loops(d):
-    """Forget the last positions of loop joints: the solver would never recover from a NaN."""
+    """Clear the last positions of loop joints: the solver would never recover from a NaN."""
     for k in range(len(d.loop_data)):
         d.loop_data[k] = 0.0
 

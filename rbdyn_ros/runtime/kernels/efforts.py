@@ -5,7 +5,7 @@ A command is an effort; a position or a velocity for a servo; or a spring and da
 The servo uses inverse dynamics (RBDA chapter 5): it computes the effort of the acceleration that
 reduces the error like a critically damped oscillator,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
-and subtracts the load of the joint, which loads.py estimates. Policy `hold` is a servo, too: its
+and subtracts the load of the joint, which loads.py estimates. Policy `hold` is also a servo: its
 reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
 
 Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or it

@@ -120,7 +120,7 @@ def _pull(m, d, s, n, i, arm):
 
 @kernel
 def _turn(d, s, n, i):
-    """Return the torque that turns a body to the goal; needs com_vel."""
+    """Return the torque that rotates a body to the goal; needs com_vel."""
     E = mat_mul(_floats9(s, n, GOAL), transposed(load9(d.xmat, i)))
     twice = (E[7] - E[5], E[2] - E[6], E[3] - E[1])  # axis times 2 sin(angle)
     size = np.sqrt(dot3(twice, twice))

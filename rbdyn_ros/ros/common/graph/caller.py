@@ -165,7 +165,7 @@ class Caller:
             return self._clients[path]
 
     def _in_thread(self, make: Callable[[], Any]) -> Any:
-        """Make a client in the executor's thread, which could meet an unfinished one otherwise."""
+        """Make a client in the executor's thread, which could otherwise use it unfinished."""
         made: Future[Any] = Future()
 
         def work() -> None:

@@ -134,7 +134,7 @@ class Gripper:
         joint: its name.
         lower, upper: the stroke [rad or m].
         velocity, effort: limits of the joint [rad/s or m/s, N m or N].
-        most_velocity, most_effort: limits of a goal that names none.
+        most_velocity, most_effort: limits of a goal that names no limits.
         preset: contains its width; None: the width is not known.
     """
 
@@ -184,7 +184,7 @@ class Gripper:
         return GripperGoal(position, fastest, strongest)
 
     def staying(self, position: float) -> GripperGoal:
-        """Return the goal to stay at a measured position, or at the nearest one of the stroke."""
+        """Return the goal to stay at a measured position, moved into the stroke."""
         place = min(max(position, self.lower), self.upper)
         return GripperGoal(place, self.most_velocity, self.most_effort)
 
@@ -238,11 +238,13 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
     Args:
         m: the Model.
         name: name of the joint, or of the preset.
-        max_velocity: for a goal that has none [rad/s or m/s]; 0: that of the joint.
-        max_effort: for a goal that has none [N or N m]; 0: that of the joint or the preset.
+        max_velocity: velocity of a goal that names no velocity [rad/s or m/s]; 0: limit of the
+            joint.
+        max_effort: effort of a goal that names no effort [N or N m]; 0: limit of the joint or the
+            preset.
 
     Raises:
-        ParameterError: there is none, or it cannot be moved.
+        ParameterError: there is no such gripper, or it cannot be moved.
     """
     preset = None if name in m.jnt_names else gripper_presets().get(name)
     joint = name if preset is None else _joint_of(m, name, preset)

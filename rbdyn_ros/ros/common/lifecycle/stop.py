@@ -175,7 +175,7 @@ class Stop(threading.Event):
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
 
     def take_signals(self) -> None:
-        """Let signals stop the process from now on; ignored ones stay ignored, as with nohup."""
+        """Let signals stop the process from now on, except ignored signals, as with nohup."""
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:

@@ -30,7 +30,7 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name
 
 #: Delay from the event to the log line [s]: a node's name appears in the graph after its topics.
 PATIENCE = 1.0
-#: Number of lines remembered per topic, so that none is repeated.
+#: Number of lines remembered per topic, so that no line is repeated.
 REMEMBERED = 16
 
 #: By policy: whether a publisher is weak, whether a subscription is demanding, and their names.

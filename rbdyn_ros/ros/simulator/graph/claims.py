@@ -40,7 +40,7 @@ class Claim:
 
     Attributes:
         since: when it began, on the clock of its computer [ns].
-        token: tells simulators apart that began at the same time.
+        token: distinguishes simulators that began at the same time.
         node: its full name.
         helper: full name of the node that announces the claim.
         topics: topics that only one simulator may publish.
@@ -55,7 +55,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Return whether the other simulator gives way."""
+        """Return whether this claim is the earlier one, so that the other simulator has to end."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -128,7 +128,7 @@ class Claims:
         self._others = {k: c for k, c in self._others.items() if there[c.helper]}
 
     def _report(self, other: Claim) -> None:
-        """Log once that another simulator gives way, or publishes the same transforms."""
+        """Log once that another simulator has to end, or that it publishes the same transforms."""
         topics = _common(self.own.topics, other.topics, without=self.clock)
         if topics and self.own.is_before(other):
             text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"

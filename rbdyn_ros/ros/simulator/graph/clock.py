@@ -128,7 +128,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if another publisher that is no simulator stays: it does not check for others."""
+        """Warn if a publisher remains that is not a simulator: it does not check for others."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

@@ -70,7 +70,7 @@ class ForeignPublishers:
                 self._report(name, topics)
 
     def _found(self, simulators: Collection[str]) -> dict[str, list[str]]:
-        """Return the watched topics by the node that publishes them too."""
+        """Return the watched topics by the node that also publishes them."""
         found: dict[str, list[str]] = {}
         for topic in self._watched:
             for name in other_publishers(self._node, self._names[topic], 1):

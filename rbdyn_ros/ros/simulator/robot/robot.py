@@ -545,7 +545,7 @@ class Robot:
         return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Go on from a state that this robot saved; the parameters of the faults change, too.
+        """Go on from a state that this robot saved, with the parameters of its faults.
 
         Raises:
             RbdynError: its faults are refused, or the loop does not answer.

@@ -77,7 +77,7 @@ class Alarms:
         reset_name: name of the service to call after divergence.
 
     Attributes:
-        said_fast: whether it warned that a body turns too fast.
+        said_fast: whether it warned that a body rotates too fast.
     """
 
     def __init__(self, logger: Any, reset_name: str) -> None:

@@ -57,7 +57,7 @@ class ExternalEfforts:
         return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Take the measurement of a state, if it is new; publish when it is due."""
+        """Observe the measurement of a state, if it is new; publish when due."""
         (epoch, before), tick = self._last, state.measured_tick
         if tick < 0 or (epoch, before) == (state.epoch, tick):
             return

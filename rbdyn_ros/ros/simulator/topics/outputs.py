@@ -348,7 +348,7 @@ class Outputs:
 
 
 def _latched(node: Node, topic: str, text: str) -> Any:
-    """Return the publisher of a text that late subscribers get too."""
+    """Return the publisher of a text that late subscribers also get."""
     publisher = node.create_publisher(String, topic, LATCHED)
     publisher.publish(String(data=text))
     return publisher
