@@ -106,8 +106,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     def limits(self) -> tuple[Array, Array]:
         """Return the lowest and the highest observation, (n,) each.
 
-        By default those of positions and velocities in the Model; infinite, where there is none or
-        if `observe` is overridden.
+        By default those of positions and velocities in the Model; infinite where there is no
+        limit, or if `observe` is overridden.
         """
         if type(self).observe is not BatchEnv.observe:
             high = np.full(np.asarray(self.observe()).shape[1], np.inf)

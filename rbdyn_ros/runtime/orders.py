@@ -215,7 +215,7 @@ class Orders:
 
         Args:
             wrench: checked by the caller.
-            stream: it replaces the last one of the same stream; empty: none.
+            stream: the wrench replaces the last one of this stream; empty: it replaces no wrench.
 
         Raises:
             RbdynError: the largest number of wrenches acts already.

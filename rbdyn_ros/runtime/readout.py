@@ -103,7 +103,7 @@ class Readout:
         """Wait for a state after a version; return the newest with its version, for any thread.
 
         Args:
-            version: version of the last state that this reader saw; 0: none.
+            version: version of the last state that this reader got; 0: no state yet.
             timeout: [s]; None is returned after it.
         """
         words = self._states.version

@@ -78,7 +78,7 @@ class BlindArm:
         _forget.call(self.s.handle)
 
     def pause(self) -> None:
-        """Take the next state as no evidence about the efforts before it; keep older states."""
+        """Do not use the next state as evidence about the efforts before it; keep older states."""
         _pause.call(self.s.handle)
 
     def end_coasting(self) -> None:

@@ -58,7 +58,7 @@ class SensedWrench:
         self._newest: tuple[str, Array, int | None] = frame, np.zeros(6), None
 
     def take(self, link: str, force: Sequence[float], torque: Sequence[float], now: int) -> None:
-        """Take a measurement.
+        """Store a measurement.
 
         Args:
             link: link whose axes and origin it has, unless `sensor` is given.

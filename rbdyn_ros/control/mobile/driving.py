@@ -39,7 +39,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance of a distance that the slip shows, divided by the mean square."""
+        """Return the variance of the distances, estimated from slip, over their mean square."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
@@ -179,7 +179,7 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
 
 
 def _bend(x: float, y: float, angle: float) -> float:
-    """Return the curvature at which a wheel has a steering angle; infinite: it never has.
+    """Return the curvature at which a wheel has a steering angle; infinite: at no curvature.
 
     Args:
         x: distance of its steering joint from the reference, forward [m].

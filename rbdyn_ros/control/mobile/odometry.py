@@ -45,7 +45,7 @@ class WheelOdometry:
         self.twist_covariance = np.eye(3) * LEAST
 
     def update(self, positions: Array, angles: Array, period: float) -> None:
-        """Take the positions of the wheels [rad] a period [s] after the last ones.
+        """Move by the positions of the wheels [rad], a period [s] after the last positions.
 
         Args:
             positions: (n,) positions of the wheels.

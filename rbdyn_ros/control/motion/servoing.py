@@ -28,15 +28,16 @@ from rbdyn_ros.model.model import Model
 
 #: Names of the parts of a twist, in its order.
 PARTS = ("roll", "pitch", "yaw", "x", "y", "z")
-#: Step of the joints that tells whether a singular posture is approached [rad or m].
+#: Step of the joints that shows whether they approach a singular posture [rad or m].
 PROBE = 1e-4
-#: Shares of a twist above this one count as all of it.
+#: Larger shares of a twist count as the whole twist.
 WHOLE = 1.0 - 1e-9
-#: A larger share of a twist that the arm leaves out is reported.
+#: If the arm leaves out a larger share of a twist, this is reported.
 LEFT_OUT = 0.01
 #: Share of the largest rate below which a rate is rounding.
 ROUNDING = 1e-12
-#: Singular values below this share of the largest are rounding, and postures that tell the rank.
+#: Singular values below this share of the largest are rounding, and number of postures from which
+#: the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
 #: Halvings of the change of a velocity that would not stop before a limit.
 HALVINGS = 30
@@ -107,7 +108,8 @@ class JointRates:
     Attributes:
         velocity: (n,) [rad/s or m/s].
         scale: share of the twist that they follow.
-        reason: why it is not all of it: `singularity`, `velocity`, `limit`, `direction`; or "".
+        reason: why they follow only a part of it: `singularity`, `velocity`, `limit`, `direction`;
+            or "".
         joint: number of the joint whose limit it is, or -1.
     """
 
@@ -185,7 +187,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number; all of it where it gets better."""
+    """Return the share of a twist at a condition number; 1 if the condition improves."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold

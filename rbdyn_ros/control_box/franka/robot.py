@@ -274,7 +274,7 @@ class RobotServer(BoxedRobot, FrankaServer):
             self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
-        """Return the message_id that a datagram answers; 0: it is not a command for now."""
+        """Return the message_id that a datagram answers; 0: it is not a command for this state."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0

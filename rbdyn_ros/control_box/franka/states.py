@@ -71,7 +71,7 @@ class CycleState:
 
 
 class StatePacket:
-    """A RobotState, filled again in each cycle: new ones would cost more than all the rest."""
+    """A RobotState, filled again in each cycle: a new array would cost more than the rest."""
 
     def __init__(self) -> None:
         self._numbers = np.zeros((), packets.STATE)

@@ -39,7 +39,7 @@ CONTACT, NO_CONTACT = range(2)
 #: Modes in which the client commands each step.
 STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
 RESTING = ("UNINITIALIZED", "IDLE")
-#: Sentences about a flood of the same mistake are this far apart [s].
+#: Shortest time between two sentences about the same mistake [s].
 SELDOM = 5.0
 
 

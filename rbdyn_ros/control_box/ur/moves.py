@@ -276,7 +276,7 @@ class SpeedJoints(Streamed):
     """
 
     def take(self, speed: Array, a: float, lasts: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.speed, self.a = np.array(speed), a
         self.last(lasts)
 
@@ -332,7 +332,7 @@ class ServoJoints(Streamed):
     """
 
     def take(self, target: Array, lasts: float, lookahead: float, gain: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.target, self.lookahead, self.gain = np.array(target), lookahead, gain
         self.last(lasts)
 

@@ -222,7 +222,7 @@ class PolicyNode(process.ManagedNode):
                 self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the base comes second: it may be ahead of the joints by any time
+                # the state of the base comes second: it may be ahead of the joints by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from rbdyn_ros.runtime.compiled import Words
     from rbdyn_ros.runtime.shared import Shared
 
-#: Words of a topic: its function `publish(publisher, message, 0)`, the arguments of it, and the
-#: bytes that the message points to. Then whether its stamp is the stamp of the measurement, and
-#: its period. Last, the offsets of stamps and numbers in the bytes, and of the numbers in a row.
+#: Words of a topic: its function `publish(publisher, message, 0)`, the function's arguments, and
+#: the bytes that the message points to. Then whether its stamp is the stamp of the measurement,
+#: and its period. Last, the offsets of stamps and numbers in the bytes, and of the numbers in a
+#: row.
 NTOPIC = 11
 PUBLISH, PUBLISHER, MESSAGE, BYTES, OF_MEASUREMENT, EVERY = range(6)
 NSTAMP, STAMPS, NNUMBER, PLACES, PICKS = range(6, NTOPIC)

@@ -102,7 +102,7 @@ def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
 def watch(
     words: Words, pipe: int, woken: int, pressure: int, scratch: Words, text: NDArray[np.uint8]
 ) -> None:
-    """Wait for a stop, tell it to all threads, and exit if the process has not ended in time.
+    """Wait for a stop, signal it to all threads, and exit if the process has not ended in time.
 
     Args:
         words: see above.

@@ -137,7 +137,7 @@ class ToolMarker:
         self._updates.publish(update)
 
     def _on_feedback(self, message: Any) -> None:
-        """Take the pose of a dragged marker; a released button ends it."""
+        """Store the pose of a dragged marker; a released button ends the drag."""
         if message.marker_name != NAME:
             return
         goal, client = self._present(), message.client_id

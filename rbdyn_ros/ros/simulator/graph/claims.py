@@ -2,9 +2,9 @@
 """The claims of simulators: one on each joint_states topic, and one that publishes /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
-simulators that claim the same topic the later one ends. The order is the same for both, so exactly
-one of them stays, whichever discovers the other first. A process that was killed announces nothing
-any more.
+simulators that claim the same topic the later one gives it up. The order is the same for both, so
+exactly one of them stays, whichever discovers the other first. A process that was killed announces
+nothing any more.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Return whether this claim is the earlier one, so that the other simulator has to end."""
+        """Return whether this claim is the earlier one, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -128,7 +128,7 @@ class Claims:
         self._others = {k: c for k, c in self._others.items() if there[c.helper]}
 
     def _report(self, other: Claim) -> None:
-        """Log once that another simulator has to end, or that it publishes the same transforms."""
+        """Log once that another simulator gives up, or publishes the same transforms."""
         topics = _common(self.own.topics, other.topics, without=self.clock)
         if topics and self.own.is_before(other):
             text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"

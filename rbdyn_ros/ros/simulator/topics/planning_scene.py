@@ -160,7 +160,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # leave out objects in the hand: they are published anew where the hand opens
+        # leave out objects in the hand: they are published again when the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }

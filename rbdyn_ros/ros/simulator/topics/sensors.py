@@ -95,7 +95,7 @@ class SensorTopics:
 
     Raises:
         DescriptionError: the file is refused.
-        ModelError: m was not made from the description, or rays have nothing to meet.
+        ModelError: m was not made from the description, or there is nothing that rays can hit.
         ParameterError: pictures cannot be drawn on this machine.
     """
 

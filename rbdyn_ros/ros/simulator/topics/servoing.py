@@ -31,7 +31,8 @@ from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 RATE = 100.0
 #: Slower joints rest [rad/s or m/s].
 STILL = 1e-9
-#: After a pause of the publishing thread, the speed changes by at most so many periods' worth.
+#: After a pause of the publishing thread, the speed changes by at most the acceleration of this
+#: many periods.
 PATIENCE = 3
 #: Limits of joints that have none, as a command needs numbers [N m or N, rad/s or m/s].
 LARGEST = 1e9
@@ -165,7 +166,7 @@ class ServoTopic:
             self._move(state, given or GivenTwist("", np.zeros(6), *self._now), seconds)
 
     def _rest(self) -> None:
-        """Forget twists and motion: they are of another time."""
+        """Drop twists and motion, which belong to the time before a reset."""
         self._forgotten, self._given = False, None
         if self._marker is not None:
             self._marker.drop()
@@ -186,8 +187,8 @@ class ServoTopic:
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
         """Return the twist that counts now, or None.
 
-        One that came while time was paused counts for single steps only: the arm should not move
-        when time goes on much later.
+        A twist that came while time was paused counts for single steps only: the arm should not
+        move when time goes on much later.
         """
         given = self._given
         if given is None:
@@ -222,7 +223,7 @@ class ServoTopic:
             self._mark = None
 
     def _measure(self, state: LoopState, period: float) -> bool:
-        """Take the measured positions; return whether they are finite.
+        """Read the measured positions; return whether they are finite.
 
         A motion begins with the measured velocities. Without measured values it keeps its
         velocities.

@@ -97,7 +97,7 @@ def spawned(
     Args:
         world: the present one.
         entity: the object or obstacle.
-        robot: the robot that an object is if joints of it have actuators, or None.
+        robot: the robot, if the entity is an object with actuated joints; or None.
         qpos: (nq,) present position.
     """
     if len(world.spawned) >= MOST_SPAWNED:
