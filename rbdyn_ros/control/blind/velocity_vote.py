@@ -6,7 +6,7 @@
     due        the velocity REACH before, and what the efforts sent have changed since then
 
 So one wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a clock
-of another pace, a model without the payload. If states repeat, `measured` is the old velocity and
+at another rate, a model without the payload. If states repeat, `measured` is the old velocity and
 `moved` is 0, and the result lies between them. If a joint is really blocked, both are 0 and
 outvote the model, in which the joint moves on.
 """
@@ -34,13 +34,13 @@ SPACING = 0.004
 
 @kernel
 def forget(s: BlindState) -> None:
-    """Forget all states: until the next ones, the measured velocity counts alone."""
+    """Drop all states: until new states come, the measured velocity counts alone."""
     s.remembered = s.newest = 0
 
 
 @kernel
 def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Remember a state, unless it is close to the one before; a pause begins anew.
+    """Store a state, unless it is close to the state before; restart after a pause.
 
     `time` is that of its measurement [ns].
     """
@@ -62,7 +62,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
     """Write the median for a state, which need not be remembered; arguments as `remember`.
 
-    If the state is certainly an old one, the model decides alone.
+    If the state is certainly old, the model alone decides.
     """
     near, far = before(s, time, WINDOW), before(s, time, REACH)
     passed = seconds(s.past_time[near], time)

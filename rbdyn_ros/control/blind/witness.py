@@ -4,9 +4,9 @@
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A joint that something blocks looks the same, so a contact may
-withstand a given share of the effort limits. Measured efforts tell the two apart: they follow the
-commands of a joint that is held, but not where a driver repeats old states.
+friction should have moved it. A blocked joint moves like a frozen one, so a contact may withstand
+a given share of the effort limits. Measured efforts show the difference: they follow the commands
+of a joint that is held, but not if a driver repeats old states.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ AGREES = 0.5
 #: the noise so far, or as LEAST [rad/s or m/s] if that is more, so that a single jump does not
 #: count as noise. Changes up to NOISES times the noise are no evidence of a stop.
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
-#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
+#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this share of that
+#: speed.
 MOVED, STOPPED = 0.25, 0.25
 #: Shares of the effort limits that an unmodelled force may withstand: friction and contact; a
 #: hand, where people move the arm; any force after a fault, when efforts change too fast for a
@@ -172,7 +173,7 @@ def compare(
 ) -> None:
     """Update the suspicions with a state and the accelerations of the efforts sent."""
     n, moves = len(qpos), False
-    for k in s.dofs:  # the encoders of an arm freeze together
+    for k in s.dofs:  # all encoders of an arm freeze together
         moves = moves or qpos[k] != s.last_qpos[k]
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
@@ -228,7 +229,7 @@ def learn(
     s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, unmodelled)
     s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
     s.peak[k] *= kept
-    if abs(v) > abs(s.peak[k]):  # the motion before it is no evidence about a stop
+    if abs(v) > abs(s.peak[k]):  # motion before the peak is no evidence about a stop
         s.peak[k], s.lag[k], s.behind[k] = v, 0.0, 0.0
 
 
@@ -321,6 +322,6 @@ def stand(
 
 @kernel
 def stop_standing(s: BlindState, i: int, k: int) -> None:
-    """Forget a standstill."""
+    """Clear the record of a standstill."""
     s.still_qpos[i, k] = s.still_qvel[i, k] = s.still_push[i, k] = s.still_gain[i, k] = 0.0
     s.still_way[i, k] = s.still_drift[i, k] = s.still_moving[i, k] = s.still_time[i, k] = 0.0

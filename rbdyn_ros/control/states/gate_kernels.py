@@ -188,19 +188,20 @@ def begin(s: ArmLoopState, effort: Vector) -> None:
 def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: bool) -> int:
     """Write the efforts that may be commanded into s.out.
 
-    An effort changes by effort_rate at most, that of a STRONG joint in proportion, and for NaN it
-    is kept. The difference at a bumpless start decays within blend_time; the law of an arm that
-    starts has no rate.
+    An effort changes by at most effort_rate, or in proportion more if the joint's limit is above
+    STRONG; NaN keeps the last effort. The difference at a bumpless start decays within blend_time.
+    At the start itself the rate of the law is not limited.
 
     Args:
         s: the newest state, and the efforts released before.
         wanted: (nv,) efforts of the law [N m or N].
-        holding: (nv,) efforts that hold the arm; only the excess pushes it.
-        dt: time since the last call, at most LONGEST counts [s].
-        last: without a limit of the rate, for last efforts: the driver may repeat them.
+        holding: (nv,) efforts that hold the arm; only efforts beyond these push it.
+        dt: time since the last call, of which at most LONGEST counts [s].
+        last: whether these are the last efforts, whose rate is not limited, because the driver may
+            repeat them.
 
     Returns:
-        The first joint whose law is not a number, or -1; it is a fault.
+        The first joint for which the law is not a number, which is a fault; or -1.
     """
     starts, found, qpos = s.since_start == 0.0, -1, s.state[0]
     rate = s.effort_rate * (HASTE if s.faulty > 0 else 1.0)
@@ -241,9 +242,9 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add the rest of the initial difference; the result is within all limits, too.
+    """Add what is left of the initial difference; the result is also within all limits.
 
-    It stays between the law and the initial effort, also if the law changes meanwhile.
+    It stays between the law and the initial effort, even if the law changes meanwhile.
     """
     law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
     tau = law + share * out[DIFFERENCE, i]

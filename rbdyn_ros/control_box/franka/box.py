@@ -23,9 +23,10 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: In lock-step a motion that waits for its first command gets a state at once, the next after a
-#: while, and more after longer ones [s]: libfranka takes one state to see that the motion has
-#: begun, and another to answer it. A client that answers sooner always answers the same state.
+#: In lock-step, a motion that waits for its first command gets a state at once, the next after the
+#: first of these times, and more after the second [s]: libfranka needs one state to detect that
+#: the motion has begun, and another state to answer. A client that answers sooner always answers
+#: the same state.
 PAUSES = (0.05, 2.0)
 
 

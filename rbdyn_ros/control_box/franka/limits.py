@@ -17,10 +17,11 @@ from rbdyn_ros.arrays import Array
 MOST_LOST = 20
 #: The success rate counts this many cycles.
 COUNTED = 100
-#: Numbers that a client computed from floats differ by this share of a limit.
+#: Tolerance of limits, as a share, for numbers that a client computed from rounded numbers.
 TOLERANCE = 1e-2
-#: A motion must begin this near to the desired state [rad], [m] and [rad] of a pose; there its
-#: first command may be the measured state. The vendor's tolerance is not public.
+#: A motion must begin within these distances of the desired state: joints [rad], position [m] and
+#: rotation [rad]. So its first command may be the measured state. The vendor's tolerance is not
+#: public.
 START_JOINTS, START_POSITION, START_ANGLE = 2e-3, 2e-3, 1e-2
 
 

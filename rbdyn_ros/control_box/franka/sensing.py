@@ -33,7 +33,7 @@ class Sensing:
         external: torques of the robot on its surroundings (7,), filtered.
         wrench: wrench of the robot on its surroundings at K (6,): axes of O.
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
-        joint_collision, collision: 1 if it ever was above the upper ones, until `clear`.
+        joint_collision, collision: 1 if above the upper thresholds at any time since `clear`.
     """
 
     at: At

@@ -29,7 +29,7 @@ READY = (0.0, -np.pi / 2, -np.pi / 2, -np.pi / 2, np.pi / 2, 0.0)
 MODELS = {
     "UR3": 0.24365, "UR5": 0.425, "UR16": 0.4784, "UR10": 0.612, "UR30": 0.637, "UR20": 0.862,
 }  # fmt: skip
-#: Starts of a search for joints in a pose.
+#: Number of starts of the search for joints that reach a pose.
 STARTS = 20
 #: Largest angle of a rotation vector [rad], and largest gravity along an axis [m/s^2].
 MOST_TURN, MOST_GRAVITY = 1e3, 30.0

@@ -1,6 +1,6 @@
 // The arm: its kernels, their memory, and what other threads read and write.
 //
-// The kernels are those of rbdyn_ros. The arm does not depend on ROS. `start` and `update` allocate
+// The kernels are those of rbdyn_ros. The arm does not need ROS. `start` and `update` allocate
 // nothing, lock nothing and throw nothing. It is not a safety function: the arm's own safety
 // controller and emergency stop stay in charge.
 
