@@ -48,8 +48,9 @@ class Query:
         jacobian_frame: link of the Jacobian; empty: no Jacobian.
         jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".
         include_gravity: in the bias and in inverse and forward dynamics.
-        include_passive: damping, friction, springs and stops of joints, in the latter two.
-        include_external_wrenches: wrenches that act on links, in the latter two.
+        include_passive: damping, friction, springs and stops of joints, in inverse and forward
+            dynamics.
+        include_external_wrenches: wrenches that act on links, in inverse and forward dynamics.
     """
 
     name: Sequence[str] = ()
