@@ -10,9 +10,10 @@ from rbdyn_ros.identification.actuators.drive_fit import DriveFit, DriveRecord, 
 from rbdyn_ros.identification.actuators.estimate import LARGEST_STD, Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: A joint moves in both directions if it does so in this part of its samples.
+#: A joint moves in both directions if each direction has this part of the moving samples.
 EACH_WAY = 0.05
-#: A Stribeck speed next to the slowest or the fastest speed of the motion is not one.
+#: A Stribeck speed within this factor of the slowest or fastest speed of the motion does not
+#: count.
 INSIDE = 1.05
 #: A fit that leaves a larger part of the efforts unexplained is worth a warning.
 POOR = 0.2
@@ -22,9 +23,9 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
     """Identify torque constant, rotor and friction.
 
     Args:
-        findings: gets the result; its gear is known by now.
+        findings: gets the result; the gear ratio must already be in it.
         drive: the recording.
-        current: whether the efforts are currents.
+        current: whether the efforts are currents [A].
     """
     units = _Units(findings.spec, current)
     fit = _scaled(findings, drive, units)

@@ -17,8 +17,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 CUTOFF = 10.0
 #: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
 LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
-#: Number of states that are kept, and of the oldest ones that are not read: the control thread
-#: soon overwrites them.
+#: Number of states that are kept, and number of the oldest ones that are not read because the
+#: control thread soon overwrites them.
 ROOM, GUARD = 16384, 512
 
 
@@ -53,7 +53,7 @@ class StateBlocks:
     def take(self) -> tuple[Samples, Array, int] | None:
         """Return the next block, the mean positions (nv,) in it and the stamp of its last state.
 
-        None: the block is not complete.
+        Return None while the block is not complete.
         """
         written, begin = self._written, self._begin
         if written - begin > ROOM - GUARD:
@@ -78,5 +78,5 @@ class StateBlocks:
         return samples, np.asarray(states[:, 0].mean(axis=0)), int(times[end])
 
     def skip(self) -> None:
-        """Leave out all states until now; in the reading thread."""
+        """Leave out all states until now; call it in the reading thread."""
         self._begin, self.lost = self._written, self.lost + 1

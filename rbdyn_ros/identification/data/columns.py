@@ -57,7 +57,7 @@ DIALECT = Dialect(
         one=("efforts", "currents"),
     ),
 )
-#: Keys without effect beside others.
+#: Keys that have no effect next to the other key of the pair.
 _WITHOUT_EFFECT = {
     "rate": "time",
     "time_unit": "rate",
@@ -67,7 +67,7 @@ _WITHOUT_EFFECT = {
 
 
 def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
-    """Read a recording whose places a columns file describes.
+    """Read a recording whose columns a columns file describes.
 
     Args:
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.

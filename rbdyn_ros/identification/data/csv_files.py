@@ -201,13 +201,13 @@ def _has_column(header: Sequence[str], name: str) -> bool:
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:
-    """Return which columns have this name; if none has, ignore spaces around names."""
+    """Return the indices of the columns with this name; if there are none, ignore spaces."""
     exact = [k for k, name in enumerate(header) if name == column]
     return exact or [k for k, name in enumerate(header) if name.strip() == column]
 
 
 def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
-    """Return the lines without an incomplete last one."""
+    """Yield the lines, except for an incomplete last line."""
     for line in file:
         if line.endswith(("\n", "\r")) or _is_whole(line, columns):
             yield line

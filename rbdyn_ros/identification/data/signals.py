@@ -45,7 +45,7 @@ RATE_RATIO = 5.0
 TRIMMED = 2.0
 #: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
 LONGEST_GAP = 5.0, 0.1
-#: Efforts interpolated over more than this many periods are not used.
+#: Efforts that are interpolated over more than this many periods are not used.
 BRIDGED = 3.5
 #: Shortest and longest period of a recording [s].
 PERIODS = 1e-5, 0.2
@@ -170,7 +170,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed around some samples."""
+    """Return the mean change of speed at some samples, against the samples next to them."""
     if not (np.diff(time) > 0.0).all():
         return float("inf")
     speed = np.diff(qpos, axis=0) / np.diff(time)[:, np.newaxis]

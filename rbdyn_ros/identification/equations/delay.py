@@ -120,7 +120,7 @@ def _step(Q: Array, motion: Motion, rows: Ints) -> tuple[float, float]:
 
 
 def _beyond(Q: Array, rows: Array) -> Array:
-    """Return the part of rows (p, n) that the basis does not have."""
+    """Return the part of rows (p, n) that is orthogonal to the basis."""
     return np.asarray(rows - Q @ np.tensordot(Q, rows, axes=((0, 1), (0, 1))), np.float64)
 
 

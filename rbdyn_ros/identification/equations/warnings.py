@@ -219,7 +219,7 @@ def along_velocity(unknowns: Unknowns, rest: Array) -> str:
 
 
 def _explained(columns: Array, rest: Array) -> float:
-    """Return the fraction of the power of rest (k,) that the best combination of columns has."""
+    """Return the fraction of the power of rest (k,) that the columns explain."""
     lengths = np.linalg.norm(columns, axis=0)
     fit = np.linalg.lstsq(columns / np.where(lengths > 0.0, lengths, 1.0), rest, rcond=None)[0]
     explained = (columns / np.where(lengths > 0.0, lengths, 1.0)) @ fit
@@ -228,7 +228,7 @@ def _explained(columns: Array, rest: Array) -> float:
 
 
 def _of_signs(before: Residuals) -> str:
-    """Return a warning about efforts that are the opposite of the description's, or ""."""
+    """Return a warning about efforts with the opposite sign of the predicted ones, or ""."""
     _, alike = _compared(before)
     wrong = np.flatnonzero(alike < -ALIKE)
     if not len(wrong):
@@ -242,7 +242,7 @@ def _of_signs(before: Residuals) -> str:
 
 
 def _of_units(before: Residuals) -> str:
-    """Return a warning about efforts of another size than the description's, or ""."""
+    """Return a warning about efforts that seem to be in another unit, or ""."""
     slopes, alike = _compared(before)
     size = np.maximum(slopes, 1.0 / np.where(slopes > 0.0, slopes, np.inf))
     wrong = np.flatnonzero((alike > ALIKE) & (size > OTHER_UNIT))
@@ -256,7 +256,7 @@ def _of_units(before: Residuals) -> str:
 
 
 def _compared(before: Residuals) -> tuple[Array, Array]:
-    """Return ratio and correlation (n,) of the measured and the described efforts."""
+    """Return ratio and correlation (n,) of the measured and the predicted efforts."""
     slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
     for i, kept in enumerate(before.kept.T):
         measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))

@@ -30,11 +30,11 @@ from rbdyn_ros.model.model import Model
 RAMP = 0.1
 #: Height of a lobe of the speed 1 and the period 1.
 HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
-#: Part of a lobe that is rounding.
+#: Part of a lobe by which rounding may shift a time.
 ROUNDING = 1e-9
 #: Largest number of speeds.
 MOST_SPEEDS = 50
-#: Points of a motion for which efforts and places are computed.
+#: Points of a motion at which efforts and link positions are computed.
 CHECKED = 2000
 
 
@@ -198,7 +198,7 @@ def _effort_ratio(m: Model, bounds: Bounds, rows: Array) -> Array:
     """Return the largest efforts relative to their bounds (nv,).
 
     Raises:
-        ParameterError: one exceeds its bound.
+        ParameterError: an effort exceeds its bound.
     """
     ratio = effort_ratio(m, make_data(m), bounds, rows)
     if (ratio > 1.0).any():
