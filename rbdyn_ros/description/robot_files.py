@@ -19,7 +19,7 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Suffixes of files whose root element says what they are, and where it usually is [bytes].
+#: Suffixes of files whose root element gives the format, and where it usually is [bytes].
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 
@@ -41,7 +41,7 @@ class Format:
     Attributes:
         suffixes: of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
-        root: root element of a file whose suffix says only that it is XML.
+        root: root element of a file whose suffix only shows that it is XML.
     """
 
     suffixes: tuple[str, ...]
@@ -58,7 +58,7 @@ FORMATS = (
     Format(SDF_SUFFIXES, _reader("sdf"), "sdf"),
     Format(MJCF_SUFFIXES, _reader("mjcf"), "mujoco"),
 )
-#: The suffixes of robot files, for people.
+#: The suffixes of robot files, for messages.
 SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
 
 

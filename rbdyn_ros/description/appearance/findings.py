@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect errors in the appearance of a robot as warnings: no robot is refused for them."""
+"""Collect errors in the appearance of a robot as warnings, which never make a load fail."""
 
 from __future__ import annotations
 

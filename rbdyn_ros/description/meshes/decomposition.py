@@ -93,7 +93,7 @@ def _parts(coacd: Any, vertices: Array, faces: Triangles) -> list[Array]:
 
 
 def _file(vertices: Array, faces: Triangles) -> Path:
-    """Return the file of a mesh's parts, beside the compiled code of this package."""
+    """Return the path of a mesh's parts, next to the compiled code of this package."""
     version = importlib.import_module("importlib.metadata").version("coacd")
     settings = f"{version} {CONCAVITY} {MOST_PARTS}"
     content = hashlib.sha256(settings.encode() + vertices.tobytes() + faces.tobytes())
@@ -114,7 +114,7 @@ def _kept(file: Path) -> list[Array] | None:
 
 
 def _keep(file: Path, parts: list[Array]) -> None:
-    """Write the parts, completely or not at all; without such a folder go on without them."""
+    """Write the parts completely or not at all; skip this if the folder cannot be written."""
     content = io.BytesIO()
     np.savez(content, *parts)
     with contextlib.suppress(OSError):

@@ -41,7 +41,7 @@ LARGEST_EDGE = 1024
 
 
 class Materials:
-    """Resolves the files that a mesh names for trimesh: material files, but no images.
+    """Gives trimesh the files that a mesh names: material files, but no images.
 
     Args:
         mesh: path of the mesh.
@@ -52,7 +52,7 @@ class Materials:
         self._names: list[str] = []
 
     def get(self, name: str) -> bytes:
-        """Return a material file, or for all else an image of one pixel with its number.
+        """Return a material file; for any other file a one-pixel image with its number.
 
         Raises:
             OSError: there is no such material file; trimesh goes on without it.
@@ -112,7 +112,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height <= MAX_PIXELS:
-                # reduces a JPEG before it is decoded
+                # let the decoder reduce a JPEG
                 image.draft("RGB", (LARGEST_EDGE, LARGEST_EDGE))
                 whole = image.convert("RGB")
                 whole.thumbnail((LARGEST_EDGE, LARGEST_EDGE))
@@ -122,7 +122,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
     except Image.UnidentifiedImageError as error:
         message = "is not an image in the format PNG or JPEG"
         raise UnusableMeshError("bad-texture", message, "PNG or JPEG") from error
-    except Exception as error:  # readers of images raise many types
+    except Exception as error:  # readers of images raise errors of many types
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnusableMeshError("bad-texture", f"cannot be read: {reason}") from error
     message = f"has {width} x {height} pixels; allowed are at most {MAX_PIXELS} in all"

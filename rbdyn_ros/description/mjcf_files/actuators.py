@@ -78,7 +78,7 @@ class _ServoReader:
             self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
-        """Return the reason why an actuator that moves no joints is not read."""
+        """Return the reason why an actuator is not read: its target or its delay."""
         for name in ELSEWHERE:
             if item.element.get(name):
                 return f"it acts on a {name}; read are actuators of joints and fixed tendons"
@@ -147,7 +147,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with the additions of its actuators; without any it is passive."""
+        """Return a joint with the additions of its actuators; it is passive without one."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

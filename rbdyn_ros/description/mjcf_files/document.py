@@ -64,13 +64,13 @@ class MjcfDocument:
         return Item(self, element, owner, defaults or {})
 
     def skip(self, *tags: str) -> None:
-        """Count all elements of some tags as read, with their attributes."""
+        """Mark all elements of some tags as read, with their attributes."""
         for element in self.root.iter():
             if element.tag in tags:
                 self.pass_over(element)
 
     def pass_over(self, element: object) -> None:
-        """Count an element as read, with its attributes."""
+        """Mark an element as read, with its attributes."""
         assert isinstance(element, Element)
         self.seen.add(id(element))
         self.used |= {(key, name) for name in element.attrib for key in (id(element), element.tag)}
@@ -104,7 +104,7 @@ def elements(parent: Element) -> Iterator[Element]:
 
 
 def _height(element: Element) -> int:
-    """Return how deep the elements in an element are nested."""
+    """Return the nesting depth of the elements in an element."""
     height, level = -1, [element]
     while level:
         height, level = height + 1, [child for one in level for child in elements(one)]
@@ -112,7 +112,7 @@ def _height(element: Element) -> int:
 
 
 def overlaid(name: str, own: str, below: str) -> str:
-    """Return an attribute of an element, which overrides its class."""
+    """Return an attribute; in _OPEN the class gives the numbers that are missing at the end."""
     words = own.split()
     return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
@@ -140,7 +140,7 @@ class _Includes:
 
     def __init__(self, document: MjcfDocument) -> None:
         self._document, self._files = document, 1
-        self._open = list[Path]()  # the files that include the present file
+        self._open = list[Path]()  # the chain of files that include the current file
         self._elements = sum(1 for _ in document.root.iter())
         if document.folder is not None:
             self._open.append(Path(document.source).resolve())

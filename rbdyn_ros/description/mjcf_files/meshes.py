@@ -93,7 +93,7 @@ def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None
 
 
 def _triples(item: Item, name: str) -> Array:
-    """Return the numbers of an attribute, three in a row."""
+    """Return the numbers of an attribute, three in each row."""
     numbers = item.numbers(name, 3, 10 * MOST_TRIANGLES)
     if len(numbers) % 3:
         item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are threes")

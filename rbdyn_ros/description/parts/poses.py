@@ -25,10 +25,10 @@ UNIT = 1e-12
 
 
 def keep_floats(owner: object, name: str, always: bool = False) -> None:
-    """Turn a field of a frozen dataclass into a tuple of floats, if it holds numbers.
+    """Convert a field of a frozen dataclass to a tuple of floats, if it holds numbers.
 
-    Lists and arrays become tuples; a tuple is only looked into with `always`, for speed. Anything
-    else stays as it is: the checks refuse it with a message.
+    Lists and arrays become tuples. For speed a tuple is converted only with `always`. Anything
+    else stays as it is, and the checks refuse it with a message.
     """
     value = getattr(owner, name)
     if always or type(value) is not tuple:
@@ -112,7 +112,7 @@ def inverse(a: Pose) -> Pose:
 
 
 def quat_mul(a: Quat, b: Quat) -> Quat:
-    """Return the product of two quaternions (w, x, y, z): first turn by ``b``, then by ``a``."""
+    """Return the product of two quaternions (w, x, y, z): rotate by ``b``, then by ``a``."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return (
@@ -124,7 +124,7 @@ def quat_mul(a: Quat, b: Quat) -> Quat:
 
 
 def rotate(quat: Quat, v: Vec3) -> Vec3:
-    """Turn a vector by a unit quaternion: v + 2 u x (u x v + w v), with u its vector part."""
+    """Rotate a vector by a unit quaternion: v + 2 u x (u x v + w v), with u its vector part."""
     w, ux, uy, uz = quat
     vx, vy, vz = v
     tx, ty, tz = uy * vz - uz * vy + w * vx, uz * vx - ux * vz + w * vy, ux * vy - uy * vx + w * vz
@@ -136,7 +136,7 @@ def rotate(quat: Quat, v: Vec3) -> Vec3:
 
 
 def turn_of_z(direction: Sequence[float]) -> Quat:
-    """Return the shortest turn of the z axis into a direction of any length."""
+    """Return the shortest rotation of the z axis into a direction of any length."""
     x, y, z = direction
     sine = math.hypot(x, y)
     if sine <= 1e-10 * math.hypot(x, y, z):

@@ -31,7 +31,7 @@ MEMORY = 4 << 30  # memory [bytes]
 #: An answer that takes longer waits for something, such as a pipe that it includes [s].
 PATIENCE = 300.0
 
-#: A comment keeps its lines, so that others keep their numbers.
+#: A comment is replaced by its line breaks, so that later lines keep their numbers.
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _USES = re.compile(rb"<xacro:|\$[{(]")
 

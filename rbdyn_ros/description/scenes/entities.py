@@ -89,7 +89,7 @@ def without_entity(scene: Description, name: str) -> Description:
         kept = tuple(one for one in scene.obstacles if one.name != name)
         links = {link.name for link in scene.links}
         pairs = scene.exclusions
-        if name not in links:  # an exclusion may name a link like the obstacle
+        if name not in links:  # an exclusion may name a link that has the name of the obstacle
             pairs = tuple(pair for pair in pairs if name not in (pair.first, pair.second))
         return replace(scene, obstacles=kept, exclusions=pairs)
     links = {name}

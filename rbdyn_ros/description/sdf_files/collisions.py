@@ -65,7 +65,7 @@ class SolidReader:
         top: the frame of the world.
         package_dirs: folders that have packages and models.
         decompose: whether meshes become several convex parts.
-        has_masks: whether some collisions have a mask; those without one then touch all others.
+        has_masks: whether some collisions have a mask; collisions without a mask then touch all.
     """
 
     def __init__(

@@ -103,14 +103,14 @@ def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
     radius, length = cone_of(found[0])
     volume = math.pi * radius * radius * length / 3.0
     across, along = 3.0 / 20.0 * radius * radius, 3.0 / 80.0 * length * length
-    # its centre is a quarter of the length above its base
+    # the centre of a cone is a quarter of its length above the base
     return volume, np.array([0.0, 0.0, -length / 4.0]), volume * np.diag([across, across, along])
 
 
 def _of_prism(outline: Sequence[Sequence[float]], height: float) -> Moments | None:
     """Return the moments of an outline that is raised; None if it has no volume.
 
-    Its ends are fans of triangles, of which those outside of a hollow count negative.
+    Its ends are fans of triangles; triangles across a hollow count negatively.
     """
     n = len(outline)
     corners = np.array([(x, y, z) for z in (0.0, height) for x, y in outline])

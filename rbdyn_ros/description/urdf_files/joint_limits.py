@@ -8,8 +8,8 @@
 or the same as parameters of a ROS node: under `/**`, `ros__parameters` and
 `robot_description_planning`.
 
-It narrows limits of velocity, and sets those of acceleration, deceleration and jerk that the robot
-lacks. Positions end at the stops of the robot.
+The file narrows limits of velocity, and sets limits of acceleration, deceleration and jerk that
+the robot lacks. The position limits of the robot stay.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     Args:
         joints: of the robot.
         robot: path of its file; None: it is a text.
-        audit: receives a note, and warnings of what cannot be used.
+        audit: receives a note, and warnings about limits that cannot be used.
     """
     folder = Path() if robot is None else robot.absolute().parent
     places = [folder, folder / "config", folder.parent / "config"] if robot else []
@@ -112,7 +112,7 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
 
 
 def narrowed(joint: Joint, found: Mapping[str, float]) -> Joint:
-    """Return a joint whose limits, by their names, are no larger than some numbers."""
+    """Return a joint whose limits are at most the given numbers, by field of Limit."""
     if joint.limit is None or not found:
         return joint
     narrow = {name: min(getattr(joint.limit, name), value) for name, value in found.items()}

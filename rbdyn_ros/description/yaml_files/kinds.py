@@ -146,7 +146,7 @@ class Number(Kind):
 
     Attributes:
         low, high: the smallest and the largest one.
-        above, below: it is not allowed to reach these.
+        above, below: limits that the number must not reach.
         infinite: whether infinity is allowed.
         nonzero: whether 0 is refused.
         quantity: of parts.bounds, whose range it has too; empty: none.
@@ -314,7 +314,7 @@ class NumberList(Kind):
 
     Attributes:
         count: how many; None: any number of them.
-        each: what each of them may be; several: one for each place.
+        each: allowed numbers; several: one for each position in the list.
     """
 
     count: int | None = None
@@ -394,7 +394,7 @@ class List(Kind):
         for number, item in enumerate(node.nodes, 1):
             found.append(self.item.read(item, at.named(f"{self.each} {number}")))
             if found[-1] is None and isinstance(self.item, NumberList):
-                break  # stop here: there may be thousands of wrong values
+                break  # report only the first wrong value, as there may be thousands
         return tuple(found) if all(map(is_sound, found)) else None
 
     def schema(self) -> Schema:
@@ -450,7 +450,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of the file: its errors name it."""
+    """A value that is an element of the file, so that its errors name it."""
 
     kind: Kind
     owner: str

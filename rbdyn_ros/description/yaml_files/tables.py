@@ -160,7 +160,7 @@ class Table(_TableKind):
         return self.make(**given) if given.sound else None
 
     def _check_keys(self, given: Given, called: str) -> None:
-        """Check which keys are there, and add the defaults."""
+        """Add an error for each missing or unknown key, and add the defaults."""
         for name in given.lines:
             if name not in self.rows:
                 hint = given.audit.hint(name, self.rows)
@@ -176,7 +176,7 @@ class Table(_TableKind):
                 given[key.field or key.name] = key.default
 
     def _check_one(self, given: Given, called: str) -> int:
-        """Check that exactly one of some keys is there; return how many are."""
+        """Check that exactly one of some keys is given; return how many are given."""
         there = [name for name in given.lines if name in self.one]
         misspelled = not there and any(name not in self.rows for name in given.lines)
         if self.one and len(there) != 1 and not misspelled:
