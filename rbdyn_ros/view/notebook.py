@@ -26,7 +26,7 @@ MOST_JOINTS = 40
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Something that a notebook shows.
+    """HTML that a notebook shows.
 
     Attributes:
         content: HTML.
@@ -80,7 +80,7 @@ def html_of_data(d: Data) -> str:
 
 
 def _picture(m: Model, instant: Instant) -> str:
-    """Return a picture as HTML; "" where none can be drawn."""
+    """Return a picture as HTML; "" if no picture can be drawn."""
     try:
         from PIL import Image
 

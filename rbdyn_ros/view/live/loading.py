@@ -32,7 +32,7 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
 
 
 def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearance]:
-    """Return a robot with other objects, and the rest of its first appearance.
+    """Return a robot with other objects, and the part of its first appearance that is left.
 
     Args:
         cast: the robot.

@@ -98,7 +98,7 @@ class ViewProcess:
     def _attend(self, pipe: Connection, given: tuple[object, ...]) -> None:
         try:
             with pipe:
-                with contextlib.suppress(OSError):  # it has ended, which is reported below
+                with contextlib.suppress(OSError):  # the end of the process is reported below
                     pipe.send(given)
                 serve(pipe, self._simulated, self._heard)
         finally:

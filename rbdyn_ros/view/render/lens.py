@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distortion of a camera: a wide picture without it, seen through a lens."""
+"""The distortion of a camera: a wide undistorted picture, seen through a lens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Lens:
-    """The distortion of a camera: a wide picture without it, and the place of each pixel in it.
+    """The distortion of a camera: a wide undistorted picture, and the position of each pixel.
 
     Attributes:
         size: columns and rows of the wide picture.

@@ -116,7 +116,7 @@ class Sliders:
     def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.
 
-        The control in `moved_by` is not set: a user may have moved it on meanwhile.
+        The control in `moved_by` is not set, as the user may still be moving it.
         """
         with self._lock, self._show.server.atomic():
             new = np.array(qpos, np.float64)
@@ -150,7 +150,7 @@ class Sliders:
         if event.client is None:
             return
         with self._lock:
-            number = _between(event.target.value, one)  # a program may send any value
+            number = _between(event.target.value, one)  # a client program may send any value
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
             if number == numbers[at]:  # a later event was handled first
