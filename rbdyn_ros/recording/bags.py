@@ -67,7 +67,7 @@ class Recording:
     Attributes:
         topics: topics found so far.
         attached: attachments found so far.
-        truncated: whether it was cut off; known when all is read.
+        truncated: whether the file was cut off; known after all messages are read.
     """
 
     path: Path
@@ -92,7 +92,7 @@ class Recording:
         except RbdynError:
             raise
         except Exception as error:
-            # the libraries raise many kinds; errors of the caller do not come here
+            # the libraries raise errors of many types; errors of the caller are not caught here
             raise damaged(str(self.path), error) from error
 
     def _check_time(self, message: Message) -> None:

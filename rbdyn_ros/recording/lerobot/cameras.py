@@ -186,7 +186,7 @@ class VideoFile:
     """
 
     def __init__(self, path: Path, camera: Camera, fps: int) -> None:
-        # not the import: the type of a stream depends on its codec
+        # an import statement would give types, but the type of a stream depends on its codec
         self._av: Any = importlib.import_module("av")
         self._file: Any = self._av.open(str(path), "w")
         options = {"g": str(KEY_EVERY), "crf": str(QUALITY), "bf": "0"}

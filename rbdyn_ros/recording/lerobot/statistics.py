@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics with which LeRobot normalizes: extremes, mean, deviation and quantiles."""
+"""The statistics that LeRobot uses to normalize: extremes, mean, deviation and quantiles."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from rbdyn_ros.trials.references import Sine
 from rbdyn_ros.trials.simulation.sampling import AXES
 from rbdyn_ros.trials.trial import Allowance, Rule
 
-#: The most timesteps of a run, and from one command to the next.
+#: Largest number of timesteps of a run, and from one command to the next.
 MAX_STEPS = 10_000_000
 MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
 

@@ -90,7 +90,7 @@ class UserProcess:
         return f"the {self._noun} ended with status {self.status}{why}"
 
     def end(self, quiet: bool) -> None:
-        """End it as Ctrl-C does, and soon without asking; print its output unless `quiet`."""
+        """End the process by SIGINT, soon after by SIGKILL; print its output unless `quiet`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             wait_or_kill(self._process, ENDING)
@@ -99,10 +99,10 @@ class UserProcess:
             sys.stderr.flush()
 
     def trim(self) -> None:
-        """Drop the beginning of an output that is too long; call it again and again."""
+        """Drop the beginning of an output that is too long; call this regularly."""
         if self._log.stat().st_size > 4 * OUTPUT:
             kept = self._tail()
-            with self._log.open("ab") as file:  # append like the program, which goes on behind it
+            with self._log.open("ab") as file:  # append, as the program also appends to the file
                 file.truncate(0)
                 file.write(kept)
 

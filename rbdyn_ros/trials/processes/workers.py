@@ -21,11 +21,11 @@ from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: Environment of workers: one thread each, as there are as many as cores.
+#: Environment of workers: one thread each, as there is a worker for each core.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-#: A shard is given to another process this often after its process has ended.
+#: Number of times that a shard is tried again after its process has ended.
 RETRIES = 2
-#: Time that a process may take to start, beside the time for the code of the user [s].
+#: Time that a process may take to start, in addition to the time for the code of the user [s].
 STARTING = 60.0
 #: Time that a process may take to end before it is killed [s].
 ENDING = 5.0
@@ -100,8 +100,8 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
 def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
     """Return one run of a Python controller or of a program of the user.
 
-    A process of its own makes it: only one that has started for it may fork, as this one may have
-    threads, and may have used ROS.
+    A new process simulates the run, because this process cannot fork: it may have threads, and may
+    have used ROS.
 
     Args:
         trial: the trial.
