@@ -201,7 +201,7 @@ def _as_array(value: object) -> Array | None:
 
 def _is_masked(value: object) -> bool:
     """Return whether an array hides some of its numbers."""
-    ma: Any = sys.modules.get("numpy.ma")  # without this module, which loads slowly, none does
+    ma: Any = sys.modules.get("numpy.ma")  # masked arrays exist only if this slow module is loaded
     return ma is not None and bool(ma.is_masked(value))
 
 

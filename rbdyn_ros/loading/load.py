@@ -34,7 +34,7 @@ from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 if TYPE_CHECKING:
     from rbdyn_ros.description.build.builder import SystemBuilder
 
-#: Options that stay when objects come and go.
+#: Options that are kept when objects are added or removed.
 OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
 
 
@@ -84,7 +84,7 @@ def load_urdf(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
-    # the readers of scenes and mechanisms are imported where they are needed
+    # the readers of scenes and mechanisms are imported only where they are needed
     from rbdyn_ros.description.source import opened
 
     base_joint = check_floating_base(floating_base)
@@ -216,8 +216,8 @@ def complete(
         floating_base: as for load_urdf.
         strict: as for load_urdf.
         mimic: as for load_urdf.
-        before: the Model of this scene with other objects. Parts that both have start where they
-            did, even if they overlap, and the options stay. None: there is no such Model.
+        before: the Model of this scene with other objects. Common parts start where they did, even
+            if they overlap, and the options stay. None: there is no such Model.
 
     Raises:
         DescriptionError: a joint moves no inertia, or no spline interpolates a trajectory.
