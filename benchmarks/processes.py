@@ -37,7 +37,7 @@ class NodeProcess:
     def __init__(self, *parameters: str, node: str = "simulator") -> None:
         code, self._started = _NODES[node]
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        # domains above the ephemeral ports; the tests use those below
+        # domains above the ephemeral ports, as the tests use the domains below
         os.environ["ROS_DOMAIN_ID"] = str(215 + os.getpid() % 18)
         arguments = [word for parameter in parameters for word in ("-p", parameter)]
         given = ["--ros-args", *arguments] if arguments else []
