@@ -282,7 +282,7 @@ def _track(user: User, m: Any) -> Tracked:
 
 
 def _latencies() -> None:
-    """Print latencies at 1 kHz as a third process sees them."""
+    """Print latencies at 1 kHz, measured by a third process."""
     robot = "bundled 7-dof arm"
     with simulated(robot, 1000), controlled(robot) as user:
         user.arm("gravity")

@@ -252,8 +252,7 @@ def _free_root(tree: ET.Element) -> None:
 def add_geometry(spec: Any, body: Any, m: rb.Model, g: int, **groups: int) -> None:
     """Add one of our geometries, of any kind except a height field, to a body of MuJoCo."""
     what: dict[str, Any] = {"name": f"g{g}", "density": 0.0, **groups}
-    # if our geometry leaves the friction to the other geometry, 0 has this effect in MuJoCo, which
-    # takes the larger friction
+    # MuJoCo uses the larger friction of both geometries, so 0 leaves it to the other geometry
     friction = [m.geom_friction[g] if np.isfinite(m.geom_friction[g]) else 0.0, 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]

@@ -92,7 +92,7 @@ def running_node(
 
 @contextlib.contextmanager
 def busy_process() -> Iterator[None]:
-    """Run a busy process beside the measurement."""
+    """Run a busy process during the measurement."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
-#: Comparing names is slow: after this many comparisons a document gets no more hints.
+#: Largest number of slow comparisons of names for hints in one document.
 HINT_BUDGET = 20_000
 
 

@@ -73,7 +73,7 @@ def finite(
 
     Args:
         name: name of the value in messages.
-        value: a number, or whatever NumPy takes as an array of numbers.
+        value: a number, or anything that NumPy converts to an array of numbers.
         shape: of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
         high: largest allowed number.

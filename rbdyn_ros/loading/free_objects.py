@@ -48,7 +48,7 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
 
 
 def placed_entity(m: Model, description: Description, name: str, qpos: Array) -> float:
-    """Return how far a new object has to be raised to be outside all obstacles [m].
+    """Return the height by which a new object must be raised to be outside all obstacles [m].
 
     Args:
         m: the scene with the object, or with a new obstacle or fixed robot, which is not raised.
@@ -91,7 +91,7 @@ class _Search:
         self._first_obstacle = m.ngeomlink
 
     def raise_out(self, name: str) -> float:
-        """Raise an object out of the obstacles; return how far [m]."""
+        """Raise an object out of the obstacles; return the height by which it was raised [m]."""
         tree = self._tree[name]
         at = int(self.m.jnt_qposadr[tree - 1]) + _HEIGHT
         start = float(self.d.qpos[at])

@@ -59,7 +59,7 @@ def load_urdf(
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
         package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
-            in xacro files and of `package://` in names of meshes. Packages above the file, beside
+            in xacro files and of `package://` in names of meshes. Packages above the file, next to
             it, in its workspace or in a sourced workspace are found without it.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
@@ -74,7 +74,7 @@ def load_urdf(
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each
             other, and `collisions` leaves them out; pairs that overlap in one of its states do not
-            push each other, either. True: `<name>.srdf` beside the file, in `srdf/` or in
+            push each other, either. True: `<name>.srdf` next to the file, in `srdf/` or in
             `../srdf/`, with the name of the file or of the robot, if there is one. False: none.
 
     Returns:

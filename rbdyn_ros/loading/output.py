@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write files completely or not at all: a reader never sees a partial file."""
+"""Write files completely or not at all, so that nobody can read a partial file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ALWAYS = 0.95
 def sample_collisions(
     m: Model, description: Description, samples: int = SAMPLES, seed: int = 0
 ) -> CollisionSamples:
-    """Return how often the links of a robot overlap in random poses within the joint limits.
+    """Count how often the links of a robot overlap in random poses within the joint limits.
 
     All links count that no joint connects, also those that the simulation leaves out. The poses
     come from `random_qpos`, which leaves closed loops open. Obstacles, and pairs that an SRDF or a

@@ -175,6 +175,6 @@ def _with_world(d: Data) -> Ints:
 
 
 def _on_world(d: Data) -> Bools:
-    """Return which contacts are with the world (ncon,)."""
+    """Return a mask (ncon,) of the contacts with the world."""
     with_world: Bools = d.contact_body[: d.ncon, 0] == 0
     return with_world

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as SARIF 2.1.0, which code hosts show beside the lines of a file."""
+"""Findings as SARIF 2.1.0, which code hosts show next to the lines of a file."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ SMALL = 1e-6
 class CameraSpec(RaySpec):
     """A pinhole camera with OpenCV's distortion; its link is an optical frame (REP 103).
 
-    z looks forward, x right and y down. Pixel centres have whole coordinates, as in OpenCV.
+    z points forward, x right and y down. Pixel centres have whole coordinates, as in OpenCV.
 
     Attributes:
         width: columns of the picture.
@@ -145,8 +145,8 @@ class DepthSpec(CameraSpec):
 
     Attributes:
         encoding: one of DEPTH.
-        segmentation: whether it also publishes what each pixel sees.
-        points: whether it also publishes the points that its pixels see.
+        segmentation: whether it also publishes the object at each pixel.
+        points: whether it also publishes the points at its pixels.
         method: one of METHODS, for the simulator; auto: the renderer where it works.
     """
 

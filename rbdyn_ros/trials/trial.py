@@ -254,7 +254,7 @@ class Trial:
         name: for reports.
         path: of its file.
         m: the Model of the robot or scene, with the timestep of the trial and without actuators:
-            what the controller knows.
+            the Model that the controller gets.
         nstep: timesteps of a run.
         controller: see TrialController.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.

@@ -44,7 +44,7 @@ def convert(
 ) -> tuple[Finding, ...]:
     """Write a robot in the format of the suffix of `output`: .urdf, .sdf, .xml (MJCF) or .yaml.
 
-    Meshes go to a folder beside the output: copies of the visible ones, and convex hulls of those
+    Meshes go to a folder next to the output: copies of the visible ones, and convex hulls of those
     for contact. A robot without a mesh gets no such folder.
 
     Args:

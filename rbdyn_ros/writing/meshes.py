@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh files beside an output: copies of visible meshes, and hulls of contact shapes."""
+"""The mesh files next to an output: copies of visible meshes, and hulls of contact shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Meshed = MeshFile | Points | TriangleMesh
 
 
 class MeshFolder:
-    """Names mesh files in a folder beside the output, and keeps their contents.
+    """Names mesh files in a folder next to the output, and keeps their contents.
 
     Args:
         output: path of the output.

@@ -36,7 +36,7 @@ class CountingAudit(Audit):
 
 
 class OnlyWarnings(CountingAudit):
-    """An Audit that turns errors into warnings and keeps the first MOST_FINDINGS."""
+    """An Audit that converts errors to warnings and keeps the first MOST_FINDINGS."""
 
     def __init__(self) -> None:
         super().__init__(strict=False)

@@ -83,7 +83,7 @@ class Meshes:
         """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
 
         Args:
-            name: of the file, as MeshFiles.find takes it.
+            name: of the file, as for MeshFiles.find.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
             only: the part of it that counts.
 

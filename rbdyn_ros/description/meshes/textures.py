@@ -2,7 +2,8 @@
 """Materials and textures that mesh files name.
 
 The files are untrusted, like meshes: they are found by the same rules, and only images of known
-formats and sizes are decoded. trimesh never sees an image: it gets a stand-in of one pixel.
+formats and sizes are decoded. trimesh never reads an image; it gets a substitute
+of one pixel.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
 
 
 def _stand_in(number: int) -> bytes:
-    """Return a PNG of one pixel that carries a number."""
+    """Return a PNG of one pixel that encodes a number."""
     Image = importlib.import_module("PIL.Image")
     info = importlib.import_module("PIL.PngImagePlugin").PngInfo()
     info.add_text("texture", str(number))

@@ -43,7 +43,7 @@ class JointReader:
         Args:
             found: the elements, each with the frame around it in the child.
             parent: link of the body above.
-            child: link of the body; the other joints get links of their own.
+            child: link of the body; there is a massless link after each joint except the last.
             at: place of the child in the parent before a joint moves.
             top: whether the parent is the world.
         """

@@ -22,7 +22,7 @@ from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
 
-#: Most triangles of a mesh that gives an inertia; MuJoCo takes as many from an STL.
+#: Largest number of triangles of a mesh that gives an inertia, as for an STL in MuJoCo.
 MOST_TRIANGLES = 200_000
 _KINDS = ("legacy", "exact", "convex", "shell")
 

@@ -163,8 +163,8 @@ def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:
 def rpy_from_quat(quat: Quat) -> Vec3:
     """Return the roll, pitch and yaw of a unit quaternion (w, x, y, z) [rad].
 
-    The rotation of the angles is that of the quaternion also near a pitch of pi/2, where roll and
-    yaw have one axis: the roll is what remains after the pitch and the yaw that are returned.
+    The angles give the rotation of the quaternion even near a pitch of pi/2, where roll and yaw
+    have the same axis: the roll is the rest of the rotation after the returned yaw and pitch.
     """
     xx, xy, xz = rotate(quat, (1.0, 0.0, 0.0))
     yx, yy, _ = rotate(quat, (0.0, 1.0, 0.0))

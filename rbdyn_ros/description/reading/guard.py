@@ -295,7 +295,7 @@ class _XmlBuilder:
     def restore_breaks(self, tag: str, attributes: dict[str, str]) -> None:
         """Restore tabs and line breaks between numbers, which expat turns into blanks.
 
-        Other parsers refuse numbers with them, see portability.py.
+        Other parsers refuse numbers with such white space, see portability.py.
         """
         at = self.parser.CurrentByteIndex + 1 + len(tag.encode())
         while (found := _ATTRIBUTE.match(self.raw, at)) is not None:

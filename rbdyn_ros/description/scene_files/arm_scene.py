@@ -124,7 +124,7 @@ def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> 
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
-    """Return the pairs that may overlap, by the names in the file of the arm; none of objects."""
+    """Return the pairs of the arm that may overlap, without objects, by the names in its file."""
     objects, prefix = {one.name for one in parts.objects}, _prefix(name)
     pairs = [
         (one.first.removeprefix(prefix), one.second.removeprefix(prefix))

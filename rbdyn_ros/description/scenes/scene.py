@@ -133,7 +133,7 @@ def _named(parts: SceneParts) -> list[_Named]:
 def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
     """Add an error for objects and obstacles with the name of a part of the robots.
 
-    An object has a link, a joint and geometries; an obstacle is named beside geometries only.
+    An object has a link, a joint and geometries; an obstacle has only a geometry.
     """
     shapes = {geometry.name: "a geometry" for geometry in robots.geometries}
     joints = {joint.name: "a joint" for joint in robots.joints}

@@ -90,7 +90,7 @@ class ModelFiles:
         raise MissingModelError("include-missing", f"is not found{_CURE}")
 
     def _models(self, name: str, folder: Path | None) -> Iterator[Path]:
-        """Yield the folders of a model: in the given folders, beside the file, in the sources."""
+        """Yield the folders of a model: in the given folders, near the file, in the sources."""
         for place in self._dirs:
             yield from (place / name, place / "models" / name)
         for place in () if folder is None else _around(folder):

@@ -42,7 +42,7 @@ class Document:
         self.links, self.joints = (_by_name(self.root, tag) for tag in ("link", "joint"))
 
     def place(self, element: Element) -> str:
-        """Return where an element is: its line, and the robot's part that has it."""
+        """Return the line of an element, and the part of the robot that contains it."""
         line = (element.sourceline or 1) + self._prolog.count("\n")
         owners = [element, *element.iterancestors()]
         named = (part for part in owners if part.get("name") and part is not self.root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the joint_limits.yaml of MoveIt beside a robot: limits of planned motions.
+"""Read the joint_limits.yaml of MoveIt next to a robot: limits of planned motions.
 
     joint_limits:
       joint_1: {has_velocity_limits: true, max_velocity: 2.0,
@@ -34,7 +34,7 @@ _CODE = "joint-limits"
 
 
 def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> tuple[Joint, ...]:
-    """Return joints with the limits of a file beside the robot, if there is one.
+    """Return joints with the limits of a joint_limits.yaml next to the robot, if it exists.
 
     Args:
         joints: of the robot.

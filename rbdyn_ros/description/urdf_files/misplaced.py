@@ -103,7 +103,7 @@ def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
 def place_of_attribute(
     element: ET.Element, name: str, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return where an unknown attribute belongs; None if it is an extension."""
+    """Return the right place of an unknown attribute; None if it is an extension."""
     text = element.attrib[name]
     if name.lower() in _UNITS:
         usual = text.strip().lower() in _SI
@@ -118,7 +118,7 @@ def place_of_attribute(
 def place_of_child(
     child: ET.Element, element: ET.Element, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return where an unknown child of an element belongs; None if it is an extension."""
+    """Return the right place of an unknown child of an element; None if it is an extension."""
     tag, near = child.tag, _Near(element, parent, schema)
     found = _foreign(element, tag)
     if found is None and tag in schema:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warn of elements that rbdyn_ros reads but urdfdom, the parser of most ROS programs, refuses.
 
-urdfdom 6.0 splits vectors at blanks alone and takes no white space after a number. After an error
-in a joint it refuses the robot; after one in a link it drops the rest of the link, in the order
-inertial, visuals, collisions.
+urdfdom 6.0 splits vectors only at blanks and accepts no white space after a number. After an error
+in a joint it refuses the robot; after an error in a link it drops the rest of the link, in the
+order inertial, visuals, collisions.
 """
 
 from __future__ import annotations

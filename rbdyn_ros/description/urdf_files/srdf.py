@@ -55,7 +55,7 @@ class SrdfSource:
     """The source of the SRDF of a robot.
 
     Attributes:
-        given: path of the file, the text, True for a file beside the robot, or False for none.
+        given: path of the file, the text, True for a file next to the robot, or False for none.
         robot: path of the robot file; None if the robot is given as text.
     """
 
@@ -107,7 +107,7 @@ class SrdfSource:
 
 
 def text_beside(robot: Path, name: str) -> str:
-    """Return the text of the SRDF beside a robot file; empty if there is none that can be used."""
+    """Return the text of the SRDF next to a robot file; empty if no SRDF can be used."""
     path = SrdfSource(given=True, robot=robot).beside(name)
     if path is None:
         return ""

@@ -68,7 +68,7 @@ def read_file(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
-            `<disable_collisions>`; True: a file beside the robot; False: none.
+            `<disable_collisions>`; True: a file next to the robot; False: none.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file
@@ -112,7 +112,7 @@ def read_text(
         strict: as for ``read_file``.
         package_dirs: folders to search for packages of meshes, as for ``read_file``.
         contact: as for ``read_file``.
-        srdf: as for ``read_file``; there is no file beside a text.
+        srdf: as for ``read_file``; there is no file next to a text.
         folder: of the meshes that are named relative to the file.
 
     Returns:

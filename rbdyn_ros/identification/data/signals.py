@@ -138,7 +138,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
     A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
     moving arm never repeat exactly. Positions then seem to stop for one period, which looks like
-    a jerk. If the next step is as long as the steps beside it, the recorder's clock went on while
+    a jerk. If the next step is as long as the steps next to it, the recorder's clock went on while
     the motion did not, so the period is taken out of the time too.
     """
     parts = np.column_stack([samples.qpos, samples.effort])
@@ -218,7 +218,7 @@ def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
 
 
 def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
-    """Return which efforts are saturated, (p, n).
+    """Return a mask (p, n) of the saturated efforts.
 
     These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
     off: many samples share the largest or least value, and few have the values next to it. Coarse

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate a payload and a scale of the friction while an arm runs.
 
-The law is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
+The method is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
 folded into triangular factors, so old samples need no memory ("recursive least squares").
 
 A joint at rest differs: its dry friction can hold any part of the load. So all samples of a rest

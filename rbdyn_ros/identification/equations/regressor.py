@@ -33,7 +33,7 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     return Y
 
 
-#: Kinds of unknowns that belong to all joints: gravity turns about the base's x and y axes [rad].
+#: Kinds of unknowns for all joints: rotation of gravity about the x and y axes of the base [rad].
 TILTS = "tilt_x", "tilt_y"
 
 

@@ -2,8 +2,7 @@
 """Sweeps at constant speeds with reversals, which show friction, backlash and torque constants.
 
 Each joint goes up and back, then down and back, for every speed of a geometric series, the fast
-ones first. A slow sweep is short, so each speed takes the same
-time.
+speeds first. A slow sweep is short, so each speed takes the same time.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _clock(message: Message) -> tuple[int, int]:
 
 
 def _name(topic: str) -> str:
-    """Return the name of a camera; one at the root is `camera`."""
+    """Return the name of a camera; a camera in the root namespace is called `camera`."""
     return topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
 
 

@@ -239,7 +239,7 @@ def _faults(trial: Trial, seed: int, m: Model) -> Faults:
 
 
 def _address(k: int) -> str:
-    """Return a loopback address that belongs to this process; another one for each k < 2."""
+    """Return a loopback address of this process only, a different one for each k < 2."""
     number = os.getpid()  # a process number is below 2^22
     return f"127.{128 + 64 * k + number // 65536}.{number // 256 % 256}.{number % 256}"
 

@@ -79,7 +79,7 @@ class UserProcess:
         return self._process.poll()
 
     def ended(self) -> str:
-        """Return how it has ended, with its error or its last line; "" while it runs."""
+        """Return a sentence about the end of the process, with its error or last line, or ""."""
         if self.status is None:
             return ""
         lines = [line.strip() for line in self._output().splitlines() if line.strip()]
@@ -116,7 +116,7 @@ class UserProcess:
 
 
 def check_program(program: UserProgram) -> None:
-    """Check that a program is here, with the files that the trial knows.
+    """Check that a program exists, with the files that the trial recorded.
 
     Raises:
         ParameterError: there is no such program.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a trial, each of which takes the next shard when it is ready."""
+"""The processes of a trial; each process simulates the next shard when it is ready."""
 
 from __future__ import annotations
 

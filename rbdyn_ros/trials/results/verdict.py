@@ -140,7 +140,7 @@ def _decision(trial: Trial, count: int, passes: int, low: float, high: float) ->
 
 
 def _excess(trial: Trial, run: Run) -> float:
-    """Return how far a run is outside its limits, by a factor; infinity if it did not finish."""
+    """Return the largest relative distance outside the limits; infinity for an unfinished run."""
     if run.status != FINISHED:
         return np.inf
     return max(
@@ -149,7 +149,7 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the distance of a measure outside its limit; negative inside."""
+    """Return the distance of a measure outside its limit, relative to it; negative inside."""
     if value is None:
         return np.inf
     limit = trial.limits.get(name)

@@ -48,7 +48,7 @@ class CompiledLaw:
         made.check_repeatable()
         lanes = compile_lanes({"law": made.program()})
         self._address, unused = lanes.address("law"), lanes.size
-        # the last slot takes the inputs that the law does not read
+        # the last slot receives the inputs that the law does not read
         self._at, self._memory = replace(lanes, size=unused + 1).memory()
         for name, gain in made.gains.items():
             first, length = lanes.slots.get(name, (0, 0))

@@ -64,7 +64,7 @@ def faults(trial: Trial, rows: Array) -> dict[str, Array]:
 
 
 def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
-    """Return the parameters of the robot of one run, as `rb.rollout` takes them.
+    """Return the parameters of the robot of one run, in the form for `rb.rollout`.
 
     Each run is computed separately, as sums over many runs at once would have different last bits.
 

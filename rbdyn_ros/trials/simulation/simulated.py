@@ -53,7 +53,7 @@ class Shard:
     """Runs that advance together.
 
     Args:
-        trial: the trial; a controller in Python takes one run at a time.
+        trial: the trial; a controller in Python allows only one run at a time.
         seeds: of the runs.
         watch: called after every timestep, or None.
         controller: computes the commands; None: the controller of the trial.

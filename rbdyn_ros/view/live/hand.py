@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand: drag a link with the mouse to pull it, with Shift to turn it; let go to throw it."""
+"""The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class CarriedWeight:
     def take(
         self, drag: tuple[object, ...], time: float, duration: float, force: float, most: float
     ) -> float:
-        """Return the load [N]; another drag than before begins without one.
+        """Return the load [N]; a new drag begins without a load.
 
         Args:
             drag: identifies the drag.

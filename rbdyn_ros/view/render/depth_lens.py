@@ -64,7 +64,7 @@ class DepthLens:
 
 
 def _bent(depth: Drawn, inverse: Drawn, number: Drawn) -> NDArray[np.bool_]:
-    """Return the pixels where the depth next to them is not that of a plane of one shape."""
+    """Return a mask of the pixels around which the depth is not that of a plane of one shape."""
     square = np.minimum(depth, FAR) ** 2
     bent = np.ones(depth.shape, np.bool_)
     bent[1:-1, 1:-1] = False

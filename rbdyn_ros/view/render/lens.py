@@ -53,11 +53,11 @@ class Lens:
 def wide_view(
     camera: CameraSpec, pad: int, largest: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[float, float, float, float], Array]:
-    """Return a picture without distortion in which a camera sees all its pixels.
+    """Return an undistorted picture that covers all pixels of a camera.
 
     Args:
         camera: with distortion.
-        pad: pixels around what it sees.
+        pad: pixels around the picture.
         largest: columns and rows.
 
     Returns:

@@ -134,7 +134,7 @@ def _marker() -> TriangleSurface:
 
 
 def _hull(points: Array) -> TriangleSurface:
-    """Return the convex hull of points (n, 3); a flat one gets a small thickness."""
+    """Return the convex hull of points (n, 3); a flat hull gets a small thickness."""
     spatial = importlib.import_module("scipy.spatial")
     try:
         corners = hull_corners(points)

@@ -65,7 +65,7 @@ class ChartSamples:
         """Add a row; clears the buffer if time jumps back.
 
         Args:
-            at: time [s]; a row with the time of the last one is dropped.
+            at: time [s]; a row with the time of the last row is dropped.
             row: (width,).
 
         Returns:

@@ -178,7 +178,7 @@ def place(camera: Any, position: Array, target: Array) -> None:
 
 
 def spread(camera: Any) -> float:
-    """Return how much farther the camera must be on an upright page."""
+    """Return the factor by which the camera must be farther away on an upright page."""
     width, height = int(camera.image_width), int(camera.image_height)
     return max(1.0, height / max(width, 1))
 
