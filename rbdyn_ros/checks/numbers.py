@@ -192,7 +192,7 @@ def _as_array(value: object) -> Array | None:
         return None
     if parts.dtype.kind == "O" and any(isinstance(part, bool | np.bool_) for part in parts.flat):
         return None
-    if found.dtype.kind == "O":  # for example integers beyond 64 bits, or fractions
+    if found.dtype.kind == "O":  # objects, such as integers beyond 64 bits
         if not all(isinstance(part, Real) for part in found.flat):
             return None
         return np.array([as_number(part) for part in found.flat]).reshape(found.shape)

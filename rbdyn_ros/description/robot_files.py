@@ -27,7 +27,7 @@ def _reader(name: str) -> Callable[..., tuple[Description, str]]:
     """Return the reader of a format, whose module is imported when it is needed."""
 
     def read(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
-        del srdf  # it is for URDF
+        del srdf  # only URDF uses an SRDF
         module = importlib.import_module(f"rbdyn_ros.description.{name}_files.{name}")
         return module.read(path, **how), ""
 
@@ -109,7 +109,7 @@ def read_with_text(
 def format_of(path: Path) -> Format | None:
     """Return the format of a robot file, by its suffix or its root element; None: no format."""
     suffix = path.suffix.lower()
-    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would wait
+    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would block
         with suppress(OSError, ValueError), path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
             root = guard.root_tag(head) or guard.root_tag(head + file.read(guard.MAX_BYTES))

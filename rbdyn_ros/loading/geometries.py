@@ -88,7 +88,7 @@ def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
     """
     S = np.zeros((len(bodies), 6, m.nv))
     _com_vel(m, d)
-    driven = d.cvel[bodies]  # motion by joints with a prescribed motion
+    driven = d.cvel[bodies]  # velocity due to prescribed motions
     for k in range(m.nv):
         d.qvel[:] = 0.0
         d.qvel[k] = 1.0

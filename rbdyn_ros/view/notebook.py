@@ -20,7 +20,7 @@ from rbdyn_ros.report.describe import joint_type
 
 #: Size of a picture [pixels].
 WIDTH, HEIGHT = 480, 320
-#: Number of joints in a table; further ones are counted.
+#: Number of joints in a table; further joints are only counted.
 MOST_JOINTS = 40
 
 
@@ -91,7 +91,7 @@ def _picture(m: Model, instant: Instant) -> str:
         with Renderer(m, plain_looks(m)) as renderer:
             camera, place = renderer.framing([instant], (WIDTH, HEIGHT), FROM)
             pixels = renderer.draw(instant, camera, place, marks=True)
-    except (ImportError, RbdynError):  # no renderer on this machine, or a state that diverged
+    except (ImportError, RbdynError):  # this machine has no renderer, or the state diverged
         return ""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")

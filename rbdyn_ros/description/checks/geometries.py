@@ -127,7 +127,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         audit_place(obstacle.origin, at)
         audit_filter(obstacle.filter, at)
         audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
-        friction: object = obstacle.friction  # infinity: the friction of the geometry holds
+        friction: object = obstacle.friction  # at infinity that of the geometry counts
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             at.error("bad-friction", message, allowed="a number or infinity")

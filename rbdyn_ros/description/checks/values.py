@@ -22,7 +22,7 @@ def are_numbers(values: tuple[object, ...]) -> bool:
         return False
     try:
         return not any(map(math.isnan, values))  # type: ignore[arg-type]
-    except OverflowError:  # an integer beyond the largest float
+    except OverflowError:  # an integer can exceed the largest float
         return False
 
 

@@ -28,10 +28,10 @@ from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, hull_m
 #: Depth of a hollow that may be filled, as a part of the mesh's size.
 CONCAVITY = 0.05
 
-#: Most parts of a mesh.
+#: Largest number of parts of a mesh.
 MOST_PARTS = 64
 
-#: Most triangles of a mesh: beyond it coacd takes minutes.
+#: Largest number of triangles of a mesh; coacd would need minutes for more.
 MOST_TRIANGLES = 200_000
 
 Triangles = NDArray[np.int64]

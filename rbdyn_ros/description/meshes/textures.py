@@ -35,7 +35,7 @@ MATERIALS = (".mtl",)
 
 MAX_IMAGE_BYTES = 64 * 1024 * 1024
 MAX_MATERIAL_BYTES = 1024 * 1024
-#: The most pixels of an image file.
+#: Largest number of pixels of an image file.
 MAX_PIXELS = 4096 * 4096
 #: Larger images are reduced to this many pixels in a row and in a column.
 LARGEST_EDGE = 1024
@@ -89,7 +89,7 @@ def find_texture(name: str, mesh: Path) -> Path:
     except UnusableMeshError:
         if "%" not in name:
             raise
-        return files.find(unquote(name))  # names in COLLADA are addresses
+        return files.find(unquote(name))  # names in COLLADA are URIs
 
 
 def read_texture(path: Path) -> Pixels:

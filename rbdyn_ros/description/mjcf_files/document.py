@@ -19,7 +19,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 SUFFIXES = (".xml", ".mjcf")
-#: Most files that a model includes.
+#: Largest number of files that a model includes.
 MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"

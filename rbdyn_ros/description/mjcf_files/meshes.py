@@ -191,4 +191,4 @@ class MeshShapes:
             raise UnusableMeshError(
                 "mesh-too-large", f"{message}: simplify it, or give an inertia"
             )
-        return vertices.astype(np.float32) * scale, triangles  # in single precision, as in MuJoCo
+        return vertices.astype(np.float32) * scale, triangles  # MuJoCo also uses single precision

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rbdyn_ros.description.parts.poses import Vec3
 
-#: The most lights that are drawn.
+#: Largest number of lights that are drawn.
 MOST_LIGHTS = 8
-#: The largest number of a colour, the largest divisor of brightness, and the farthest place [m].
+#: Largest component of a colour, largest divisor of the brightness, and largest coordinate [m].
 BRIGHTEST, DARKEST, FARTHEST = 100.0, 1e12, 1e6
 DIRECTIONAL, POINT, SPOT = KINDS = ("directional", "point", "spot")
 

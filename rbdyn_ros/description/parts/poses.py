@@ -20,7 +20,7 @@ Quat = tuple[float, float, float, float]
 
 LARGEST_ANGLE = BOUNDS["angle"].high
 ZERO: Vec3 = (0.0, 0.0, 0.0)
-#: A quaternion whose length differs from 1 by less keeps its bits.
+#: A quaternion whose length differs from 1 by less than this keeps its bits.
 UNIT = 1e-12
 
 

@@ -104,7 +104,7 @@ def rigid_groups(description: Description) -> dict[str, str]:
 
     def find(name: str) -> str:
         while leader[name] != name:
-            leader[name] = leader[leader[name]]  # path halving, for later calls
+            leader[name] = leader[leader[name]]  # halve the path to make later calls faster
             name = leader[name]
         return name
 

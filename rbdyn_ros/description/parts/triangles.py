@@ -10,7 +10,7 @@ from rbdyn_ros.arrays import Array, Bools, Ints
 #: Maximum number of triangles of a triangle mesh, so that contact_key can number them.
 MOST_TRIANGLES = 1_000_000
 
-#: Height of a triangle, as a part of its longest edge, up to which it has no area.
+#: A triangle whose height is at most this part of its longest edge has no area.
 FLAT_TRIANGLE = 1e-7
 
 

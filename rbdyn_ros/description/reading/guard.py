@@ -98,7 +98,7 @@ class Everything(Mapping[str, Collection[str]]):
         return 0
 
 
-#: All that is below an element.
+#: Stands for all children and deeper elements of an element.
 WHOLE = Everything()
 
 

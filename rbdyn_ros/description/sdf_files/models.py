@@ -14,7 +14,7 @@ from rbdyn_ros.description.sdf_files.frames import Frame, Scope
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
 from rbdyn_ros.errors import DescriptionError, quote
 
-#: Most files that a file includes, their depth, and the depth of models with included models.
+#: Largest number of included files, largest depth of includes, and of nested models.
 MOST_INCLUDES, DEEPEST, DEEPEST_MODEL = 2000, 32, 64
 
 

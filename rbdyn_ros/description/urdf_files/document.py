@@ -66,7 +66,7 @@ def _by_name(root: Element, tag: str) -> dict[str, Element]:
 
 def is_element(element: Element, tag: str) -> bool:
     """Return whether it is an element of URDF, not a comment and without a namespace prefix."""
-    name = element.tag  # a function for comments; with "{namespace}" if the root declares one
+    name = element.tag  # of a comment it is a function; it may have a "{namespace}"
     return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
 
 

@@ -86,7 +86,7 @@ _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "
 #: Attributes that do not affect the motion, or occur in many elements with many meanings.
 _HARMLESS = frozenset((*NEW_LIMITS, "radius", "length", "size"))
 _TOO_COMMON = frozenset(("value", "size", "length", "scale", "radius"))
-#: Values of missing words that are not 0.
+#: Default values of attributes, where the default is not 0.
 _USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
     "axis": (1.0, 0.0, 0.0),
     "scale": (1.0, 1.0, 1.0),

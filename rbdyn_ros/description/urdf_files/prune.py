@@ -64,7 +64,7 @@ _TYPES["constraint"] = (*LOOP_TYPES, "universal")
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20
 
-# Elements of xacro that expand to content: xacro has not run.
+# Elements of xacro that expand to content; they mean that xacro has not run.
 _XACRO_CONTENT = {
     f"xacro:{tag}" for tag in ("include", "property", "macro", "arg", "if", "unless")
 }

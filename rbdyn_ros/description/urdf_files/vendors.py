@@ -32,9 +32,9 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 _NEWEST = (1, 12)
-#: Most pairs of links that <selfCollide> keeps apart.
+#: Largest number of pairs of links that <selfCollide> excludes from contact.
 _MOST_PAIRS = 100_000
-#: The interfaces of the sensors of ros2_control that exist here.
+#: Interfaces of ros2_control for sensors that the simulator has.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
 _WRENCH = frozenset(("force", "torque"))
 #: Interfaces of ros2_control's sensors of a link, by type of a sensors file.
@@ -58,7 +58,7 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
         robot.remove(part)
         root.append(part)
         for old in part.iterfind("*[@value]") if part.tag == "gazebo" else ():
-            old.text = old.attrib.pop("value")  # <mu1 value="9"/> of the first Gazebo
+            old.text = old.attrib.pop("value")  # old files of Gazebo have <mu1 value="9"/>
     return VendorParts(SdfFile(Path(source), Lenient(audit), root, _NEWEST))
 
 

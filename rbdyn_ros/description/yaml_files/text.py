@@ -116,7 +116,7 @@ class _TreeBuilder:
         self.source, self.audit, self.what = source, audit, what
         self.root: Node | None = None
         self.open: list[YamlTable | Items] = []
-        self.keys: list[Scalar | None] = []  # of each open table: the key without a value yet
+        self.keys: list[Scalar | None] = []  # the key without a value yet, for each open table
         self.count = 0
 
     def take(self, kind: str, event: Any) -> None:

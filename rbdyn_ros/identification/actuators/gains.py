@@ -165,7 +165,7 @@ def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike |
     gains = np.full(len(currents.names), np.nan)
     for i, name in enumerate(currents.names):
         if kept[:, i].sum() < LEAST_KEPT:
-            continue  # refused when the equations are made
+            continue  # errors are raised when the equations are made
         record = DriveRecord(alone(currents, i), load[:, i], kept[:, i])
         scale = fit_drive(record, stribeck=False).scale
         if scale.is_found and scale.value < 0.0:

@@ -25,9 +25,9 @@ from rbdyn_ros.identification.actuators.estimate import (
 )
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: Torques below this part of the largest one may come from the free play.
+#: A torque below this part of the largest torque may occur inside the free play.
 SMALL_TORQUE = 0.1
-#: Samples on either side of a small torque that the filter mixes with it.
+#: Number of samples on either side of a small torque that the filter mixes with it.
 BESIDE = 5
 #: Least part of the samples in which the gear transmits torque in each direction.
 EACH_WAY = 0.02

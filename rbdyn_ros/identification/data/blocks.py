@@ -38,7 +38,7 @@ class StateBlocks:
         self._names, self._dofs = tuple(names), dofs
         self._times: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self._states: Array = np.zeros((ROOM, 3, nv))
-        # the control thread must not be the first to touch this memory
+        # touch all memory now, so that the control thread causes no page faults
         self._times.fill(0)
         self._states.fill(0.0)
         self._written = self._begin = self.lost = 0
@@ -69,7 +69,7 @@ class StateBlocks:
             return None
         end = int(np.searchsorted(since, LENGTH))
         states = self._states[places[: end + 1]]
-        if self._written - begin >= ROOM:  # overwritten while it was copied
+        if self._written - begin >= ROOM:  # the block was overwritten while it was copied
             self.skip()
             return None
         self._begin = begin + int(np.searchsorted(since, since[end] - OVERLAP))

@@ -161,7 +161,7 @@ def _arrays(path: Path) -> dict[str, Array]:
         return {"": _table(path)}
     except ParameterError:
         raise
-    except Exception as error:  # untrusted files: each library has its own errors
+    except Exception as error:  # the files are untrusted, and each library raises its own errors
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
             "no-table", f"it is not a table of numbers: {reason}", str(path)

@@ -237,7 +237,7 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
                 ndmin=2,
                 max_rows=MOST_SAMPLES + 1,
             )
-    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
+    except (OSError, ValueError) as error:  # ValueError includes UnicodeDecodeError
         reason = str(error).split(";")[0].rstrip(".")
         text = f"it is not a table of numbers (rows are counted below the header): {reason}"
         raise recording_error("no-table", text, str(path)) from error

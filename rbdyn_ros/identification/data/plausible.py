@@ -28,11 +28,11 @@ JUMP = 0.5
 HASTE = 3.0
 #: Assumed velocity limit of a joint that has none [rad/s or m/s].
 FASTEST = 20.0
-#: Positions may exceed their limits by this fraction of the range, or this distance [rad or m].
+#: Positions may exceed their limits by this fraction of the range, or by this distance [rad or m].
 BEYOND = 0.1, 0.2
 #: Factor by which mean speeds over this time [s] may exceed their limits.
 TOO_FAST, WHILE = 1.5, 0.1
-#: Least effort of a robot [N m or N].
+#: Smaller efforts count as missing [N m or N].
 LEAST_EFFORT = 1e-9
 #: Largest distance of a resting joint from its median [rad or m].
 STILL = 0.02
@@ -74,7 +74,7 @@ def at_rest(m: Model, samples: Samples) -> Array:
         column: Array = _unwrapped(m, np.array([k]), found[:, np.newaxis])[:, 0]
         rest[k] = np.median(column)
         away = np.abs(column - rest[k])
-        # a quantile, as single samples may be wrong
+        # take a quantile, as single samples may be wrong
         if np.quantile(away, 0.99) > STILL:
             text = (
                 f"joint {quote(name)} should be at rest, but moves from {column.min():.4g} to "

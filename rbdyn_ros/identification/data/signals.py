@@ -53,7 +53,7 @@ PERIODS = 1e-5, 0.2
 REGULAR = 1e-3
 #: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: An extreme value is a saturation if it occurs this often, in this fraction of the samples, ...
+#: An extreme value is a saturation if it occurs this many times, in this fraction of samples, ...
 FLAT = 10, 0.01
 #: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
 FLATNESS, NEXT, LEVELS = 10.0, 5, 20
@@ -107,7 +107,7 @@ def to_motion(
         raise recording_error("short-recording", text)
 
     def smooth(rows: Array) -> Array:
-        # extends both ends, point-mirrored, by the length that is cut off later
+        # extend both ends, point-mirrored, by the length that is cut off later
         return np.asarray(sosfiltfilt(low_pass, rows, axis=0, padlen=trimmed), np.float64)
 
     q = smooth(qpos)
@@ -264,7 +264,7 @@ def regular_period(time: Array) -> float:
             "there, or record again"
         )
         raise recording_error("gap", text)
-    # an integer number of periods, so that the grid does not drift from a regular clock
+    # use an integer number of periods, so that the grid does not drift from a regular clock
     return float(time[-1]) / max(1, round(float(time[-1]) / period))
 
 
@@ -281,7 +281,7 @@ def _regular(
         return np.asarray(make_interp_spline(time, rows, k=1)(grid), np.float64)
 
     qvel = None if samples.qvel is None else on_grid(samples.qvel)
-    # between two samples efforts are usable if both are, and if they are neighbours
+    # an interpolated effort is usable if both samples are usable and close in time
     on_grid_usable = on_grid(usable.astype(np.float64)) > 1.0 - REGULAR
     after = np.searchsorted(time, grid).clip(1, len(time) - 1)
     on_grid_usable[time[after] - time[after - 1] > BRIDGED * period] = False
@@ -307,7 +307,7 @@ def _highest_frequency(qpos: Array, period: float) -> float:
 
 
 def _derivative(rows: Array, period: float, order: int) -> Array:
-    # five points and a polynomial of fourth degree: the central differences of fourth order
+    # a polynomial of fourth degree through five points gives central differences of fourth order
     derived: Array = savgol_filter(rows, 5, 4, deriv=order, delta=period, axis=0)
     return derived
 

@@ -116,7 +116,7 @@ def _independent(Y: Array) -> Ints:
     found = []
     for k in np.flatnonzero(lengths > ROUNDING * lengths.max()):
         rest = R[:, k] / lengths[k]
-        for _ in range(2):  # twice, because of rounding
+        for _ in range(2):  # orthogonalise twice, because of rounding
             rest = rest - Q @ (Q.T @ rest)
         size = np.linalg.norm(rest)
         if size > DEPENDENT:

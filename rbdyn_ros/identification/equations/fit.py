@@ -201,7 +201,7 @@ def _searched(
     if any(term.kept for term in terms):
         fit = fit_of(kept)
         x, sigma = run.solved(fit)
-    if set(kept) & set(bent):  # once more, at the efforts of the identified robot
+    if set(kept) & set(bent):  # repeat the fit at the efforts of the identified robot
         fit = run.fits(kept, fit.robot(x)[0])(kept)
         x, sigma = run.solved(fit)
     return fit, x, sigma, terms

@@ -211,7 +211,7 @@ class OnlinePayload:
         block = np.empty((*motion.qpos.shape, UNKNOWNS + 1))
         block[:, :, :BODY] = torque_regressor(m, rows, *speeds)[:, dofs] @ self._turn
         block[:, :, BODY] = friction_effort(self._friction, motion, dofs)
-        # efforts that come late by d are e(t) - d e'(t), as in delay.py
+        # efforts that are late by d are e(t) - d e'(t), as in delay.py
         block[:, :, BODY + 1] = -np.gradient(motion.effort, motion.time, axis=0)
         block[:, :, UNKNOWNS] = motion.effort - known
         return block

@@ -82,7 +82,7 @@ def extra_columns(
     if kind == "viscous":
         return motion.qvel
     if kind == "coulomb":
-        with np.errstate(over="ignore"):  # tanh is 1 then
+        with np.errstate(over="ignore"):  # tanh is 1 after an overflow
             return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
     if kind == "stribeck":
         return motion.of_velocity(

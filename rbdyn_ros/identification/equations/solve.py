@@ -28,7 +28,7 @@ from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
 #: Standard deviation of a prior mass, relative to it; its term has the weight w = MASS_SPREAD^-2.
 MASS_SPREAD = 0.2
-#: Factor by which g decreases until it has the wanted value.
+#: Factor by which g decreases in each pass, until it has the wanted value.
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
 MOST_STEPS = 60
@@ -157,7 +157,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
     problem = _FitProblem(seen, target, L @ Vt.T, prior)
     x = prior.start if start is None else start
     z = Vt @ np.linalg.solve(L, x - prior.start)
-    if not np.isfinite(problem.value(z)):  # rounding at the boundary
+    if not np.isfinite(problem.value(z)):  # rounding can exceed the boundary
         z = np.zeros(len(z))
     weight = max(strength, float(np.sum(problem.miss(z) ** 2)) / len(z))
     while True:

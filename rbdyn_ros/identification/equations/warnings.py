@@ -17,15 +17,15 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
+#: Condition numbers above which model errors are amplified, and above which a motion is unusable.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
 MASS_RATIO = 2.0
 #: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
 UNEXPLAINED = 0.15
-#: Correlation of efforts with the description's beyond which their sign and unit can be judged.
+#: Correlation with the predicted efforts above which sign and unit of efforts can be judged.
 ALIKE = 0.8
-#: Efforts this many times larger or smaller than the description's are in another unit.
+#: Efforts that differ from the predicted efforts by this factor are in another unit.
 OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3

@@ -57,7 +57,7 @@ def tables(harmonics: int, duration: float, time: ArrayLike) -> Array:
 
 #: The search starts from the best of this many random series.
 STARTS = 60
-#: Iterations of the search; each evaluates as many motions as there are unknowns.
+#: Number of iterations; each iteration evaluates as many motions as there are unknowns.
 ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.

@@ -164,7 +164,7 @@ def _at_speed(bounds: Bounds, share: float, seconds: float, steps: int) -> tuple
     time = np.linspace(0.0, seconds, steps + 1)
     room = np.minimum(bounds.upper, -bounds.lower)
     speed = share * bounds.velocity
-    # there are enough pairs of lobes that they stay within the room
+    # use enough pairs of lobes to stay within the position bounds
     pairs = np.ceil(speed * seconds * HEIGHT / (2.0 * room)).clip(1.0)
     periods = seconds / (2.0 * pairs)
     speed = np.minimum(speed, bounds.acceleration * RAMP * periods * 2.0 / np.pi)

@@ -172,7 +172,7 @@ def _pixels(image: Any) -> Picture:
 CODEC, FORMAT = "libx264", "yuv420p"
 #: Every second frame is complete, as in LeRobot: a learner reads single frames.
 KEY_EVERY = 2
-#: Quality: 18 looks the same as the original.
+#: Quality (CRF): a picture with 18 can hardly be told from the original.
 QUALITY = 18
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.dynamics.instant import Instant
     from rbdyn_ros.sensors.sights import Sight
 
-#: Orders that are kept.
+#: Number of orders that are kept.
 MOST = 50
 
 

@@ -28,7 +28,7 @@ LEVER = 0.5
 MANY = 8
 #: Period at which the sliders of positions follow the robot [s].
 FOLLOW = 0.5
-#: Steps of a slider from end to end.
+#: Number of steps of a slider from end to end.
 STEPS = 500
 
 #: Function of efforts and positions by joint; returns a refusal or "".

@@ -11,7 +11,7 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
-#: Number of warnings shown per robot; further ones are counted.
+#: Number of warnings shown per robot; further warnings are only counted.
 MOST_WARNINGS = 8
 
 

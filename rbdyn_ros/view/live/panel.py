@@ -32,7 +32,7 @@ from rbdyn_ros.view.web.show import Show, frame_camera, stand_side_by_side
 if TYPE_CHECKING:
     import viser
 
-#: Niceness: other processes take precedence.
+#: Niceness of the process, so that other processes have priority.
 NICE = 10
 #: Polling period with a connected browser, and without one [s].
 WATCHED, ALONE = 1.0 / 30.0, 1.0

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
 from rbdyn_ros.view.live.spawned import PATIENCE, Spawned, spawn
 
-#: Takes a severity (info or warning) and a message.
+#: Function of a severity (info or warning) and a message.
 Say = Callable[[str, str], None]
 
 

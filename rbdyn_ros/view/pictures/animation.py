@@ -26,7 +26,7 @@ from rbdyn_ros.view.scene.plain import plain_looks
 
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 20_000
-#: Allowed edges of a film [pixels].
+#: Range of allowed edges of a film [pixels].
 EDGES = range(16, 4097)
 
 

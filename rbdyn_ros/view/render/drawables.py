@@ -19,7 +19,7 @@ from rbdyn_ros.view.scene.scene import Scene
 from rbdyn_ros.view.scene.surfaces import Places
 
 FLOOR = (0.72, 0.72, 0.70, 1.0)
-#: Half the edge of a plane [m]; nothing is seen beyond the far plane of a camera.
+#: Half the edge of a plane [m]; nothing is visible beyond the far plane of a camera.
 HALF_FLOOR = 500.0
 #: Samples of an image along a slanted view.
 ANISOTROPY = 4.0
@@ -120,7 +120,7 @@ def put_triangles(
     context = programs.context
     rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1).astype(np.float32)
     form, names, skip = "3f 3f", ["at", "across"], 12
-    if places is not None:  # corners with several places in the image are split
+    if places is not None:  # split corners with several image coordinates
         each = np.concatenate([rows[faces], places], axis=2).reshape(-1, 8)
         rows, order = np.unique(each, axis=0, return_inverse=True)
         faces = order.reshape(-1, 3).astype(np.int32)

@@ -17,7 +17,7 @@ from rbdyn_ros.view.scene.lamps import Lamp
 #: Direction to the sun of the renderer, and the brightness of a white light.
 SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 WHITE = np.array([0.78, 0.75, 0.70])
-#: Distance of a light at infinity, and the range of one without an end [m].
+#: Distance of a light at infinity, and range of an unlimited light [m].
 FAR, ENDLESS = 1e4, 1e9
 #: Least width of the edge of a spot [rad].
 EDGE = 1e-3

@@ -13,7 +13,7 @@ from rbdyn_ros.sensors.camera_specs import CameraSpec
 from rbdyn_ros.view.render.context import square
 from rbdyn_ros.view.render.shaders import LENS_FRAGMENT, LENS_VERTEX
 
-#: The largest edge of a picture before the lens [pixels].
+#: Largest edge of the undistorted picture [pixels].
 LARGEST = 8192
 
 Pixels = NDArray[np.uint8]
@@ -31,7 +31,7 @@ class Lens:
         self.size, self.matrix, pixels = wide_view(camera, 1, (LARGEST, LARGEST))
         places = (pixels + 0.5) / self.size
         shape = camera.width, camera.height
-        # pictures of OpenGL begin at the bottom; `projection` turns them over
+        # pictures of OpenGL begin at the bottom; `projection` flips them
         data = np.ascontiguousarray(places, np.float32).tobytes()
         self._places = context.texture(shape, 2, data, dtype="f4")
         program = context.program(vertex_shader=LENS_VERTEX, fragment_shader=LENS_FRAGMENT)

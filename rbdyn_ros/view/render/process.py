@@ -47,7 +47,7 @@ run(pipe)
 NICE = 10
 #: Time for the process to end [s].
 PATIENCE = 2.0
-#: Longest time for a picture, and for the start [s]; a large one takes some seconds.
+#: Longest time for a picture, and for the start [s]; a large picture takes some seconds.
 LONGEST = 60.0
 
 
@@ -166,7 +166,7 @@ class RenderProcess:
                 return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise _ended() from error
-        self._process.kill()  # a late answer must not be taken for the next one
+        self._process.kill()  # a late answer must not be mistaken for the next answer
         raise refusal(
             f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
         )

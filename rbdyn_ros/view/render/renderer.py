@@ -40,9 +40,9 @@ from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 SKY = (0.77, 0.84, 0.92, 1.0)
 #: Edge of the shadow map of the sun [pixels].
 SHADOW = 2048
-#: Samples of a pixel.
+#: Number of samples of a pixel.
 SAMPLES = 4
-#: Half the height that a framing camera sees at a distance of 1 m, and its margin.
+#: Half the height of the view of a framing camera at a distance of 1 m, and its margin.
 SLOPE, MARGIN = 0.3, 1.1
 #: Width of obstacles that a framing camera leaves out, relative to the size of the robot.
 LARGEST = 2.0

@@ -40,7 +40,7 @@ THIN = 1e-3  # thickness of shapes without volume [m]
 ROUND = 48  # edges of a circle
 _BALL = 3  # subdivisions of an icosahedron: 1280 triangles
 
-#: Places of the three corners of each face in an image, (k, 3, 2): to the right and up, 0 to 1.
+#: Image coordinates of the three corners of each face, (k, 3, 2): to the right and up, 0 to 1.
 Places = NDArray[np.float32]
 
 

@@ -32,7 +32,7 @@ COLOURS = (
     *("#4c8dff", "#e8743b", "#2fa36b", "#c94fc0", "#c9a227", "#1fb3c4"),
     *("#e05263", "#8a6df0", "#7a9e33", "#b0785a"),
 )
-#: Tick distances of an axis; labels have three decimals, so none is smaller.
+#: Tick distances of an axis, not below 0.001 because labels have three decimals.
 TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
 #: Axes that are legible on light and on dark pages.
 AXIS: Any = {
@@ -41,7 +41,7 @@ AXIS: Any = {
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: Signals below this are drawn as constant, in the middle of their chart.
+#: Signals that stay below this are drawn as a constant in the middle of their chart.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 

@@ -167,7 +167,7 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = process_request(connection, request)
             if response is not None:
-                # allow frames in known pages only, and no connection to another server
+                # allow frames only in known pages, and no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 policy = f"frame-ancestors {self.frames}; {talks}"
                 response.headers["Content-Security-Policy"] = policy
