@@ -17,7 +17,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.model import Model
 
-#: With more dofs than this, or without M, the mass of the body alone is used.
+#: For more dofs than this, or without M, only the mass of the body is used.
 MOST_DOFS = 1000
 
 #: Largest ratio of the masses of two moving bodies that touch.

@@ -26,7 +26,7 @@ from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
 
-#: Below this part of the inertia of the rigid subtree, D is a rounding error.
+#: D below this part of the inertia of the rigid subtree is a rounding error.
 RELATIVE_ZERO = 1e-12
 
 #: Armature for a joint without inertia, with strict=False [kg m^2 or kg].

@@ -12,7 +12,7 @@ from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.model.model import Model
 
-#: Below this part of the unconstrained mobility, a mobility is a rounding error.
+#: A mobility below this part of the unconstrained mobility is a rounding error.
 LOCKED = 1e-9
 
 _survey = public(survey)

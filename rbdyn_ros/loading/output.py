@@ -69,7 +69,7 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
     return target
 
 
-#: The bytes of a file, or what writes them.
+#: The bytes of a file, or a function that writes them.
 Content = bytes | Callable[[BinaryIO], object]
 
 

@@ -38,7 +38,7 @@ def existing(path: object) -> Path:
     source = Path(path)
     try:
         found = source.exists()
-    except (OSError, ValueError):  # it contains a NUL or is too long
+    except (OSError, ValueError):  # the path contains a NUL or is too long
         found = False
     if not found:
         raise recording_error(

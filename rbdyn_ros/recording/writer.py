@@ -203,7 +203,7 @@ class RunFile(Output):
                 self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
                 self._stream.flush()
                 return
-        except OSError:  # another process has taken the space
+        except OSError:  # another process has used the space
             pass
         _end_without_summary(self._stream, self._size)
 

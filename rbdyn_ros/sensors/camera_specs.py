@@ -16,7 +16,7 @@ from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
 
-#: Ways to find depths: rays, or a drawn picture, which takes a tenth of the time.
+#: Methods to compute depths: rays, or a drawn picture, which is ten times as fast.
 METHODS = ("auto", "rays", "renderer")
 
 #: Compressions of colour pictures.
@@ -27,7 +27,7 @@ COEFFICIENTS = (0, 4, 5, 8)
 
 #: Largest number of pixels of a picture.
 MAX_PIXELS = 8_000_000
-#: The largest depth in 16 bits [m].
+#: Largest depth in 16 bits [m].
 LARGEST_MILLIMETRES = 65.535
 
 #: Largest error when the distortion of a pixel is inverted [pixels].

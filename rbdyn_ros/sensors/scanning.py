@@ -120,7 +120,7 @@ class Scanner:
         if shapes is None and not self.shapes.names:
             raise _nothing(m, sensor)
         for link in sensor.excluded:
-            m.frame_id(link)  # raises ModelError
+            m.frame_id(link)  # raise ModelError for an unknown link
         self._shown = np.array([x not in sensor.excluded for x in self.shapes.links], np.bool_)
         self._rays = directions(sensor)
         self._length = np.linalg.norm(self._rays, axis=-1)

@@ -169,7 +169,7 @@ class SensorScene:
         """Return the effort of the parent on the child of a joint, about or along its axis."""
         d, m = self._d, self._m
         _, number, is_loop, _, _ = self._of_joint[name]
-        # in the frame of the joint: the child's origin and axes may differ from it
+        # use the frame of the joint, as origin and axes of the child may differ
         wrench = (d.loop_force if is_loop else d.jnt_force)[number]
         axis = (m.loop_axis if is_loop else m.jnt_axis)[number]
         part = wrench[3:] if self._types[name] == "prismatic" else wrench[:3]

@@ -37,7 +37,7 @@ class NoiseSpec:
     resolution: Vec3 = ZERO
 
 
-#: The errors of each quantity; a quantity that is not listed has none.
+#: The errors of each quantity; a quantity that is not listed has no errors.
 Noises = Mapping[str, NoiseSpec]
 
 

@@ -23,13 +23,13 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: If more than this share of the rays ends at the housing, the log warns.
+#: The log warns if more than this share of the rays ends at the housing.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
-#: Returns the visuals of a Model as shapes for rays.
+#: Function that returns the visuals of a Model as shapes for rays.
 Visuals = Callable[[Model], RayShapes]
 
 

@@ -72,8 +72,8 @@ class Geom:
     def resolved(self, meshes: MeshShapes) -> Geom | None:
         """Return the geom with the sizes of a shape that is fitted to a mesh.
 
-        The shape has the size of the box with the inertia of the mesh. None: the mesh encloses no
-        volume, which is an error.
+        The shape has the size of the box with the inertia of the mesh. Return None after an error
+        if the mesh encloses no volume.
         """
         if self.mesh is None or self.kind in ("mesh", "sdf"):
             return self

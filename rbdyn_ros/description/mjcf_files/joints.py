@@ -165,7 +165,7 @@ class JointReader:
         }
 
     def _limit(self, item: Item, kind: str) -> Limit | None:
-        """Return the limits of position and effort; None: there are none."""
+        """Return the limits of position and effort; None without limits."""
         lower, upper = -math.inf, math.inf
         bounds = limiting_range(item, "limited", "range", self._settings)
         if bounds:

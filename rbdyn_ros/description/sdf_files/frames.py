@@ -169,7 +169,7 @@ class FramePlaces:
         return compose(frame.pose, inverse(self.pose(inside, frame)))
 
     def _above(self, frame: Frame) -> Frame | None:
-        """Return the frame that the pose of a frame is relative to; None: it is the world."""
+        """Return the frame to which the pose of a frame is relative; None for the world."""
         scope = frame.scope
         if frame is scope.origin:
             if scope.parent is None:

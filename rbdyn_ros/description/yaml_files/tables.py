@@ -50,7 +50,7 @@ class Given(dict[str, Any]):
         return Subject(self.audit, self.owner, line)
 
     def add(self, name: str, value: Any) -> None:
-        """Add the value of a field; None: it is wrong."""
+        """Add the value of a field; None marks a wrong value."""
         self.sound &= is_sound(value)
         if value is not None:
             self[name] = value

@@ -170,7 +170,7 @@ def _pixels(image: Any) -> Picture:
 
 
 CODEC, FORMAT = "libx264", "yuv420p"
-#: Every second frame is complete, as in LeRobot: a learner reads single frames.
+#: Every second frame is complete, as in LeRobot, because learning reads single frames.
 KEY_EVERY = 2
 #: Quality (CRF): a picture with 18 can hardly be told from the original.
 QUALITY = 18

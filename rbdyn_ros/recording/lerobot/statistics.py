@@ -14,7 +14,7 @@ from rbdyn_ros.recording.lerobot.cameras import Picture
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 LEVELS = 256
 
-#: Statistics by name: lists of numbers, of pictures one for each channel as [[[x]], ...].
+#: Statistics by name: lists of numbers; for pictures a number per channel as [[[x]], ...].
 Statistics = dict[str, Any]
 
 

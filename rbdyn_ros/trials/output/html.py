@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Largest number of points of a plot.
 MOST = 2000
 BINS = 40
-#: Failed runs in the table, and plots of sampled numbers.
+#: Largest number of failed runs in the table, and of plots over sampled numbers.
 MOST_RUNS, MOST_PLOTS = 20, 12
 
 _COLOURS = {PASSED: "#1a7f37", FAILED: "#b3261e"}

@@ -32,7 +32,7 @@ HEAD = 8
 ENDING = 20.0
 
 
-#: Simulates the run of a seed; a function of a module, or a partial one, that can be pickled.
+#: Simulates the run of a seed: a function of a module or a functools.partial, to be pickled.
 Work = Callable[[Trial, int], Run]
 
 

@@ -19,10 +19,10 @@ from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.trials.processes.ending import end_with, signal_name
 from rbdyn_ros.trials.trial import UserProgram
 
-#: Time to end after SIGINT [s].
+#: Time that a program may take to end after SIGINT [s].
 ENDING = 1.0
 _MIB = 1 << 20
-#: Size of the end of its output that is kept and printed [bytes].
+#: Size of the last part of the output that is kept and printed [bytes].
 OUTPUT = _MIB
 #: The last line of a traceback.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")

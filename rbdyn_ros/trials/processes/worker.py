@@ -32,7 +32,7 @@ def serve(channel: Connection[Any, Any]) -> None:
         return
     if trial.controller.isolated:
         signal.signal(signal.SIGTERM, _end)
-    channel.send([])  # ready for the first runs
+    channel.send([])  # report that the process is ready for the first runs
     while True:
         job = channel.recv()
         try:

@@ -61,7 +61,7 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # output of the user's files does not mix with the results
+                stdout=2,  # output of the user's files must not mix with the results
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())
@@ -71,7 +71,7 @@ class Worker:
         self._send(trial)
 
     def give(self, given: _TriedJob | None) -> None:
-        """Let the process do this job; None: nothing is left."""
+        """Give the process this job; None means that no job is left."""
         self.given, self.idle = given, given is None
         if given is not None:
             self._send(given.job)
@@ -147,7 +147,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the runs that a process sends: an empty list when it is ready; None: it has ended."""
+    """Return the runs from a process: an empty list if it is ready, None if it has ended."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):

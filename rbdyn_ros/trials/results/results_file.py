@@ -85,7 +85,7 @@ class ResultsFile(Output):
 
     def close(self) -> None:
         try:
-            with contextlib.suppress(OSError):  # at once: a forked process may have it open
+            with contextlib.suppress(OSError):  # a forked process may hold it
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
         except OSError as error:  # the buffered lines do not fit on the disk

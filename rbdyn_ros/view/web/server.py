@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PORT, ADDRESS = 8080, "127.0.0.1"
 
-#: Number of ports to try, beginning with the requested one.
+#: Number of ports to try, beginning with the requested port.
 PORTS_TRIED = 20
 
 #: Background of the scene on light and on dark pages. The page follows the system setting. On a

@@ -104,7 +104,7 @@ class Sliders:
         reason = ""
         for _ in range(DRAWS):
             qpos = random_qpos(self._m, self._rng)
-            qpos[self._floating] = self._m.qpos0[self._floating]  # the base stays in view
+            qpos[self._floating] = self._m.qpos0[self._floating]  # keep the base in view
             try:
                 self.set(self._closed(qpos, ()))
             except ModelError as error:
@@ -120,7 +120,7 @@ class Sliders:
         """
         with self._lock, self._show.server.atomic():
             new = np.array(qpos, np.float64)
-            self._show.put(Instant.still(self._m, new))  # refuses an invalid configuration
+            self._show.put(Instant.still(self._m, new))  # this refuses an invalid configuration
             self._qpos = new
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
