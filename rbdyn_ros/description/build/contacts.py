@@ -119,7 +119,7 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with surfaces; only a named geometry loses a surface of its own."""
+    """Return geometries with the surfaces of a Contact; a named geometry loses its own."""
     _audit_named(contact.surfaces, geometries, audit)
     dressed = []
     for part in geometries:

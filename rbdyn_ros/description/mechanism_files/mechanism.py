@@ -193,7 +193,7 @@ def _with_geometries(
     meshes: Meshes,
     folder: Path | None,
 ) -> Description:
-    """Return a description with the geometries of the robot, then its own, and its obstacles."""
+    """Return a description with the geometries of the robot and the file, and with obstacles."""
     own = read_geometries(section(top, "geometries"), meshes)
     floor = read_floor(top.get("floor"))
     obstacles = read_obstacles(section(top, "obstacles"), folder, meshes)

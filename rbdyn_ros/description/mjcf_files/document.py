@@ -249,7 +249,7 @@ class Item:
         return Subject(self.document.audit, self.owner, self.line)
 
     def given(self, name: str) -> bool:
-        """Return whether an attribute has a value, of its own or of its class."""
+        """Return whether an attribute has a value in the element or in its class."""
         self._use(name)
         return name in self.element.attrib or name in self.defaults
 
@@ -274,7 +274,7 @@ class Item:
         self.document.audit.add(severity, code, self.owner, self.line, where, **of)
 
     def numbers(self, name: str, low: int, high: int = 0, *, inf: bool = False) -> list[float]:
-        """Return the numbers of an attribute; none if it is missing, or after an error.
+        """Return the numbers of an attribute; empty if it is missing, or after an error.
 
         Args:
             name: of the attribute.

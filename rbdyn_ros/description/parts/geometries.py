@@ -223,8 +223,8 @@ FLOOR = Obstacle("floor", Plane())
 class Exclusion:
     """Two links, geometries or obstacles that may overlap.
 
-    No distance query lists the pair, and the two do not push each other. A link stands for all
-    its geometries.
+    No distance query lists the pair, and the two do not push each other. A link means all its
+    geometries.
 
     Attributes:
         links: whether the names are those of links only, as in an SRDF.

@@ -51,7 +51,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A robot of a scene and its place.
+    """A robot of a scene and its pose.
 
     Attributes:
         source: path of a .urdf, .xacro, .sdf or mechanism .yaml file, URDF text, a SystemBuilder

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of single values and lists in YAML files; tables.py has the tables.
 
-A kind reads a node or refuses it with its line, says in words what it allows, and prints itself
-as a JSON schema.
+A kind reads a node or refuses it with its line, describes in words what it allows, and has a JSON
+schema.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Kind:
 
     @property
     def allowed(self) -> str:
-        """The values that it takes, in words."""
+        """The allowed values, in words."""
         raise NotImplementedError
 
     def read(self, node: Node, at: ValuePlace) -> Any:
@@ -145,7 +145,7 @@ class Number(Kind):
     """A number.
 
     Attributes:
-        low, high: the smallest and the largest one.
+        low, high: the smallest and the largest number.
         above, below: limits that the number must not reach.
         infinite: whether infinity is allowed.
         nonzero: whether 0 is refused.
@@ -245,7 +245,7 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Name(Kind):
-    """A name: the characters as written, whatever type YAML would give them.
+    """A name: the characters as written, even if YAML would read another type.
 
     Attributes:
         allowed: which names, in words.
@@ -404,7 +404,7 @@ class List(Kind):
 
 @dataclass(frozen=True)
 class Either(Kind):
-    """A scalar, a list or a table, each of its own kind; None: not allowed."""
+    """A scalar, a list or a table, each of its own kind; None if it is not allowed."""
 
     scalar: Kind | None = None
     items: Kind | None = None

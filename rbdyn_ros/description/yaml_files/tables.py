@@ -22,7 +22,7 @@ from rbdyn_ros.errors import listing, quote
 
 
 class Given(dict[str, Any]):
-    """The values of a table by field; wrong ones are left out.
+    """The values of a table by field; wrong values are left out.
 
     Attributes:
         node: the table.

@@ -47,7 +47,7 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Numbers at the joint as numbers of the motor."""
+    """Factors that convert numbers at the joint to numbers of the motor."""
 
     spec: ActuatorSpec
     current: bool
@@ -58,7 +58,7 @@ class _Units:
 
     @property
     def assumed(self) -> float:
-        """Torque on the joint per reported effort that the drive assumes."""
+        """Torque on the joint per reported effort, as the drive assumes it."""
         return self.spec.gear * self.spec.motorconst[0] if self.current else 1.0
 
     @property
@@ -73,7 +73,7 @@ class _Units:
 
 
 def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
-    """Return the drive with the best torque constant; None if there is none."""
+    """Return the drive with the best torque constant; None if no constant fits."""
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
         reason = "gravity and inertia load it too little or too evenly"

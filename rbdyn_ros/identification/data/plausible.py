@@ -60,7 +60,7 @@ def plausible(m: Model, samples: Samples) -> Samples:
 
 
 def at_rest(m: Model, samples: Samples) -> Array:
-    """Return the positions (nv,) of the joints that are not identified; unknown ones as in qpos0.
+    """Return positions (nv,) of the joints that are not identified; unknown positions as in qpos0.
 
     Raises:
         ParameterError: one of these joints moved.

@@ -251,6 +251,6 @@ def _ratios(values: Array, prior: Array, weight: Array | float = 1.0) -> float:
 
 
 def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:
-    """Split x into bodies (k, 10), positive coefficients (c,) and free ones (o,)."""
+    """Split x into bodies (k, 10), positive coefficients (c,) and free coefficients (o,)."""
     k, c = prior.bodies.size, len(prior.positive)
     return x[:k].reshape(-1, 10), x[k : k + c], x[k + c :]

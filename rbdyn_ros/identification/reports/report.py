@@ -51,7 +51,7 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 def report_dict(
     found: Identification, checked: Sequence[Residuals] | None = None
 ) -> dict[str, Any]:
-    """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
+    """Return the report as numbers for JSON, unknown numbers as None; arguments as report_text."""
     m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
