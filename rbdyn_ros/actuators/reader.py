@@ -18,7 +18,7 @@ from rbdyn_ros.model.declared.actuators import MAX_DELAY
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Keys that need another one, and why.
+#: Keys that need another key, and the reason.
 _NEEDED = {
     "resistance": ("motorconst", "to compute a current"),
     "motorconst_error": ("motorconst", "to differ from"),

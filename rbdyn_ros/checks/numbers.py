@@ -73,7 +73,7 @@ def finite(
 
     Args:
         name: name of the value in messages.
-        value: a number, or whatever NumPy takes as an array of numbers.
+        value: a number, or anything that NumPy converts to an array of numbers.
         shape: of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
         high: largest allowed number.
@@ -192,7 +192,7 @@ def _as_array(value: object) -> Array | None:
         return None
     if parts.dtype.kind == "O" and any(isinstance(part, bool | np.bool_) for part in parts.flat):
         return None
-    if found.dtype.kind == "O":  # for example integers beyond 64 bits, or fractions
+    if found.dtype.kind == "O":  # objects, such as integers beyond 64 bits
         if not all(isinstance(part, Real) for part in found.flat):
             return None
         return np.array([as_number(part) for part in found.flat]).reshape(found.shape)
@@ -201,7 +201,7 @@ def _as_array(value: object) -> Array | None:
 
 def _is_masked(value: object) -> bool:
     """Return whether an array hides some of its numbers."""
-    ma: Any = sys.modules.get("numpy.ma")  # without this module, which loads slowly, none does
+    ma: Any = sys.modules.get("numpy.ma")  # masked arrays exist only if this slow module is loaded
     return ma is not None and bool(ma.is_masked(value))
 
 

@@ -146,7 +146,7 @@ def _chain(
     before: Callable[[DHRow], Pose],
     behind: Callable[[DHRow], Pose] = lambda _: Pose(),
 ) -> Description:
-    """Return a chain by the poses of the joint frames in the links before and behind."""
+    """Return a chain from the poses of the joint frames in the parent and child links."""
     table, base = _checked(rows, name), frame("base", base)
     links, joints = [Link("base")], list[Joint]()
     for i, row in enumerate(table, start=1):

@@ -118,7 +118,7 @@ def _fields_of(part: type) -> dict[str, Kind]:
 
 
 def audit_kinds(description: Description, audit: Audit) -> bool:
-    """Return whether every field has its type; add an error for each that has not."""
+    """Return whether every field has its type; add an error for each field of a wrong type."""
     before = len(audit.findings)
     name: object = description.name
     robot = Subject(audit, robot_element(name) if isinstance(name, str) else "robot")
