@@ -181,7 +181,7 @@ class Number(Kind):
         value: float | None = super().read(node, at)
         if value is None or not self.quantity or math.isinf(value):
             return value
-        fits = audit_range(at.what, (value,), self.quantity, at.subject(node))
+        fits = audit_range(at.what or "value", (value,), self.quantity, at.subject(node))
         return value if fits else None
 
     def value(self, node: Node) -> float | None:
