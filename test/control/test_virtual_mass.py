@@ -36,7 +36,7 @@ def test_without_a_spring_the_speed_rises_to_force_by_damping():
 
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_on_a_spring_it_comes_to_rest_at_force_by_stiffness(ratio):
+def test_on_a_spring_a_virtual_mass_rests_at_force_by_stiffness(ratio):
     m, k = 2.0, 200.0
     d, w = 2.0 * ratio * np.sqrt(k * m), np.sqrt(k / m)
     rows = run(one(m, d, k), 16.0)

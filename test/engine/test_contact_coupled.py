@@ -188,7 +188,7 @@ def test_a_press_that_is_driven_over_time():
     assert d.qfrc_driven[0] == pytest.approx(free.qfrc_driven[0] - floor, rel=1e-9)
 
 
-def test_a_press_with_a_prescribed_motion():
+def test_a_press_reaches_its_prescribed_position():
     """The same holds for qfrc_drive; a step reaches the given position on any floor."""
     m = press()
     d = rb.make_data(m)
@@ -206,7 +206,7 @@ def test_a_press_with_a_prescribed_motion():
     assert d.cfrc_contact[1, 5] == pytest.approx(2.0 * G, rel=1e-9)
 
 
-def test_a_robot_held_by_its_drives_while_it_touches():
+def test_drives_hold_a_robot_that_touches():
     m, d, _ = on_panda()
     rb.forward(m, d)
     assert d.ncon > 0

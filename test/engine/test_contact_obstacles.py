@@ -72,7 +72,7 @@ def test_a_belt_of_any_shape_carries_away():
     assert d.qvel[0] == pytest.approx(min(slip, 0.5), rel=0.02)
 
 
-def test_rays_and_distances_see_them():
+def test_rays_and_distances_include_obstacles():
     m = rb.build(falling("sphere", "capsule", height=0.2))
     d = rb.make_data(m)
     rb.fwd_position(m, d)

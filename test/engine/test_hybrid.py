@@ -247,7 +247,7 @@ def test_steps_at_once_are_single_steps():
     assert d.qvel.tobytes() == e.qvel.tobytes()
 
 
-def test_reset_and_copies():
+def test_reset_clears_drive_modes_and_copies_keep_them():
     m, d = moving("tree", 8)
     rb.set_drive(m, d, "joint3", "position", 0.2)
     twin = d.copy()

@@ -60,7 +60,7 @@ def test_a_misspelt_model_field_is_refused(m):
         _ = m.body_mas
 
 
-def test_numbers_of_names(m):
+def test_names_have_the_numbers_of_their_positions(m):
     assert m.body_id("world") == 0
     assert m.body_id("link3") == m.body_names.index("link3")
     assert m.jnt_id("joint2") == m.jnt_names.index("joint2")

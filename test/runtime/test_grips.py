@@ -64,7 +64,7 @@ def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):
     assert max(abs(state.effort[0]) for state in walk(loop, 300)) > 10.0
 
 
-def test_a_reset_ends_it(start):
+def test_a_reset_ends_a_grip(start):
     loop = start(finger(), **WALKING)
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
     walk(loop, 500)

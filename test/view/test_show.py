@@ -154,7 +154,7 @@ def test_other_pages_may_not(host, origin):
     assert refusal(host, origin) != ""
 
 
-def test_words_after_the_address_are_refused():
+def test_a_websocket_query_in_the_url_is_refused():
     """By ?websocket= a link of any page would let viser's page obey another server."""
     assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
     assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""

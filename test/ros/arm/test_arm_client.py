@@ -397,7 +397,7 @@ def test_arguments_that_do_not_fit_into_a_message(client, case):
         INVALID[case](client)
 
 
-def test_an_invalid_node_name(peer):
+def test_an_invalid_node_name_is_refused(peer):
     with ArmClient(peer.node, "no name!") as client, refused(RbdynError, "arm-client"):
         client.arm()
 
