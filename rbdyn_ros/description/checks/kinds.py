@@ -83,7 +83,7 @@ _SEVERAL: dict[type, dict[str, Kind]] = {
     },
     Gear: {"terms": (tuple, "a sequence of GearTerm")},
     Points: {"points": (tuple, "a sequence of points")},
-    HeightField: {"heights": (tuple, "rows of numbers")},
+    HeightField: {"heights": (tuple, "a sequence of rows of numbers")},
     Placed: {"start": (Mapping, "a mapping of names of joints to numbers")},
     Contact: {
         "surfaces": (Mapping, "a mapping of names to Surfaces"),

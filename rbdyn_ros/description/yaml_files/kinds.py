@@ -387,7 +387,9 @@ class List(Kind):
             return None
         count = len(node.nodes)
         if count < self.least or (self.most is not None and count > self.most):
-            message = f"the {at.what} has {count} {self.each}s; allowed is {self.allowed}"
+            message = (
+                f"the list {quote(at.what)} has {count} {self.each}s; allowed is {self.allowed}"
+            )
             at.error("bad-value", node.line, message, allowed=self.allowed)
             return None
         found = []
