@@ -61,7 +61,7 @@ def test_a_large_turn_is_a_rotation_and_rests_where_the_spring_holds_the_torque(
     np.testing.assert_allclose(body.rotation, expected, atol=1e-9)
 
 
-def test_a_body_that_was_held_continues_with_the_speed_of_its_way():
+def test_a_body_that_was_held_continues_with_its_speed():
     body = one(1.0, 0.0, 0.0)
     body.advance(FORCE, DT)
     way, turn = np.array([0.0, 0.001, 0.0]), Rotation.from_rotvec([0.0, 0.0, 0.002]).as_quat()

@@ -208,7 +208,7 @@ def test_misspelt_elements_and_attributes_are_warned_of():
         ((1e24, 1e24, 1e24, 0, 0, 0), None),
     ],
 )
-def test_inertia_no_body_can_have(inertia, moments):
+def test_an_inertia_that_no_body_can_have_causes_a_warning(inertia, moments):
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
     values = " ".join(f'{name}="{value}"' for name, value in zip(names, inertia, strict=True))
     robot = read_text(

@@ -166,7 +166,7 @@ def test_a_free_root_transmits_nothing():
     assert d.cfrc_int[1] == pytest.approx(np.zeros(6), abs=1e-10 * abs(d.cfrc_contact).max())
 
 
-def test_a_press_that_is_driven_over_time():
+def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     """qfrc_driven is the force of the drive: the weight minus the force of the floor."""
     down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
     m = press(driven=down)

@@ -81,7 +81,7 @@ def test_rays_and_distances_include_obstacles():
     assert rb.distance(m, d, "skin", "solid").distance == pytest.approx(0.2)
 
 
-def test_a_saved_model_keeps_them(tmp_path):
+def test_a_saved_model_keeps_its_pairs_with_obstacles(tmp_path):
     m = rb.build(falling("box", "cylinder"))
     rb.save(m, tmp_path / "m.npz")
     again = rb.load(tmp_path / "m.npz")

@@ -85,7 +85,7 @@ def test_bodies_are_numbered_regularly(m):
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
 
 
-def test_both_inertias_are_one(m):
+def test_both_fields_of_inertia_agree(m):
     """body_fullinertia = body_imat diag(body_inertia) body_imat^T."""
     axes = m.body_imat.reshape(-1, 3, 3)
     I = np.einsum("bij,bj,bkj->bik", axes, m.body_inertia, axes)

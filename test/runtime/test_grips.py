@@ -94,7 +94,7 @@ def test_a_weak_grip_does_not_slow_the_arm(start, effort):
     assert max(abs(state.effort[1]) for state in states) <= effort
 
 
-def test_lockstep_does_not_wait_for_it(start):
+def test_lockstep_does_not_wait_for_a_grip(start):
     loop = start(finger(), time_mode="lockstep", lockstep_timeout=0.0)
     loop.orders.command(commanded(0, EFFORT), tick=0)
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
