@@ -100,7 +100,8 @@ def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
 
 def _word(kind: GeomType) -> str:
     """Return the word for a type in messages."""
-    return "height field" if kind == GeomType.HFIELD else kind.name.lower()
+    words = {GeomType.HFIELD: "height field", GeomType.TRIMESH: "triangle mesh"}
+    return words.get(kind, kind.name.lower())
 
 
 def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:
