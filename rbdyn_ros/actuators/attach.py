@@ -127,8 +127,9 @@ def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
             raise _refused("actuators", f"expected ActuatorSpec, got {shown(spec)}")
         j = m.jnt_id(spec.joint)
         if m.jnt_class[j] != JointClass.FREE or m.jnt_dofnum[j] != 1:
-            text = f"joint '{spec.joint}' cannot have an actuator; allowed are joints with one"
-            raise _refused(spec.joint, f"{text} degree of freedom that forces move")
+            text = f"joint '{spec.joint}' cannot have an actuator; allowed are joints with one "
+            text += "degree of freedom, no leader and no prescribed motion"
+            raise _refused(spec.joint, text)
     return sorted(specs, key=lambda spec: int(m.jnt_dofadr[m.jnt_id(spec.joint)]))
 
 

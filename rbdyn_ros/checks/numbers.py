@@ -225,20 +225,23 @@ def _inside(x: Any, low: float | None, high: float | None, above: float | None) 
 def _allowed(
     shape: Shape | None, low: float | None, high: float | None, above: float | None, fill: bool
 ) -> str:
+    each = ""
     if shape in {(), (1,)}:
         numbers = "a finite number"
     elif shape is None or len(shape) != 1 or shape[0] is None:
         numbers = "finite numbers"
+    elif fill:
+        numbers, each = f"one finite number or {shape[0]}", ", each"
     else:
-        numbers = f"{shape[0]} finite numbers" + (" or one" if fill else "")
+        numbers = f"{shape[0]} finite numbers"
     if above is not None:
         most = "" if high is None else f", at most {exactly(high)}"
-        return f"{numbers} above {exactly(above)}{most}"
+        return f"{numbers}{each} above {exactly(above)}{most}"
     if low is not None:
         if high is None:
-            return _least(numbers, low)
-        return f"{numbers} from {exactly(low)} to {exactly(high)}"
-    return f"{numbers} up to {exactly(high)}" if high is not None else numbers
+            return f"{numbers}{each} {exactly(low)} or more" if each else _least(numbers, low)
+        return f"{numbers}{each} from {exactly(low)} to {exactly(high)}"
+    return f"{numbers}{each} up to {exactly(high)}" if high is not None else numbers
 
 
 def _least(numbers: str, low: float) -> str:

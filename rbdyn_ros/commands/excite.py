@@ -141,9 +141,11 @@ def add_excite(commands: Commands) -> None:
 def _excite(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
-        return report_error("excite", "sweeps have no --harmonics and no --seed", USAGE)
+        return report_error(
+            "excite", "--sweeps cannot be combined with --harmonics, --seed", USAGE
+        )
     if options.sweeps is not None and (options.after, options.scene) != (None, None):
-        return report_error("excite", "sweeps have no --after and no --scene", USAGE)
+        return report_error("excite", "--sweeps cannot be combined with --after, --scene", USAGE)
     if options.scene is not None and options.floating_base:
         return report_error("excite", "--scene is for an arm; leave --floating-base out", USAGE)
     with refusing("excite", USAGE):

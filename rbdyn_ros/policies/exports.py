@@ -109,7 +109,7 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:
-        message = f"joint_ids_map does not name different places below {places}, one for a joint"
+        message = f"joint_ids_map must have different numbers below {places}, one for each joint"
         _refuse(path, "bad-order", message)
     action = given["actions"]["JointPositionAction"]
     _check_lengths(path, places, damping=given["damping"])

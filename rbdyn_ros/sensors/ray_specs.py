@@ -97,7 +97,7 @@ TYPES: dict[str, tuple[Any, str]] = {
     "noise": (RangeNoise, "a RangeNoise"),
     "horizontal": (Fan, "a Fan"),
     "vertical": (Fan, "a Fan"),
-    "exclude": (_ROW, "names of links"),
+    "exclude": (_ROW, "a list of names of links"),
     "angles": (_ROW, "pairs of angles"),
     "intrinsics": (_ROW, "fx, fy, cx and cy"),
     "distortion": (tuple, "4, 5 or 8 coefficients"),

@@ -269,7 +269,7 @@ def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
     assert warnings.messages == []
 
 
-def test_a_folder_that_cannot_be_written(made, tmp_path, warnings):
+def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warnings):
     """Root may write everywhere, but not below a file."""
     folder = tmp_path / "file"
     folder.touch()

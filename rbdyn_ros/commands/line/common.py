@@ -322,7 +322,9 @@ def _demand_at_most(what: str, values: list[float], largest: float, more: str) -
     from rbdyn_ros.errors import not_allowed
 
     if not all(abs(value) <= largest for value in values):
-        raise not_allowed(what, values, f"three finite numbers up to {largest:g}{more}")
+        raise not_allowed(
+            what, values, f"a vector of three finite numbers up to {largest:g}{more}"
+        )
 
 
 def _demand_folders(folders: list[Path]) -> None:

@@ -116,7 +116,7 @@ def _audit_row(row: object, at: Subject) -> None:
     for what, quantity in _ENTRIES.items():
         value = getattr(row, what)
         number = math.nan if isinstance(value, bool) else value
-        audit_finite(what, (number,), 1, quantity, at)
+        audit_finite(f"parameter {what}", (number,), 1, quantity, at)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
         message = (

@@ -68,7 +68,7 @@ class Drives:
         if "type" in self.other:
             return f"a <{self.other['type']}> is not read; read are {listing(READ)}"
         for name, value in self.other.items():
-            return f"{name} is {quote(value)}, which is not read; a <motor> or <position> is"
+            return f"{name} is {quote(value)}, which is not read; use a <motor> or <position>"
         return ""
 
 

@@ -96,7 +96,7 @@ def _triples(item: Item, name: str) -> Array:
     """Return the numbers of an attribute, three in each row."""
     numbers = item.numbers(name, 3, 10 * MOST_TRIANGLES)
     if len(numbers) % 3:
-        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are threes")
+        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are multiples of 3")
         numbers = []
     return np.array(numbers).reshape(-1, 3)
 

@@ -105,7 +105,7 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
     """Return the settings of all <compiler> of a document; a later one overrides."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
-        message = "coordinate is 'global'; MuJoCo does not read it any more, either"
+        message = "coordinate is 'global'; MuJoCo no longer reads it, either"
         item.error("bad-value", message, found="global", allowed="local")
     if item.flag("alignfree", False):
         message = "alignfree moves the frames of free bodies, which is not read"

@@ -181,7 +181,7 @@ class Number(Kind):
         value: float | None = super().read(node, at)
         if value is None or not self.quantity or math.isinf(value):
             return value
-        fits = audit_range(at.what, (value,), self.quantity, at.subject(node))
+        fits = audit_range(at.what or "value", (value,), self.quantity, at.subject(node))
         return value if fits else None
 
     def value(self, node: Node) -> float | None:
@@ -387,7 +387,9 @@ class List(Kind):
             return None
         count = len(node.nodes)
         if count < self.least or (self.most is not None and count > self.most):
-            message = f"the {at.what} has {count} {self.each}s; allowed is {self.allowed}"
+            message = (
+                f"the list {quote(at.what)} has {count} {self.each}s; allowed is {self.allowed}"
+            )
             at.error("bad-value", node.line, message, allowed=self.allowed)
             return None
         found = []

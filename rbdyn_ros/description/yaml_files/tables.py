@@ -166,7 +166,10 @@ class Table(_TableKind):
                 hint = given.audit.hint(name, self.rows)
                 known = listing(self.rows, most=len(self.rows))
                 message = f"the key {quote(name)} of the {called} is unknown{hint}"
-                message += "" if hint else f"; allowed are {known}"
+                if not hint:
+                    message = (
+                        f"the {called} cannot have the key {quote(name)}; allowed are {known}"
+                    )
                 given.error("unknown-key", name, message, found=name, allowed=known)
         for key in self.keys:
             if key.needed and key.name not in given.lines:

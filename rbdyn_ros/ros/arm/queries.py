@@ -169,7 +169,7 @@ class ArmQueries:
             )
         other = next(name for name in arm.names if name not in joints.names)
         raise refusal(
-            f"no state of the arm has arrived yet; name all joints, also '{other}'", CODE
+            f"no state of the arm has arrived yet; name all joints, including '{other}'", CODE
         )
 
 

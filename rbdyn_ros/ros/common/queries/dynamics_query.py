@@ -252,7 +252,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        text = f"{kind} has {len(numbers)} values for {n} joints; it needs {n} or none"
+        text = f"{kind} has length {len(numbers)} for {n} joints; it needs length {n} or 0"
         raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
         raise refusal(
