@@ -8,18 +8,8 @@ from scipy.spatial.transform import Rotation
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.solve import newton
 from rbdyn_ros.engine.contact.solve.coupled_bodies import accelerate_coupled_bodies
-from rbdyn_ros.engine.contact.solve.islands import (
-    BEST_SHARE,
-    GIVEN_UP,
-    RECENT,
-    SEARCHED,
-    WORKS,
-    find_islands,
-    mark_islands,
-)
-from rbdyn_ros.engine.contact.solve.sweeps import sweep_islands
+from rbdyn_ros.engine.contact.solve.islands import GIVEN_UP, SEARCHED, WORKS, mark_islands
 from rbdyn_ros.engine.contact.solve.tree_order import order_trees
-from rbdyn_ros.model.declared import contact_arrays
 
 H, MU = 0.001, 0.6
 
@@ -169,28 +159,13 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
     newton._search(m, d)
     newton._move(m, d)
     assert d.island_works[1] == GIVEN_UP
-    assert d.island_works[2] in (WORKS, SEARCHED)
+    assert d.island_works[2] == SEARCHED
     assert (d.qacc_step[:6] == before[:6]).all()
     assert (d.qacc_step[6:12] != before[6:12]).any()
     mine = d.contact_body[: d.ncon, 1] == 1
     assert np.isfinite(d.contact_change[: d.ncon][mine]).all()
     assert mark_islands(m, d, 0.0)[1] < 4
     assert d.island_works[1] == GIVEN_UP
-
-
-def test_a_step_may_raise_the_error_of_the_forces_up_to_the_worst_recent_one():
-    m, d = thrown(heap(places(2), rb.Sphere(0.1)))
-    d.qpos[2::7] = 0.0999
-    rb.forward(m, d)
-    d.island_works[:] = WORKS
-    d.iterate_a[:], d.iterate_qacc[:] = 1.0, 1.0
-    d.island_search[:, RECENT:] = 0.0
-    d.island_search[2, RECENT + 1] = 1e9
-    d.newton_passes[0] = 0
-    newton._search(m, d)
-    assert d.island_search[1, BEST_SHARE] < 1.0  # the step raises it
-    assert d.island_works[2] == SEARCHED
-    assert d.island_search[2, BEST_SHARE] == 1.0
 
 
 def star():
@@ -222,71 +197,3 @@ def test_the_order_of_trees_changes_no_solution():
     (natural, rows), (ordered, others) = found
     assert (rows != others).any()
     assert ordered == pytest.approx(natural, abs=1e-9 * abs(natural).max())
-
-
-def rod_with_balls():
-    """A damped rod on a hinge, one end on the floor; two balls on it, and two before it."""
-    system = rb.SystemBuilder("rod", base="world").floor()
-    system.body("rod", rb.shapes.box((0.8, 0.4, 0.02), mass=2.0))
-    system.joint(
-        "hinge", "continuous", "world", "rod", xyz=(0.0, 0.0, 0.05), axis=(0, 1, 0), damping=2.0
-    )
-    lying = rb.pose((0.0, 0.0, 0.0), rpy=(0.0, 0.5 * np.pi, 0.0))
-    system.geometry("skin", "rod", rb.Capsule(0.01, 0.78), origin=lying)
-    qpos = [0.1]
-    for n, (x, y, z) in enumerate(
-        ((0.2, 0, 0.3), (0.22, 0, 0.42), (0.5, 0, 0.06), (0.6, 0, 0.06))
-    ):
-        inertial = rb.shapes.sphere(0.05, mass=0.5, at=rb.pose((0.01, 0.002, 0.005)))
-        system.body(f"ball{n}", inertial)
-        system.joint(f"free{n}", "floating", "world", f"ball{n}")
-        system.geometry(f"skin{n}", f"ball{n}", rb.Sphere(0.05))
-        qpos += [x, y, z, 1.0, 0.0, 0.0, 0.0]
-    m = rb.build(system)
-    d = rb.make_data(m)
-    d.qpos[:] = qpos
-    d.qvel[13], d.qvel[20] = -0.5, 0.1
-    return m, d
-
-
-def test_sweeps_lead_to_the_law_and_keep_the_balance():
-    m, d = rod_with_balls()
-    for _ in range(300):
-        rb.step(m, d)
-    rb.forward(m, d)
-    n, slopes = d.ncon, (contact_arrays.PUSH, contact_arrays.SLOPE)
-    assert {*d.contact_body[:n, 1]} == {1, 2, 3, 4, 5}
-    d.contact_grip[3:n, contact_arrays.MU] = 0.01  # balls on the rod and on each other slip
-    push, slope = d.contact_spring[:n, slopes].T
-    d.contact_spring[:n, contact_arrays.PUSH] = push = 1.3 * push
-    qacc, end, a = d.qacc_step.copy(), d.contact_end[:n].copy(), d.a.copy()
-    find_islands(m, d)
-    for _ in range(100):
-        sweep_islands(m, d)
-    vel, force = d.contact_vel[:n] + d.contact_change[:n], d.contact_end[:n]
-    most = force[:, 3].max()
-    assert abs(force - end).max() > 0.02 * most
-    assert force[:, 3] == pytest.approx(np.maximum(0, push - slope * vel[:, 3]), abs=1e-6 * most)
-    penalty, mu = d.contact_grip[:n, :2].T
-    wanted = d.contact_memory[:n] - penalty[:, None] * vel[:, :3]
-    radius = mu * force[:, 3]
-    shrink = np.minimum(1.0, radius / np.maximum(np.linalg.norm(wanted, axis=1), 1e-12))
-    assert (shrink < 0.9).any()
-    assert (shrink == 1.0).any()
-    assert force[:, :3] == pytest.approx(shrink[:, None] * wanted, abs=1e-6 * most)
-    # bodies: M da + h B da = S^T of the changes of forces, and a = S qacc
-    wrench = np.zeros((m.nbody, 6))
-    for c in range(n):
-        normal, df = d.contact_normal[c], (force - end)[c]
-        f = df[:3] + normal * (df[3] - normal @ df[:3])
-        t = normal * (d.contact_lever[c] @ df[:3])
-        for side, sign, arm in ((1, 1.0, d.contact_arm2[c]), (0, -1.0, d.contact_arm1[c])):
-            if d.contact_body[c, side] > 0:
-                wrench[d.contact_body[c, side]] += sign * np.r_[np.cross(arm, f) + t, f]
-    body, S, change = m.dof_bodyid, d.cdof[: m.nv], d.qacc_step - qacc
-    inertia = rb.mass_matrix(m, d) + H * np.diag(d.dof_viscosity)
-    assert inertia @ change == pytest.approx(
-        np.einsum("ki,ki->k", S, wrench[body]), abs=1e-9 * most
-    )
-    for i in range(1, m.nbody):
-        assert d.a[i] - a[i] == pytest.approx(S[body == i].T @ change[body == i], abs=1e-8)

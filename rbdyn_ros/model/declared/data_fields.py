@@ -384,7 +384,7 @@ DATA_FIELDS = (
     Field("row_works", ("npath",), "1 if its island is not solved", "int", "integrate"),
     Field("body_island", ("nisland",), "island of a body", "int", "integrate"),
     Field("island_works", ("nisland",), "what it does, see islands.py", "int", "integrate"),
-    Field("island_search", ("nisland", 15), "its line search, see islands.py", stage="integrate"),
+    Field("island_search", ("nisland", 9), "its line search, see islands.py", stage="integrate"),
     Field("newton_passes", (1,), "passes of newton.py in the step", "int", "integrate"),
     Field("newton_solved", (1,), "1: they have solved it", "int", "integrate"),
     Field("path_row", ("npath",), "rows of dofs that move two bodies apart", "int", "integrate"),

@@ -137,16 +137,6 @@ def torque_slope_times(d, c, normal, dw):
 
 
 @inline
-def has_slopes(d, first, end):
-    """Return whether with_slopes adds anything for contacts of two bodies: some press or grip."""
-    found = False
-    for c in range(first, end):
-        slope = d.contact_force_slope[c]
-        found = found or slope[ALONG] > 0.0 or slope[ACROSS] > 0.0 or has_torque(d, c)
-    return found
-
-
-@inline
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 

@@ -7,7 +7,7 @@ A contact presses if
 
 is positive, and slips if the force f_t + r (u* - u_t), with u* = (memory - f_t) / D, leaves the
 disc of the radius mu p: an augmented Lagrangian. At the solution p is f_n, for any r. These r are
-in contact_steep, for the normal force and for friction: STEEP / (h w), where w is the acceleration
+in contact_steep, for the normal force and for friction: 1 / (h w), where w is the acceleration
 that a unit force gives its own point, as if nothing else touched its bodies. A larger r turns the
 velocity of an iterate into too large a force, and contacts press and slip in turns.
 
@@ -24,9 +24,6 @@ from rbdyn_ros.engine.contact.law.force import friction, is_viscous, normal_forc
 from rbdyn_ros.engine.contact.law.masses import LEAST_MOBILITY, mobility
 from rbdyn_ros.model.declared.contact_arrays import MU, PENALTY, PUSH, SLOPE, WIDTH
 
-#: Part of the slope by which a body answers a force: other contacts resist, too.
-STEEP = 0.5
-
 #: Dofs of a free body.
 FREE = 6
 
@@ -37,8 +34,8 @@ def write_steep(m, d, c):
     along1, across1 = _mobilities(m, d, c, 0, load3(d.contact_arm1, c))
     along2, across2 = _mobilities(m, d, c, 1, load3(d.contact_arm2, c))
     h = m.opt.timestep
-    d.contact_steep[c, 0] = STEEP / (h * max(along1 + along2, LEAST_MOBILITY))
-    steep = STEEP / (h * max(across1 + across2, LEAST_MOBILITY))
+    d.contact_steep[c, 0] = 1.0 / (h * max(along1 + along2, LEAST_MOBILITY))
+    steep = 1.0 / (h * max(across1 + across2, LEAST_MOBILITY))
     d.contact_steep[c, 1] = min(steep, d.contact_grip[c, PENALTY])
 
 

@@ -33,7 +33,7 @@ from rbdyn_ros.engine.constraints.coupled import (
     inertia_of_step,
     prescribe,
 )
-from rbdyn_ros.engine.contact.law.body_sums import has_slopes, next_bodies, with_slopes
+from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
 from rbdyn_ros.engine.contact.solve.tree_order import order_trees
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.crb import crb
@@ -159,7 +159,7 @@ def _join(m, d, h):
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
-        if d.contact_body[c, 0] > 0 and has_slopes(d, c, end):
+        if d.contact_body[c, 0] > 0:
             A = with_slopes(d, c, end, ZERO21)
             _middle, number = list_paths(m, d, c)
             _add_square(d, number, h, A)

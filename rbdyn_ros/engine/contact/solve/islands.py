@@ -17,10 +17,6 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
 #: More columns: the number of short steps, and of looks that found it solved to the tolerance.
 SHORT, NEAR = 7, 8
-#: The measures at the last RECALLED iterates, in turn.
-RECENT, RECALLED = 9, 5
-#: Whether each of its trees is a single body (sweeps.py).
-SINGLE = 14
 
 #: Values of island_works: the island has given up, is solved, is unsolved, or has found its share
 #: of the step.
@@ -29,11 +25,11 @@ GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 #: An island gives up after so many steps of which it has taken less than this share.
 MOST_SHORT, LONG = 12, 1.0 / 16.0
 
+#: A step that leaves this part of the measure is taken without another trial.
+GOOD = 0.01
+
 #: An island that is solved to the tolerance, but not to this part of it, takes one more step.
 EXACT = 0.2
-
-#: Dofs that a single body of a swept island may have.
-MOST_DOFS = 6
 
 #: Halvings of the share of a step.
 HALVINGS = 10
@@ -45,9 +41,7 @@ def find_islands(m, d):
     for i in range(m.nbody):
         d.body_island[i] = m.body_rootid[i]
         d.island_works[i] = WORKS
-        for column in range(SHORT, RECENT + RECALLED):
-            d.island_search[i, column] = 0.0
-        d.island_search[i, SINGLE] = 1.0
+        d.island_search[i, SHORT] = d.island_search[i, NEAR] = 0.0
     for c in range(d.ncon):
         if d.contact_body[c, 0] > 0:
             a = _top(d, m.body_rootid[d.contact_body[c, 0]])
@@ -56,8 +50,6 @@ def find_islands(m, d):
     for i in range(1, m.nbody):
         # a root is no later than its bodies, and an island no later than its roots
         d.body_island[i] = d.body_island[d.body_island[i]]
-        if m.body_parentid[i] > 0 or m.body_dofnum[i] > MOST_DOFS:
-            d.island_search[d.body_island[i], SINGLE] = 0.0
 
 
 @inline
@@ -77,21 +69,6 @@ def island_of(d, c):
 def works(d, i):
     """Return whether the island of body i works on."""
     return d.island_works[d.body_island[i]] > SOLVED
-
-
-@inline
-def is_swept(d, i):
-    """Return whether island i works on, and has sweeps."""
-    return d.island_works[i] > SOLVED and d.island_search[i, SINGLE] > 0.0
-
-
-@kernel
-def forget_short_steps(m, d):
-    """Let the islands that were swept take as many short steps again."""
-    for i in range(1, m.nbody):
-        if d.body_island[i] == i and is_swept(d, i):
-            for column in range(SHORT, RECENT + RECALLED):
-                d.island_search[i, column] = 0.0
 
 
 @kernel
@@ -132,16 +109,13 @@ def start_search(m, d):
             search = d.island_search[i]
             search[TRIAL], search[BEST] = 0.0, np.inf
             search[TRIAL_SHARE] = search[BEST_SHARE] = 1.0
-            search[RECENT + d.newton_passes[0] % RECALLED] = search[START]
 
 
 @kernel
 def next_shares(m, d):
     """Take the measures of the trials; return whether an island needs another trial.
 
-    A share is good if the measure is below the largest one of the last iterates: a search that
-    never lets it rise takes short steps where contacts press and slip in turns. An island whose
-    step is not finite (a pivot was zero) gives up where it is.
+    An island whose step is not finite (a pivot was zero) gives up where it is.
     """
     found = False
     for i in range(1, m.nbody):
@@ -151,20 +125,13 @@ def next_shares(m, d):
         if not search[TRIAL] < np.inf:  # the pass found no step, so no share of it helps
             search[SHORT], d.island_works[i] = MOST_SHORT, GIVEN_UP
             continue
-        if search[TRIAL] < search[BEST]:
+        better = search[TRIAL] < search[BEST]
+        if better:
             search[BEST], search[BEST_SHARE] = search[TRIAL], search[TRIAL_SHARE]
-        if search[BEST] < _worst_recent(search):
+        enough = search[BEST] < GOOD * search[START]
+        if enough or (not better and search[BEST] < search[START]):
             d.island_works[i] = SEARCHED
         else:
             found = True
         search[TRIAL], search[TRIAL_SHARE] = 0.0, 0.5 * search[TRIAL_SHARE]
     return found
-
-
-@inline
-def _worst_recent(search):
-    """Return the largest measure of the last iterates."""
-    worst = 0.0
-    for column in range(RECENT, RECENT + RECALLED):
-        worst = max(worst, search[column])
-    return worst

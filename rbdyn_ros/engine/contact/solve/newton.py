@@ -9,16 +9,14 @@ The iterate is the velocities and, as unknowns of their own, the forces f. These
 from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
 of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
 of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
-errors of f, by r. Each island halves its step until this is below the largest measure of its last
-few iterates. After a short step its r are halved.
+errors of f, by r. Each island goes the share of its step at which this is least. After a short
+step its r are halved.
 
-An island that has not converged after some passes is swept (sweeps.py), and goes on from there.
-It gives up after too many short steps, or where a step is not finite, and the lagged forces
+An island gives up after too many short steps, or where a step is not finite, and the lagged forces
 go on (solve_step.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
-solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993; Grippo, Lampariello,
-Lucidi, A nonmonotone line search technique for Newton's method, 1986.
+solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
 """
 
 from __future__ import annotations
@@ -46,7 +44,6 @@ from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.body_sums import (
     add_wrench_pair,
     at_point,
-    has_slopes,
     next_bodies,
     with_slopes,
     with_torque,
@@ -93,8 +90,7 @@ from rbdyn_ros.engine.contact.solve.islands import (
     works,
 )
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
-from rbdyn_ros.engine.contact.solve.sweeps import damping_step, sweep_islands
-from rbdyn_ros.engine.tree.aba import applied_bias
+from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
 from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
 from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
 from rbdyn_ros.model.declared.contact_arrays import (
@@ -111,10 +107,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 from rbdyn_ros.model.declared.options import IMPLICIT
 
 #: Passes after which the lagged forces go on.
-MOST_STEPS = 40
-
-#: Passes after each of which islands that still work are swept (sweeps.py).
-STEPS_UNSWEPT = 8
+MOST_STEPS = 30
 
 
 @optional_stage("newton_stage")
@@ -160,8 +153,6 @@ def solve_by_newton(m, d):
         _pass(m, d)
         _search(m, d)
         _move(m, d)
-        if d.newton_passes[0] % STEPS_UNSWEPT == 0:
-            sweep_islands(m, d)
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
@@ -270,6 +261,8 @@ def _slips(d, c):
 @kernel
 def _fill_matrix(m, d):
     """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    h = m.opt.timestep
+    viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
     for k in range(m.nv):
         row = d.skyline_row[k]
         if d.row_works[row] == 0:
@@ -281,11 +274,11 @@ def _fill_matrix(m, d):
         for e in range(m.M_rowadr[k], m.M_rowadr[k] + m.M_rownnz[k]):
             n = start + d.skyline_depth[d.skyline_row[m.M_colind[e]]]
             d.skyline[n] = d.skyline_upper[n] = d.M[e]
-        d.skyline[end] += damping_step(m) * d.dof_viscosity[k]
+        d.skyline[end] += viscosity_step * d.dof_viscosity[k]
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
-        if works(d, d.contact_body[c, 1]) and has_slopes(d, c, end):
+        if works(d, d.contact_body[c, 1]):
             _add_contacts(m, d, c, end)
         c = end
 
