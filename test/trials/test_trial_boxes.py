@@ -62,7 +62,7 @@ def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
 
 def is_running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             if word.encode() in file.read_bytes().split(b"\0"):
                 return True
     return False
@@ -81,7 +81,7 @@ def test_a_program_is_tried_twice_with_the_same_bits(tmp_path):
     assert trials.record(found, 2, recorded) == there.runs[2]
     states = read_run(recorded)
     assert abs(states.qpos[:, 3] - states.qpos[1, 3]).max() == there.runs[2].measures["swing"]
-    assert len(states.qpos) == 501  # time went on after the program
+    assert len(states.qpos) == 501  # time continued after the end of the program
 
 
 @needs_client
