@@ -108,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return a function that lists changes of the handler in a compilation and afterwards."""
+    """Return a function that lists changes of the handler in and after a compilation."""
 
     def look(handler):
         seen = []
