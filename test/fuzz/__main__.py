@@ -49,7 +49,7 @@ NAMES = (
     *("ur_box", "ur_reverse", "policy"),
 )
 TOGETHER = 2
-#: A process that takes this many times its CPU time, and GRACE seconds more, hangs.
+#: A process hangs if it runs for this multiple of its CPU time plus GRACE seconds.
 SLOWEST, GRACE = 50.0, 900.0
 
 
@@ -96,7 +96,7 @@ def _results(
 
 
 def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
-    """Return the process of a target; its output goes into the folder of the target."""
+    """Start the process of a target, with its output in the target's folder; return it."""
     from fuzz import worker
 
     folder = KEPT / name
