@@ -115,7 +115,7 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
         waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())  # a slow page gets more [s]
 
         def grab():
-            """Grab the middle of the link, once the link is drawn, and pull it up."""
+            """Try to pull the middle of the link up; return whether the link was grabbed."""
             body = loop.m.body_names.index(link)
             position, R = robot.show.pose(link)
             middle = position + R @ loop.m.body_ipos[body]

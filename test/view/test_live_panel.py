@@ -31,7 +31,7 @@ def cast(m):
 
 
 def run(coroutine):
-    """Run a callback as viser does; await it if it is a coroutine."""
+    """Run what a callback has returned, as viser does: a coroutine, or None."""
     if coroutine is not None:
         with contextlib.suppress(StopIteration):
             coroutine.send(None)
