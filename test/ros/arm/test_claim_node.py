@@ -30,7 +30,7 @@ def test_no_other_node_commands_the_arm_or_sends_its_states(simulate, control, p
 
 
 def neither_twin_arms(pair, twin):
-    """One call of a service reaches both."""
+    """A call of a service reaches both controllers."""
     for controller in (pair.controller, twin):
         controller.wait_for("controlling '")
         controller.wait_for(RIVAL, 30.0)
@@ -68,7 +68,7 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would read the commands, though this controller publishes on another topic."""
+    """The arm would receive the other commands, though this controller has another topic."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
     assert "/effort_commands" in pair.said[-1]  # its node may not be known yet

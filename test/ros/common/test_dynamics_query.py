@@ -16,7 +16,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.ros.common.queries.dynamics_query import Dynamics, Query, Snapshot, warm
 
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
-#: of the largest entry
+#: Tolerance as a share of the largest entry.
 TOLERANCE = 1e-11
 
 pytestmark = robots.needs_robots

@@ -128,7 +128,7 @@ def wait_for(peer, who, topic, service):
 
 
 def assert_all_allowed(node, who):
-    """All nodes in the namespace belong to the role: it may have helper nodes."""
+    """Check the rights of all nodes in the namespace, with helper nodes of the role."""
     role, space = who
     for each in node.get_node_names_and_namespaces():
         if each[1] != space:

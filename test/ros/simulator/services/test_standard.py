@@ -39,7 +39,7 @@ TURN = (0.0, 0.0, math.sin(0.3), math.cos(0.3))
 
 
 class TwoRobots:
-    """Robot `arm` floats, `rail` is fixed."""
+    """Two robots: `arm` floats and `rail` is fixed."""
 
     has_world, first_scene = True, None
 
@@ -75,7 +75,7 @@ class TwoRobots:
 
 
 class CountingSimulation:
-    """Counts ticks."""
+    """A simulation that counts ticks."""
 
     world_frame = "world"
 
