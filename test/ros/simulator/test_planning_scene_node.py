@@ -96,7 +96,7 @@ def place(pose):
 
 
 def world_place(one):
-    """Return the place of an object in the world."""
+    """Return the pose of an object in the world."""
     assert one.header.frame_id == "mount"
     return place(one.pose) + MOUNT
 
