@@ -56,7 +56,7 @@ def test_an_arm_brakes_until_it_rests_and_holds_there():
     np.testing.assert_allclose(braking, -BRAKING * M_v, atol=1e-9)
     for _ in range(99):
         see(end, Q, ZERO, 0.001)
-    assert end.phase == "braking"  # it rests for 0.1 s first
+    assert end.phase == "braking"  # the arm must first rest for 0.1 s
     for _ in range(3):
         held = see(end, Q, ZERO, 0.001)
     assert end.phase == "holding"
@@ -242,7 +242,7 @@ def ended(loop, trace, fault, state):
     assert np.abs(trace.qvel).max() < 3.3
     assert np.isfinite(trace.effort[~np.isnan(trace.effort).all(axis=1)]).all()
     loop.run(0.1)
-    assert loop.controller.armed  # it stays armed: no other controller may take over
+    assert loop.controller.armed  # the arm stays armed, so that no other controller takes over
     with refused(RbdynError, "fault", fault):
         loop.controller.set_mode("hold")
     with refused(RbdynError, "fault", fault):

@@ -171,7 +171,7 @@ def test_a_reduced_ball_is_still_a_ball():
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
     assert {tuple(x) for x in few} <= {tuple(x) for x in every}
-    assert np.array_equal(np.ptp(few, axis=0), np.ptp(every, axis=0))  # its bounding box
+    assert np.array_equal(np.ptp(few, axis=0), np.ptp(every, axis=0))  # the bounding box is kept
     directions = ball(500, seed=1)
     lost = (every @ directions.T).max(axis=0) - (few @ directions.T).max(axis=0)
     assert lost.min() >= 0.0

@@ -159,7 +159,7 @@ def test_a_screw_keeps_its_turns(pitch):
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_every_data(name, turns):
-    """This holds for any number of turns: efc_pos is a function of qpos, not of earlier calls."""
+    """For any number of turns efc_pos is a function of qpos and not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])

@@ -251,5 +251,5 @@ def test_fingers_that_one_dof_moves_against_each_other_keep_their_clearance():
     assert pair.distance == pytest.approx(0.01, abs=1e-6)
     d.qpos[:] = 0.0
     assert rb.ik(m, d, "left", (0.0, 0.0, 0.2), clearance=0.01, attempts=3).too_near
-    with refused(rb.ParameterError, "fixed", "fixed"):  # its leader is fixed, too
+    with refused(rb.ParameterError, "fixed", "fixed"):  # the leader is fixed as well
         rb.differential_ik(m, d, [task], 0.1, fixed=["right slide"])

@@ -249,7 +249,7 @@ def test_rays_of_a_frame_move_with_it_and_pass_through_excluded_bodies():
         0.0,
         0.0,
         -np.sqrt(0.5),
-    )  # its y axis is the world's x
+    )  # the y axis of the obstacle is the world's x
     own = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball")
     assert own.distance == pytest.approx([0.1], abs=1e-15)
     past = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball", exclude=["ball"])

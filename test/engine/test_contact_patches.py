@@ -79,7 +79,7 @@ def test_a_disc_between_two_bodies_is_braked_the_same_way():
     m = rb.scene(objects=parts, floor=False)
     d = rb.make_data(m)
     m.opt.gravity = np.zeros(3)
-    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # they press on each other
+    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # the bodies press on each other
     rb.step(m, d, 50)
     d.qvel[11] = 30.0
     rb.step(m, d, 10)

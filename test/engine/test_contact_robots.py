@@ -128,7 +128,7 @@ def test_a_robot_rests_with_other_integrators(integrator):
     assert abs(d.qvel).max() < 0.05
 
 
-@pytest.mark.nightly  # it falls for ten seconds
+@pytest.mark.nightly  # the robot falls for ten seconds
 def test_a_robot_rests_with_a_double_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True

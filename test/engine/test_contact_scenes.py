@@ -56,8 +56,8 @@ def test_a_quadruped_trots_over_hills_and_stands():
             trot(m, d, k * m.opt.timestep)
             lowest = min(lowest, d.qpos[2])
         assert d.qpos[0] - start > 0.8
-        assert lowest > 0.3  # it never falls
-        assert abs(d.qvel).max() < 0.02  # its joints are springs that come to rest
+        assert lowest > 0.3  # the robot never falls
+        assert abs(d.qvel).max() < 0.02  # joints come to rest on springs
         assert d.nunsolved < 10
 
 

@@ -289,7 +289,7 @@ def test_fast_bodies_do_not_pass_through_thin_walls():
             there = d.qpos[:3] - (d.qpos[7:10] if kind == "free" else 0.0)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(there[1:]).max() > 1.9 or turned > 1.0:
-                break  # it has passed the edge of the wall, or its spin is too fast for the step
+                break  # the body is past the wall's edge, or spins too fast for the step
             assert there[0] < 0.0, (n, kind, speed)
 
 

@@ -122,7 +122,7 @@ def test_no_shot_passes_a_wall_of_triangles(shape, wall):
             rb.step(m, d)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(d.qpos[1:3]).max() > 1.9 or turned > 0.5:
-                break  # it has passed the edge of the wall, or its spin is too fast for the step
+                break  # the body is past the wall's edge, or spins too fast for the step
             assert d.qpos[0] < 0.0, (n, speed)
 
 

@@ -110,7 +110,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
-        if name in COMPILED:  # its kernels differ from those of this process
+        if name in COMPILED:  # the kernels of the target differ from those of this process
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
         sys.stdout = os.fdopen(1, "w")  # pytest may have put other objects in its place
         worker.main(*arguments)

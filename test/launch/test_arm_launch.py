@@ -137,7 +137,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
     parameters = told["/simulator"]["parameters"]
     assert (parameters["urdf"], parameters["on_timeout"]) == (PENDULUM, "hold")
     assert parameters["initial_positions.swing"] == 1e-5
-    # its x axis points down where the base link is pitched by a quarter of a turn
+    # if the base link is pitched by a quarter of a turn, its x axis points down
     np.testing.assert_allclose(parameters["gravity"], [9.81, 0.0, 0.0], atol=1e-12)
     controller = told["/arm_controller"]["parameters"]
     assert controller["dry_run"] is False

@@ -484,7 +484,7 @@ def test_lists_that_are_long_or_short_together(saved, names, element, change):
     assert ("bad-array", element) in found(saved)
 
 
-# its shapes and numbers
+# shapes and numbers of fields
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
@@ -553,7 +553,7 @@ def test_a_doubled_field_is_refused(saved):
     assert found(saved) == [("duplicate-field", "")]
 
 
-# its header
+# the header
 
 
 def test_a_file_of_another_version_is_refused(saved):

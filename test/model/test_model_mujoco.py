@@ -23,7 +23,7 @@ def compare(case, m, mm):
         case.equal(name, getattr(m, name), getattr(mm, name))
     for name in ("body_mass", "body_subtreemass", "dof_damping"):
         theirs = getattr(mm, name)
-        linear = theirs if theirs.ndim == 1 else theirs[:, 0]  # its damping is a polynomial
+        linear = theirs if theirs.ndim == 1 else theirs[:, 0]  # MuJoCo's damping is a polynomial
         case.close(name, getattr(m, name), linear, TOLERANCE)
     case.close("body_pos", m.body_pos, mm.body_pos, TOLERANCE)
     case.close("body_ipos", m.body_ipos, mm.body_ipos, TOLERANCE)

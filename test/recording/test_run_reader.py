@@ -141,7 +141,7 @@ def _file(folder):
 
 
 def test_commands_are_at_the_time_they_came(tmp_path):
-    """This holds also if the recorder's clock differs from that of the stamps."""
+    """The clock of the recorder can differ from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)

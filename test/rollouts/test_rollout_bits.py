@@ -133,7 +133,7 @@ def test_bits_do_not_depend_on_the_symbolic_parameters(arm):
 
 
 def test_outputs_have_the_bits_of_specialised_kinematics(arm):
-    """This holds for any additional outputs."""
+    """Any additional outputs are possible."""
     m, qpos, qvel, _ = arm
     s = rb.specialize(m)
     names = ("xpos", "xipos", "subtree_com", "cvel", "energy")

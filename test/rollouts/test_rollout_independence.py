@@ -83,7 +83,7 @@ def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
     expected = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, specialize=specialize)
     lost = np.array([2, 9, 20])
     wild = qvel.copy()
-    wild[lost] = 1e200  # its square overflows
+    wild[lost] = 1e200  # the square of this number overflows
     found = rollout(m, qpos, wild, ctrl, nstep=NSTEP, specialize=specialize)
     well = np.setdiff1d(np.arange(NBATCH), lost)
     np.testing.assert_array_equal(found.diverged, np.isin(np.arange(NBATCH), lost))

@@ -85,7 +85,7 @@ def test_a_turntable_shows_the_centrifugal_force(turntable):
     np.testing.assert_allclose(imu.angular_velocity, [0.0, 0.0, speed], atol=1e-12)
     expected = [0.5 * rise, 0.5 * speed**2, G]
     np.testing.assert_allclose(imu.linear_acceleration, expected, atol=1e-12)
-    # its centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
+    # the tool's centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
     force = -2.0 * np.array([0.6 * rise, 0.6 * speed**2, G])
     np.testing.assert_allclose(ft.force, force, atol=1e-12)
     moment = np.cross([0.0, -0.1, 0.0], force) - [0.0, 0.0, 0.01 * rise]

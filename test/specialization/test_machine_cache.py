@@ -258,7 +258,7 @@ def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
 
 
 def test_only_this_user_can_read_the_cache():
-    """It is in the engine's cache folder, which only this user can open."""
+    """The cache is in the engine's cache folder, which only this user can open."""
     own = machine._directory()
     if own is None:
         pytest.skip("there is no folder for machine code here")

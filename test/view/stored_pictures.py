@@ -26,7 +26,7 @@ ANYMAL = "anymal_c_simple_description/urdf/anymal.urdf"
 #: By name: file of the robot, link of the camera's spec, position of the camera, and its target.
 ROBOTS = {
     "panda": ("panda.urdf", "panda_link0", (1.5, -1.3, 0.9), (0.15, 0.0, 0.45)),
-    "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # it has textures
+    "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # ANYmal has textures
     "go2": ("go2.urdf", "base", (0.9, -0.8, 0.3), (0.0, 0.0, -0.15)),
     "tiago": ("tiago.urdf", "base_link", (1.9, -1.6, 1.3), (0.2, 0.0, 0.55)),
     "talos": ("talos_reduced.urdf", "base_link", (1.6, -1.3, 0.5), (0.0, 0.0, -0.1)),

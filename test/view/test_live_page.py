@@ -55,7 +55,7 @@ def test_the_page_polls_rarely_without_a_client(near):
 
 
 def test_robots_of_several_worlds_stand_side_by_side():
-    """They are farther apart than their reach; their own worlds stay in place."""
+    """The robots are farther apart than their reach; their own worlds stay in place."""
 
     class Two:
         def __init__(self, loops):

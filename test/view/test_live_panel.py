@@ -314,7 +314,7 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     put(m.qpos0 + 0.1)
     assert sliders["elbow_pitch"].value == pytest.approx(0.1)
     put(m.qpos0 + 0.123456)
-    assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
+    assert sliders["wrist_roll"].value == 0.123  # the text box has no room for more digits
 
 
 def test_a_release_ends_earlier_settings(m, cast):

@@ -174,7 +174,7 @@ def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
     first = LEARNING * 0.1 * 0.1 * RATE**2  # the cube rests: 0.1 kg RATE^2 times a metre
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
-    assert lead(np.zeros(3), 0.0) == 0.0  # it was released for longer than the pull lasts
+    assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
     assert lead(0.01 * up, 0.1) == 0.0  # another point has no load
 
 

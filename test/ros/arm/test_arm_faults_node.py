@@ -158,7 +158,7 @@ def garbage(pair, relay):
 
 def gone(pair, relay):
     """The link breaks in both directions: the controller stops, the arm's watchdog holds it."""
-    pair.peer.trigger("simulator/clear_wrenches")  # its watchdog would yield to a push
+    pair.peer.trigger("simulator/clear_wrenches")  # the arm's watchdog would yield to a push
     before, speed = pair.arm.position, pair.arm.speed
     assert pair.peer.set_parameters({"faults.link_loss": True}) == [""]
     pair.until_said("fault age", "silent")
@@ -199,7 +199,7 @@ def test_names_suddenly_in_another_order_than_values(relayed):
     first = len(pair.arm.rows)
     relay.change = lambda state: turned_round(state, name=state.name[::-1])
     pair.arm.wait(1.0)
-    # it moved at less than 0.5 rad/s; held there it stays below its limit
+    # the joint moved at less than 0.5 rad/s; a joint held there stays below its limit
     assert max(np.abs(row[2]).max() for row in pair.arm.rows[first:]) < 3.15
     ends(pair, "velocity", "silent")
 
@@ -212,7 +212,7 @@ def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
         pair.arm_it()
         fault(pair)
         pair.do("disarm", "clear_fault")
-        peer.trigger("simulator/reset")  # it cannot be armed beyond its limits
+        peer.trigger("simulator/reset")  # an arm beyond its limits cannot be armed
     it_dies(pair)
 
     # another controller takes over, with a model that is twice as heavy

@@ -48,7 +48,7 @@ def test_an_armed_arm_uses_a_clock_that_starts_late():
     before = arm.now()
     arm.hear(5 * S, armed=True)
     assert arm.simulated
-    assert 0 <= arm.now() - before < 10 * S  # its time neither jumps nor goes back
+    assert 0 <= arm.now() - before < 10 * S  # the time neither jumps nor goes back
     now = arm.now()
     time.sleep(0.01)
     assert arm.now() == now

@@ -188,7 +188,7 @@ def refused(pair, kind, topic, hostile):
     first = len(pair.arm.rows)
     for message in hostile:
         publisher.publish(message)
-        pair.arm.wait(0.02)  # its queue holds ten
+        pair.arm.wait(0.02)  # the queue holds ten messages
     enough = lambda: refused_so_far(pair, topic) > len(hostile)  # noqa: E731
     pair.peer.insist(publisher, hostile[0], enough)
     assert max(np.abs(row[1] - place).max() for row in pair.arm.rows[first:]) < 1e-3

@@ -343,7 +343,7 @@ def test_too_many_branches_are_refused(monkeypatch, count):
 
 
 def test_division_by_an_exact_zero_is_refused():
-    """It is refused for known numbers; a symbol gives infinity or NaN, like numbers."""
+    """Division by a known zero is refused; a symbol that is zero gives infinity or NaN."""
     with refused(ModelError, "not-traceable", "'springs'"):
         traced(lambda x, y: (1.0 / 0.0 * x, y))
     whole, _ = traced(lambda x, y: (x / 0.0, y))

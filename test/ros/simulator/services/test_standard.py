@@ -218,7 +218,7 @@ def test_a_reset_has_scopes(ask, simulation):
 def test_steps_are_made_while_paused_only(ask, simulation):
     assert result_of(ask(StepSimulation, "step_simulation", steps=250)) == OK
     assert simulation.tick == 250
-    assert result_of(ask(StepSimulation, "step_simulation")) == OK  # one by default
+    assert result_of(ask(StepSimulation, "step_simulation")) == OK  # the default is one step
     assert simulation.tick == 251
     simulation.diverged = True
     assert result_of(ask(StepSimulation, "step_simulation", steps=5)) == FAILED
