@@ -42,7 +42,7 @@ SWING = 0.4  # amplitude of every revolute joint [rad]
 SPEED = 0.5  # peak velocity as a fraction of the limits
 STIFFNESS, DAMPING = 400.0, 40.0
 AT_REST = 1e-3  # [rad/s]
-SETTLED = 0.5  # errors count from here on [s]
+SETTLED = 0.5  # errors count after this time [s]
 
 
 def main(plot: File | None = None) -> None:
@@ -282,7 +282,7 @@ def _track(user: User, m: Any) -> Tracked:
 
 
 def _latencies() -> None:
-    """Print latencies at 1 kHz as a third process sees them."""
+    """Print latencies at 1 kHz, measured by a third process."""
     robot = "bundled 7-dof arm"
     with simulated(robot, 1000), controlled(robot) as user:
         user.arm("gravity")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endurance of an armed arm: ten minutes in mode gravity beside busy processes.
+"""Endurance of an armed arm: ten minutes in mode gravity while other processes are busy.
 
     python -m benchmarks.armed [--seconds 600] [--busy 2] [--state-timeout 0.08]
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step of bodies at rest on the floor and on each other, against MuJoCo and without contact.
+"""Time a step of bodies at rest on the floor or on each other, against MuJoCo and in the air.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
-our hulls for meshes. In both engines a robot touches only the floor, or also itself: the same
-pairs of links in both. Each engine lets the robot fall for ten seconds, then its steps are timed
-from that state, in turns. How a robot lies decides, so it falls from STARTS starts, and a row has
-the medians. MuJoCo runs its default solver with the elliptic cone, without and with
-ten iterations of its solver against slip; ours iterates as well, but a body at rest takes one
-pass. The times are the smallest of all turns, so that other programs disturb them least.
+our hulls for meshes. In both engines the same pairs of links can touch: a robot
+touches only the floor, or also itself. Each engine lets the robot fall for ten seconds, then its
+steps are timed from that state, in turns. The time depends on how a robot lies, so it falls from
+STARTS starts, and a row has the medians. MuJoCo runs its default solver with the elliptic cone,
+without and with ten iterations of its solver against slip; our solver also iterates, but a body at
+rest needs only one pass. The times are the smallest of all turns, so that other programs disturb
+them least.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geometry.geoms import GeomType
 
 FALL = 10.0  # [s]
-STARTS, OFF = 5, 0.05  # falls of a robot, and how far its joints are off then [rad or m]
+STARTS, OFF = 5, 0.05  # falls of a robot, and random offsets of its joints [rad or m]
 TALOS = "Talos reduced"
 CUBE = (0.2, 0.2, 0.2)
 NOSLIP = 10
 
-#: Duration of a turn [s], so short that other programs leave some turns alone, and their number.
+#: Duration of a turn [s], so short that other programs do not disturb all turns; number of turns.
 SHORT, ROUNDS = 0.001, 300
 
-#: A link that is lighter has no mass in MuJoCo [kg].
+#: A lighter link is massless in MuJoCo [kg].
 NO_MASS = 1e-5
 
 #: Robots that fall on the floor, and the height from which they fall [m].
@@ -74,7 +75,7 @@ def _robots() -> Iterator[str]:
 
 
 def _starts(m: rb.Model, theirs: Any, height: float) -> list[tuple[Array, Array]]:
-    """Return places from which a robot falls, for both engines."""
+    """Return positions from which a robot falls, for both engines."""
     starts = []
     for seed in range(STARTS):
         qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
@@ -169,7 +170,7 @@ def _line(
     theirs: Any,
     starts: list[tuple[Array, Array]],
 ) -> str:
-    """Return a row: medians over bodies that fell, in MuJoCo without and with noslip."""
+    """Return a table row: medians over the falls, for MuJoCo without and with noslip."""
     rows = [_timed(m, plain, theirs, *start) for start in starts]
     points, ours, others, *more = np.median(np.array(rows), axis=0)
     without, ratio, with_noslip, other_ratio, *free = more
@@ -181,7 +182,7 @@ def _line(
 def _timed(
     m: rb.Model, plain: rb.Model | None, theirs: Any, qpos: Array, qpos0: Array
 ) -> list[float]:
-    """Return our points and time, MuJoCo's points, its times and their ratios, and in the air."""
+    """Return our contacts and time, MuJoCo's contacts, times, ratios, and our time in the air."""
     steps = round(FALL / m.opt.timestep)
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -249,9 +250,9 @@ def _free_root(tree: ET.Element) -> None:
 
 
 def add_geometry(spec: Any, body: Any, m: rb.Model, g: int, **groups: int) -> None:
-    """Add a geometry of ours, of any kind but a height field, to a body of MuJoCo's."""
+    """Add one of our geometries, of any kind except a height field, to a body of MuJoCo."""
     what: dict[str, Any] = {"name": f"g{g}", "density": 0.0, **groups}
-    # if a geometry of ours leaves friction to the other one, MuJoCo takes the larger
+    # MuJoCo uses the larger friction of both geometries, so 0 leaves it to the other geometry
     friction = [m.geom_friction[g] if np.isfinite(m.geom_friction[g]) else 0.0, 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]

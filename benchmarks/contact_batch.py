@@ -3,10 +3,10 @@
 
     python -m benchmarks.contact_batch
 
-A step of one robot or scene in a batch, on two threads. Every copy starts where our engine has
-brought it to rest on the floor: without velocities, or with velocities of its own. Both engines
-return positions and velocities of all steps. rb.rollout runs the engine's general code,
-because specialised code has no such contacts.
+The time is that of a step of one robot or scene in a batch, on two threads. Every copy starts
+where our engine has brought it to rest on the floor: without velocities, or with velocities of its
+own. Both engines return positions and velocities of all steps. rb.rollout runs the engine's
+general code, because specialised code has no such contacts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _row(name: str, m: rb.Model, theirs: Any, qpos: Array, speed: float) -> str:
 
 
 def settled(m: rb.Model, theirs: Any) -> Array:
-    """Return where it rests: cubes start on top of each other, a robot above the floor."""
+    """Return the state at rest: cubes start on top of each other, a robot above the floor."""
     d = rb.make_data(m)
     d.qpos[:] = theirs.qpos0
     if m.njnt > m.nv // 6:

@@ -58,7 +58,7 @@ def _time_row(slope: Slope) -> str:
     for step, _ in jobs:
         step(SETTLE)
     times = in_turns([step for step, _ in jobs], SHORT, ROUNDS)
-    ours, *theirs = (min(turns) for turns in times)  # other programs disturb these least
+    ours, *theirs = (min(turns) for turns in times)  # other programs disturb minima least
     cells = [f"{each:.2f}, {each / ours:.1f}" for each in theirs]
     return f"| a step, us, and its ratio | {ours:.2f} | {' | '.join(cells)} |"
 

@@ -4,8 +4,8 @@
     python -m benchmarks.drake
 
 Contact is hydroelastic, because point contact of Drake has one point for a pair: a rigid floor and
-compliant boxes with a modulus of 1e7 Pa. Steps of 1 ms. The settings of MultibodyPlant are its
-defaults but for the solver of discrete contact, each in turn.
+compliant boxes with a modulus of 1e7 Pa. Steps of 1 ms. All settings of MultibodyPlant are
+defaults, except for the solver of discrete contact: each solver is measured.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pydrake.systems.analysis import Simulator
 from pydrake.systems.framework import DiagramBuilder
 
 TIMESTEP, MODULUS, RESOLUTION, DISSIPATION = 1e-3, 1e7, 0.1, 1.0
-FRICTION, SIZE, MASS = 0.5, (0.2, 0.2, 0.1), 2.0  # those of benchmarks.creep
+FRICTION, SIZE, MASS = 0.5, (0.2, 0.2, 0.1), 2.0  # as in benchmarks.creep
 CONES = (0.5, 0.9, 0.99)
 
 

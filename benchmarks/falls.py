@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a falling humanoid whose contact forces do not converge, and the passes of the others.
+"""Count the steps of a falling humanoid with unconverged contact forces, and the solver passes.
 
-Talos falls from half a metre without torque, turned at random, with its joints a little off zero,
-and comes to rest in most of its starts. Half of them are without self-collision.
+Talos falls from half a metre without torque, with a random orientation and small random joint
+positions, and comes to rest after most starts. The starts are simulated with and without
+self-collision.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.robots import path_of
 
-STARTS, DURATION, BLOCK = 100, 5.0, 10  # starts, [s], steps between two looks at the passes
+STARTS, DURATION, BLOCK = 100, 5.0, 10  # starts, [s], steps between two samples of the passes
 HEIGHT, OFF = 0.5, 0.1  # [m], [rad or m]
 COLUMNS = ("links", "starts", "steps", "unsolved", "median passes", "99 %", "most")
 

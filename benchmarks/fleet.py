@@ -3,9 +3,10 @@
 
     python -m benchmarks.fleet [--seconds 10]
 
-Each robot is the bundled arm with joint_states at 1 kHz and TF at 50 Hz. A subscriber takes every
-message of every robot. The process keeps up if every robot has a real-time factor of at least
-0.999 (its stamps against the computer's clock) and no state is missing (no gap in its stamps).
+Each robot is the bundled arm with joint_states at 1 kHz and TF at 50 Hz. A subscriber receives
+every message of every robot. The process keeps up if every robot has a real-time factor of at
+least 0.999 (its stamps against the computer's clock) and no state is missing (no gap in its
+stamps).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def main() -> None:
             rb.step(m, d)
             touched += bool(d.ncon > 0 and d.contact_force[: d.ncon].any())
         after = _momentum(m, d)
-        d.qpos[-7:-4] = 9.0, 9.0, 9.0  # the ball is gone
+        d.qpos[-7:-4] = 9.0, 9.0, 9.0  # the ball has left the robot
         _show(integrator, f"{touched}", before, after, _nanoseconds(m, d, 200))
     print("\n| restitution | energy at most | after 0.5 s |\n|---|---|---|")
     for restitution in (0.5, 0.9, 1.0):
@@ -84,7 +84,7 @@ def _robot(integrator: str) -> tuple[rb.Model, rb.Data]:
 
 
 def _bouncing(restitution: float, seed: int) -> tuple[float, float]:
-    """Return the most of the energy after a step, and the energy at the end, by that at first."""
+    """Return the largest energy and the final energy, relative to the initial energy."""
     skin = rb.Surface(restitution=restitution)
     part = rb.Object("part", rb.Box(PART), mass=7850 * np.prod(PART), surface=skin)
     m = rb.scene(objects=[part])

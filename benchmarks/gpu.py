@@ -126,8 +126,8 @@ def _warp(model: Any, nsim: int, graph: bool) -> tuple[Callable[[], object], int
 
     calls = 10
     data = mujoco.MjData(model)
-    # no room for constraints, so its solver does not run; it then does not integrate qacc either,
-    # so the figure is an upper bound of its speed
+    # without room for constraints the solver of mujoco_warp does not run and qacc is not
+    # integrated, so the result is an upper bound of its speed
     m, d = mjw.put_model(model), mjw.put_data(model, data, nworld=nsim, njmax=0, nconmax=0)
     d.qvel.assign(_velocities(nsim, model.nv).astype(np.float32))
     mjw.step(m, d)  # compiles

@@ -5,7 +5,7 @@ Targets are drawn by forward kinematics within the limits; every search starts a
 the limits, or at zero. Both stop below 1e-8 m and rad, and may start 100 times.
 Pinocchio's loop is the usual one: damped least squares with the error of the pose as damping, the
 step clipped to the limits, the same steps and starts as ours, in Python. A robot that example-
-robot-data lacks is built from its Denavit-Hartenberg table, on both sides.
+robot-data lacks is built from its Denavit-Hartenberg table in both libraries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 
 TARGETS = 10_000
-#: Targets that Pinocchio's loop solves; a part of them, as it is slower.
+#: Number of targets for Pinocchio's loop: only some of all targets, as the loop is slower.
 THEIRS = 500
 TOLERANCE, STARTS, STEPS = 1e-8, 100, 60
 HALF = math.pi / 2
@@ -96,7 +96,7 @@ def _iiwa() -> Any:
 
 
 def _theirs(robot: str, frame: str) -> tuple[Any, int]:
-    """Return Pinocchio's model and its number of a frame."""
+    """Return Pinocchio's model and its number of the frame."""
     if robot in ROBOTS:
         model = pin.buildModelFromUrdf(str(path_of(robot)), mimic=True)
         return model, model.getFrameId(frame)

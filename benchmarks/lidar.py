@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator node at 1 kHz with a lidar or a depth camera, or both, unheard and heard in turns.
+"""The simulator node at 1 kHz with a lidar, a depth camera or both, without and with a subscriber.
 
 The lidar has 16 x 900 rays at 10 Hz, the camera 640 x 480 pixels at 30 Hz.
 
@@ -84,7 +84,7 @@ def _lines(what: str, sensors: str) -> list[str]:
 
 
 def _measure() -> list[tuple[bool, float, float, float, int, int]]:
-    """Return a row for each window: heard, lateness p50, p99 and worst, messages, dropped."""
+    """Return for each window: subscribed, lateness p50, p99 and worst, messages, dropped."""
     import rclpy
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import Image, PointCloud2
@@ -108,7 +108,7 @@ def _measure() -> list[tuple[bool, float, float, float, int, int]]:
                     )
                     for kind, topic in ((PointCloud2, "/front/points"), (Image, "/eye/image_raw"))
                 ]
-            _spin(node, 2.5)  # the first windows are of both
+            _spin(node, 2.5)  # skip the windows in which the subscription changes
             windows.clear()
             messages.clear()
             _spin(node, SECONDS)

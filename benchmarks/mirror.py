@@ -49,7 +49,7 @@ def _all_touch(m: rb.Model) -> bool:
 
 
 def _add_body(m: rb.Model, i: int, parent: Any) -> Any:
-    """Add body i with its joint; its frame is that of its joint."""
+    """Add body i with its joint; both have the same frame."""
     j = i - 1
     body = parent.add_body(name=m.body_names[i], pos=m.body_pos[i], quat=m.body_quat[i])
     body.explicitinertial = True

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs of bodies that move in contact, against MuJoCo, and the same bodies at rest.
+"""Time whole runs of bodies that move in contact, against MuJoCo, and the same bodies at rest.
 
 Robots that trot and walk, cubes that tumble, a pile and balls that collapse, balls that are
 poured, an arm that grasps again and again. MuJoCo gets the same bodies, joints and geometries
 (mirror.py); it runs its default solver with the elliptic and with the pyramidal cone. Springs in
 the joints move the robots. Each engine gets their forces from its own states, every CONTROL
-steps, and only the steps are timed. After a run the springs keep still for REST seconds, and the
-last steps are timed again.
+steps, and only the steps are timed. After a run the rest positions of the springs stay constant
+for REST seconds, and the last steps are timed again.
 
 Every run repeats the same motion, so each block of steps has the smallest time of all rounds, in
 turns: other programs disturb these least.
@@ -40,7 +40,7 @@ COLUMNS = (
     "at rest, us", *(f"{cone}, ratio" for cone in CONES),
 )  # fmt: skip
 
-#: Forces on all dofs at positions, velocities and a time [s]; without, only weight acts.
+#: Function of positions, velocities and time [s] that returns the forces on all dofs.
 Law = Callable[[Array, Array, float], Array]
 
 
@@ -56,7 +56,7 @@ class Scene:
 
 
 def main(names: list[str] | None = None) -> None:
-    """Print a row for each scene, or for those that are named."""
+    """Print a row for each scene, or for each named scene."""
     print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|")
     for name in names or SCENES:
         print(_row(name, SCENES[name]()), flush=True)
@@ -99,13 +99,13 @@ def _started(scene: Scene) -> rb.Data:
 
 
 def _push(scene: Scene, d: Any, n: int) -> None:
-    """Write the forces of step n; after the end of the motion, the last forces."""
+    """Write the forces of step n; after the end of the motion the time of the law is constant."""
     if scene.law is not None:
         d.qfrc_applied[:] = scene.law(d.qpos, d.qvel, min(0.001 * n, scene.seconds))
 
 
 def _blocks(scene: Scene, d: Any, step: Callable[[int], object]) -> Iterator[float]:
-    """Yield the times of the blocks of a run, then of those at rest [s]."""
+    """Yield the times of the blocks of a run, then of the blocks at rest [s]."""
     moving = round(1000 * scene.seconds)
     for n in (*range(0, moving, CONTROL), *range(moving, moving + round(1000 * REST), CONTROL)):
         _push(scene, d, n)
@@ -143,7 +143,7 @@ def _trot(
 ) -> Scene:  # fmt: skip
     """A robot with four legs of three joints, whose diagonal legs swing in turns.
 
-    `text` stands for the text of the file.
+    `text` replaces the text of the file.
     """
     stiffness, damping = gains
     contact, dirs = rb.Contact(obstacles=(ground,), self_collision=False), [folder()]
@@ -189,7 +189,7 @@ def _go2(text: str | None = None, ground: rb.Obstacle = FLOOR) -> Scene:
 
 
 def round_go2(ground: rb.Obstacle = FLOOR) -> Scene:
-    """The same robot with spheres as feet, as its maker describes it, instead of their meshes."""
+    """The same robot with spheres instead of meshes as feet, as in its maker's description."""
     foot = r'<mesh filename="[^"]*foot_convex.stl" */>'
     return _go2(re.sub(foot, '<sphere radius="0.022"/>', (folder() / GO2).read_text()), ground)
 
@@ -225,7 +225,7 @@ def _talos() -> Scene:
 
 
 LEGS = ("left", "right")
-#: Most stiffness of a joint by its inertia [1/s^2]: forces act for CONTROL steps.
+#: Largest stiffness of a joint relative to its inertia [1/s^2], as forces stay for CONTROL steps.
 HELD = 6000.0
 
 
@@ -244,7 +244,7 @@ def _on_floor(m: rb.Model, qpos: Array) -> Array:
 
 
 def _cubes(number: int) -> Callable[[], Scene]:
-    """Cubes of 0.2 m that fall beside and on each other, turning."""
+    """Cubes of 0.2 m that fall next to and onto each other while they rotate."""
 
     def make() -> Scene:
         rng = np.random.default_rng(7)
@@ -294,7 +294,7 @@ def _collapse() -> Scene:
 
 
 def _poured() -> Scene:
-    """A cup of 48 balls turns over in a second."""
+    """A cup of 48 balls turns over within a second."""
     wall, side = 0.01, 0.12
     system = rb.SystemBuilder("pour", base="world").floor()
     system.body("cup", rb.shapes.box((side, side, side), mass=2.0))

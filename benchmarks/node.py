@@ -3,9 +3,9 @@
 
     python -m benchmarks.node [--seconds 10] [--turns 3]
 
-First the loop runs alone in this process beside a busy Python thread, and its lateness and
+First the loop runs alone in this process while a Python thread is busy, and its lateness and
 real-time factor are measured. Then the node runs in its own process with joint_states at 1 kHz,
-TF at 50 Hz and /clock at 100 Hz, in turns without and with a busy process beside it. This
+TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. This
 measures its share of a core, its lateness, and the time from publishing a torque to receiving the
 joint state that contains it. In lock-step a command makes its tick at once, so the time to its
 state is what messages and the node take, without the wait for a tick.
@@ -49,7 +49,7 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
 
 
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
-    """Run the loop without ROS beside a busy Python thread."""
+    """Run the loop without ROS while a Python thread is busy."""
     import rbdyn_ros as rb
     from rbdyn_ros.runtime.loop import Loop, warm
     from rbdyn_ros.runtime.settings import LoopSettings

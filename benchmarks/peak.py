@@ -46,7 +46,7 @@ def _all(pool: ThreadPoolExecutor, threads: int, run: Callable[[], None]) -> Non
 def _text() -> str:
     """Return LLVM code that multiplies and adds and returns whether a sum is NaN.
 
-    The sums start at values that the compiler cannot know to be equal, and all of them are used.
+    The compiler cannot prove that the sums start at equal values, and all sums are used.
     """
     width = processor().vector_width
     kind = f"<{width} x double>"

@@ -37,7 +37,7 @@ class NodeProcess:
     def __init__(self, *parameters: str, node: str = "simulator") -> None:
         code, self._started = _NODES[node]
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        # domains above the ephemeral ports; the tests use those below
+        # domains above the ephemeral ports, as the tests use the domains below
         os.environ["ROS_DOMAIN_ID"] = str(215 + os.getpid() % 18)
         arguments = [word for parameter in parameters for word in ("-p", parameter)]
         given = ["--ros-args", *arguments] if arguments else []
@@ -92,7 +92,7 @@ def running_node(
 
 @contextlib.contextmanager
 def busy_process() -> Iterator[None]:
-    """Run a busy process beside the measurement."""
+    """Run a busy process during the measurement."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

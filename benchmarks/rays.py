@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rays of a lidar above a Talos: its geometries against MuJoCo in turns, and its visual meshes.
 
-MuJoCo gets our geometries (contact.py) and casts on one core. Ours are cast on one core, and on
-all of this process.
+MuJoCo gets our geometries (contact.py) and casts on one core. Our rays are cast on one core, and
+on all cores of this process.
 """
 
 from __future__ import annotations

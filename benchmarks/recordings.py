@@ -41,13 +41,13 @@ from rbdyn_ros.model.model import Model
 UR = [f"{name}_joint" for name in ["shoulder_pan", "shoulder_lift", "elbow"]]
 UR += [f"wrist_{k}_joint" for k in (1, 2, 3)]
 PANDA = [f"panda_joint{k}" for k in range(1, 8)]
-#: Torque by current of the UR10e [N m/A] (Gaz, Magrini, De Luca, 2018), and the load [kg] of the
-#: recording, both as the repository names them.
+#: Torque per current of the UR10e [N m/A] (Gaz, Magrini, De Luca, 2018), and the load [kg] of the
+#: recording, both from the repository.
 GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 LOAD = 2.805
 #: Terms that are tried.
 TERMS: dict[str, None] = dict.fromkeys(("armature", "stribeck", "load", "offset", "tilt"))
-#: Part of a recording that is identified; the rest validates.
+#: Part of a recording that is used to identify; the rest is used to validate.
 FIRST = 0.75
 
 

@@ -33,7 +33,7 @@ def _row(n: int) -> tuple[int, float, float, float]:
     m = rb.load_urdf(text)
     load = time.perf_counter() - start
     d = rb.make_data(m)
-    # subtracting a short run from a long one leaves out the full tick at the end of each
+    # the difference of a long and a short run excludes the full tick at the end of each run
     few, many, dynamics = in_turns(
         [
             _repeated(lambda: _run(m, d, FEW)),

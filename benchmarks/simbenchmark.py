@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Six tests of SimBenchmark, beside the figures that its authors published.
+"""Six tests of SimBenchmark, next to the results that its authors published.
 
 SimBenchmark (leggedrobotics/SimBenchmark on GitHub, 2018, read at commit 3fd1764) ran RaiSim,
 Bullet, ODE, MuJoCo and DART. Its scenes, timesteps and errors are repeated here; an error is the
@@ -7,7 +7,7 @@ mean of a square over all steps. For each engine the table has the smallest erro
 solvers, integrators and settings in data/*/sample.csv and data/rolling/default.csv. Two things
 differ: the random offsets of the 216 balls are not published, and the robot is the ANYmal B of
 example-robot-data (30.5 kg), while theirs has 33.9 kg. `python -m benchmarks.simbenchmark
---anymal FILE` takes theirs, which is not copied here: in a clone of their repository, FILE is
+--anymal FILE` uses their robot, which is not copied here: in a clone of their repository, FILE is
 res/benchmark/ANYmal-momentum-benchmark/ode-rai-dart/robot.urdf.
 """
 
@@ -107,8 +107,8 @@ def _rolling(
 ) -> Iterator[float]:
     """Pull a box of 10 kg, on which 25 balls lie, with 150 N over the floor for 4 s.
 
-    The friction coefficient is 0.4 below the box and 0.8 on it. The square is of the error of the
-    velocity, for the box and a ball.
+    The friction coefficient is 0.4 below the box and 0.8 on it. The result is the squared error of
+    the velocity, summed over the box and a ball.
     """
     size, middle = rb.Box((20.0, 20.0, 1.0)), rb.pose((0.0, 0.0, 0.5))
     parts = [rb.Object("box", size, mass=10.0, pose=middle, surface=surface)]
@@ -127,7 +127,7 @@ def _rolling(
 
 
 def _balls(height: float, surface: rb.Surface) -> rb.Model:
-    """Return 6 x 6 x 6 balls of 10 kg and 0.1 m, 0.21 m apart, off by up to 1 mm."""
+    """Return 6 x 6 x 6 balls of 10 kg and radius 0.1 m, 0.21 m apart, with offsets up to 1 mm."""
     at = 0.21 * np.indices((6, 6, 6)).reshape(3, -1).T + (0.0, 0.0, height)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     return rb.scene(
@@ -139,7 +139,7 @@ def _balls(height: float, surface: rb.Surface) -> rb.Model:
 
 
 def _collapsing(timestep: float, integrator: str) -> Iterator[float]:
-    """Let 216 balls without friction collapse for 10 s; squares of all penetrations [m^2]."""
+    """Let 216 balls without friction collapse for 10 s; yield squared penetrations [m^2]."""
     m = _balls(0.101, NO_FRICTION)
     d = _made(m, timestep, integrator)
     first, second = np.triu_indices(216, 1)
@@ -152,13 +152,13 @@ def _collapsing(timestep: float, integrator: str) -> Iterator[float]:
 
 
 def _collapsing_elastically(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Let the balls bounce, with restitution 1, for 10 s; squares of the energy gained [J^2]."""
+    """Let the balls bounce with restitution 1 for 10 s; yield squared energy errors [J^2]."""
     m = _balls(1.101, BOUNCY)
     return _energy_of_balls(m, _made(m, timestep, integrator), 10.0, later)
 
 
 def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Drop 49 balls of 10 kg from 5 m, with restitution 1, for 20 s; squares as above [J^2]."""
+    """Drop 49 balls from 5 m with restitution 1 for 20 s; yield squared energy errors [J^2]."""
     balls = []
     for x, y in np.ndindex(7, 7):
         at = rb.pose((2.0 * x, 2.0 * y, 5.0))
@@ -170,7 +170,7 @@ def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]
 def _energy_of_balls(m: rb.Model, d: rb.Data, duration: float, later: float) -> Iterator[float]:
     """Yield squares of the energy gained by balls of 10 kg and 0.1 m.
 
-    Before they are measured, gravity moves the velocities on by `later` steps.
+    For the energy, gravity first advances the velocities by `later` steps.
     """
     at, down = d.qpos.reshape(-1, 7), np.array((0.0, 0.0, later * m.opt.timestep * G))
     start = float(10.0 * G * at[:, 2].sum())
@@ -193,7 +193,7 @@ def _anymal(text: str, contact: rb.Contact, objects: tuple[rb.Object, ...] = ())
 
 
 def _momentum(robot: str, timestep: float, integrator: str) -> Iterator[float]:
-    """Throw a ball of 10 kg at ANYmal with 5 m/s, in space, for 10 s; squares [N^2 s^2]."""
+    """Throw a ball of 10 kg at ANYmal with 5 m/s in space; yield squared errors [N^2 s^2]."""
     at = rb.pose((0.0, -5.0, 2.0))
     ball = rb.Object("ball", rb.Sphere(0.2), mass=10.0, pose=at, surface=NO_FRICTION)
     m = _anymal(robot, rb.Contact(obstacles=(), surface=NO_FRICTION), (ball,))
@@ -207,7 +207,7 @@ def _momentum(robot: str, timestep: float, integrator: str) -> Iterator[float]:
 
 
 def _energy(robot: str, timestep: float, integrator: str) -> Iterator[float]:
-    """Lift ANYmal by twice its weight for 1 s, then let it fly for 2 s; squares as above [J^2]."""
+    """Lift ANYmal by twice its weight for 1 s, then let it fly; yield squared errors [J^2]."""
     m = _anymal(robot, rb.Contact(obstacles=(), self_collision=False))
     d = _made(m, timestep, integrator)
     d.qfrc_applied[2] = 2.0 * G * m.body_mass.sum()

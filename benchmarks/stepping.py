@@ -6,11 +6,11 @@
 
 One call is one timestep of all robots, as with a policy in Python. The time is for one robot.
 Without contact every robot starts at qpos0 with its own joint velocities and falls. With contact
-every copy starts where our engine has brought it to rest on the floor, and rests there, or trots:
-the same geometries in both. mujoco.batch is new in MuJoCo 3.17.
+every copy starts where our engine has brought it to rest on the floor, and rests there or trots.
+The geometries are the same in both engines. mujoco.batch is new in MuJoCo 3.17.
 
-On terrain, a height field of hills of 5 cm with cells of 10 cm whose corners are off by up to so
-much at random, rb.Batch is compared with our engine's own code.
+On terrain, rb.Batch is compared with our engine's own code. The terrain is a height field of hills
+of 5 cm with cells of 10 cm, whose corners have random offsets in height.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rbdyn_ros.measuring import peers
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 
 NTOUCH, THREADS, ROUNDS = 64, 2, 15
-CALLS = 3  # in a round of --cpu
+CALLS = 3  # calls in a round of --cpu
 HUNDRED = 100
 STEPS = 300  # steps of a trot; the second half is timed
 

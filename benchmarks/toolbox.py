@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics toolbox against Pinocchio: one call from Python each, five runs in turns.
 
-A ratio is the median of the runs; the last row has the smallest one of each robot. Both get the
-same moving state and the frame with the most joints between it and the base. Where
-Pinocchio needs more than one call, all the calls that a user has to write are timed. Panda's
+A ratio is the median of the runs; the last row has the smallest ratio of each robot. Both
+libraries get the same moving state, and the frame with the most joints between it and the base.
+Where Pinocchio needs more than one call, all the calls that a user has to write are timed. Panda's
 second finger is a mimic joint: our Model has one dof less, in Pinocchio the finger is free.
 """
 
@@ -98,7 +98,7 @@ def _terms(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, t
 
 
 def _frames(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, tuple[Call, Call]]:
-    name = _farthest(m)  # ours is called as in the README, by name
+    name = _farthest(m)  # our function is called by name, as in the README
     number, where = model.getFrameId(name), pin.LOCAL_WORLD_ALIGNED
 
     def velocity() -> None:

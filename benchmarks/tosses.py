@@ -6,7 +6,7 @@ which has a licence of its own). `python -m benchmarks.tosses FOLDER` takes data
 of a clone. Each toss is simulated from its first state. The errors are those of Acosta, Yang,
 Posa, Validating robotics simulators on real-world impacts, RA-L 2022: the distance in percent of
 the cube's width and the angle in degrees, each as a mean over a toss, then over all tosses. They
-fitted the parameters of each simulator to these tosses, and ours are fitted as well.
+fitted the parameters of each simulator to these tosses, and our parameters are fitted too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
 
 HALF, MASS, SAMPLES = 0.0524, 0.37, 148.0  # [m], [kg], [Hz]
-STEPS = 7  # from sample to sample
+STEPS = 7  # steps from sample to sample
 
 SURFACES = {
     "rigid": rb.Surface(friction=0.18),

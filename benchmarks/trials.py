@@ -4,8 +4,8 @@
     python -m benchmarks.trials         time the bundled arm, 5 s at 1 kHz a run
     python -m benchmarks.trials --ray   and what Ray adds to a shard, on a cluster of one node
 
-The overhead is the time between asking for shards and having their rows, without the time that
-the tasks themselves took, so other load of the machine counts on neither side.
+The overhead is the time from the request of shards until their rows arrive, less the time of the
+tasks themselves, so other load of the machine counts in neither.
 """
 
 from __future__ import annotations

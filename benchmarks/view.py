@@ -10,8 +10,8 @@ The node simulates a UR5 at 1 kHz with joint_states at 1 kHz, in turns
 - with a Chromium that draws in software.
 Both clients run at the priority SCHED_IDLE, that is only when a processor is otherwise idle. A
 high niceness is not enough: a Chromium started by root gives its drawing process a higher
-priority than the node's. The last turn has a Chromium with the priorities that it chooses, to
-show the cost of drawing beside the node.
+priority than the node's. The last turn has a Chromium with the priorities that it chooses, to show
+the cost of drawing on the machine of the node.
 
 Each turn measures the loop's lateness, the time from publishing a torque to receiving the joint
 state that contains it, and the node's share of a core. Last comes the time to answer the view's

@@ -69,7 +69,7 @@ class PDWithGravity(PD):
 class ComputedTorque(Controller):
     def torque(self, time, qpos, qvel):
         self.d.qpos, self.d.qvel = qpos, qvel
-        # dry friction holds a joint that turns around against the motion it has to begin
+        # at a reversal dry friction opposes the motion that begins
         self.d.stick_qfrc = -self.m.dof_frictionloss * np.sign(wanted(time)[1])
         self.d.qacc = wanted(time)[2] + self.acceleration(time, qpos, qvel)
         rb.inverse(self.m, self.d)

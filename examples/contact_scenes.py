@@ -4,7 +4,7 @@
     python examples/contact_scenes.py [--out FOLDER] [--film] [SCENE ...]
 
 Friction and normal forces hold the card house and the arch; nothing is glued. Each scene is
-simulated with steps of 1 ms, and a line says how fast its fastest body moves in the end.
+simulated with steps of 1 ms, and a line shows the speed of its fastest body at the end.
 """
 
 import argparse
@@ -19,17 +19,17 @@ from rbdyn_ros.share import share_dir
 CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
 LEAN, APART = np.radians(15.0), 0.052  # lean of the cards of a tent; distance of two tents
 MARBLE, KNOCK = 0.015, 1.5  # radius [m]; time at which it starts [s]
-INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and stones of the arch
+INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and number of stones of the arch
 DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
 PUSH = 5.0  # speed of the first domino [rad/s]
 CUBE, CUBES = 0.1, 10
 LEG, HIP, KNEE = 0.2, 0.6, -1.2  # length of thigh and shank [m]; angles of a standing leg [rad]
-STRIDE, LIFT, PACE = 0.2, 0.35, 2.5  # of the trot: hip and knee angles [rad]; steps a second
+STRIDE, LIFT, PACE = 0.2, 0.35, 2.5  # trot: hip and knee angles [rad]; steps per second
 GRIPPER = share_dir() / "config" / "scenes" / "gripper.yaml"
 
 
 def card_house():
-    """Two tents of two cards, a flat card on them, a tent on top; and a marble beside them."""
+    """Two tents of two cards, a flat card on them, a tent on top, and a marble next to them."""
     thick, _, length = CARD
     sin, cos = np.sin(LEAN), np.cos(LEAN)
     aside, middle = (length * sin + thick * cos) / 2, (length * cos + thick * sin) / 2
@@ -49,7 +49,7 @@ def card_house():
 
 
 def arch():
-    """Wedges between two circles, from the floor to the floor; each is the hull of its corners."""
+    """An arch of wedges between two circles that stands on the floor; a wedge is a convex hull."""
     stones, edges = [], np.linspace(0.0, np.pi, STONES + 1)
     for k, (one, two) in enumerate(pairwise(edges)):
         corners = np.array(
@@ -67,7 +67,7 @@ def arch():
 
 
 def dominoes():
-    """A row of them; the first one gets a push."""
+    """A row of dominoes, of which the first gets a push."""
     thick, _, tall = DOMINO
     m, d = started(
         rb.Object(f"domino {n + 1}", rb.Box(DOMINO), density=700.0, pose=rb.pose((x, 0, tall / 2)))
@@ -78,7 +78,7 @@ def dominoes():
 
 
 def stack():
-    """Cubes on top of each other, not quite above each other, dropped from 5 mm each."""
+    """Cubes on top of each other with small offsets, each dropped from 5 mm."""
     places = [
         (0.006 * (n % 3), 0.004 * (n % 2), CUBE / 2 + (CUBE + 0.005) * n) for n in range(CUBES)
     ]
@@ -113,7 +113,7 @@ def quadruped():
     return m, rb.make_data(m)
 
 
-#: Place of each hip, and whether its leg moves with the first or the second diagonal pair.
+#: Position of each hip, and whether its leg moves with the first or the second diagonal pair.
 LEGS = {
     "fl": (0.22, 0.2, 0.0), "fr": (0.22, -0.2, 0.5),
     "rl": (-0.22, 0.2, 0.5), "rr": (-0.22, -0.2, 0.0),

@@ -4,7 +4,7 @@
     rbdyn sim tiago --contact --floating-base --ros-args -p base.kind:=auto
     python examples/drive_square.py
 
-A base that cannot turn in place drives quarters of a circle with --radius; one that can move
+A base that cannot turn in place drives quarters of a circle with --radius. A base that can move
 sideways keeps its heading with --sideways.
 """
 
@@ -18,12 +18,12 @@ from nav_msgs.msg import Odometry
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 
-#: Time in which a rest of the way is driven, and the least of a speed [s].
+#: Time constant at the end of a line or rotation [s], and least speed [m/s].
 SOON, LEAST = 0.4, 0.02
 
 
 class Driver:
-    """Drives ways that odom measures.
+    """Drives distances that odom measures.
 
     Args:
         node: publishes and subscribes.
@@ -59,7 +59,7 @@ class Driver:
         self._publisher.publish(message)
 
     def straight(self, way: float, heading: float, sideways: bool = False) -> None:
-        """Drive a way [m] along a heading of odom [rad], and correct the heading on it."""
+        """Drive a distance [m] along a heading of odom [rad], and correct deviations on it."""
         x, y, _ = self.wait()
         while True:
             px, py, angle = self.wait()
@@ -102,7 +102,7 @@ class Driver:
         """Drive a square, with round corners or without turning.
 
         Args:
-            side: of the straight ways [m].
+            side: length of the straight lines [m].
             radius: of the corners [m].
             sideways: whether the base keeps its heading.
         """

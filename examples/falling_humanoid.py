@@ -20,7 +20,7 @@ import rbdyn_ros as rb
 
 ROBOT = "talos_data/robots/talos_reduced.urdf"
 HEIGHT = 1.1  # initial height of the pelvis [m]
-DAMPING = 0.1  # at least, of each joint [N m s/rad]
+DAMPING = 0.1  # least damping of each joint [N m s/rad]
 SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # [s]
 SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # [s]
 
@@ -40,7 +40,7 @@ def talos(folder):
         folder / ROBOT,
         floating_base=True,
         package_dirs=[folder],
-        strict=False,  # the leaders of its grippers' mimic joints are fixed
+        strict=False,  # the leaders of the mimic joints of the grippers are fixed
         contact=True,
     )
     damping = np.maximum(m.dof_damping, DAMPING)

@@ -19,9 +19,9 @@ from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 
-#: Axes for x, y, z, roll, pitch, yaw: of a gamepad as joy_node numbers them, of spacenav_node.
+#: Axes for x, y, z, roll, pitch, yaw: of a gamepad with joy_node, and of spacenav_node.
 GAMEPAD, SPACEMOUSE = (1, 0, 4, 6, 7, 3), (0, 1, 2, 3, 4, 5)
-#: Deflections that count as none.
+#: Smaller deflections count as zero.
 DEAD_ZONE = 0.05
 
 

@@ -3,10 +3,11 @@
 
     python examples/lidar_stop.py
 
-The base drives towards a box with 1 m/s; its wheels, which do not slip, are two prismatic joints
-and a turning one. Its lidar of 181 rays sweeps the half turn ahead ten times a second, with noise
-and lost rays. After each scan the base takes the speed from which it can still stop, with 1 m/s^2,
-half a metre before the nearest thing in its lane; a wall beside the lane does not stop it:
+The base drives towards a box with 1 m/s; its wheels do not slip, so they are modelled as two
+prismatic joints and a revolute joint. Its lidar of 181 rays sweeps the half turn ahead ten times a
+second, with noise and lost rays. After each scan the base takes the speed from which it can still
+stop, with 1 m/s^2, half a metre before the nearest object in its lane; a wall next to the lane
+does not stop it:
 
     the lidar first saw the box at a distance of 5.9 m
     the base stands 0.50 m before the box
@@ -20,7 +21,7 @@ from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise
 LENGTH, WIDTH = 0.6, 0.4  # size of the base [m]
 SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # [m/s], [m/s^2], [m]
 BOX = 8.0  # distance of the box's front from the start [m]
-REACTION = 0.1  # the speed follows its goal in this time [s]
+REACTION = 0.1  # time in which the speed follows its goal [s]
 SECONDS = 14.0
 
 LIDAR = LidarSpec(
@@ -37,7 +38,7 @@ LIDAR = LidarSpec(
 
 
 def base():
-    """Return the Model of the base, a box ahead, and a wall beside its lane."""
+    """Return the Model of the base, a box ahead, and a wall next to its lane."""
     slide = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1)
     system = (
         rb.SystemBuilder("base", base="world")
@@ -54,9 +55,9 @@ def base():
 
 
 def free_way(scan):
-    """Return the distance from the front of the base to the nearest thing in its lane."""
+    """Return the distance from the front of the base to the nearest object in its lane."""
     x, y = scan.points[0, :, 0], scan.points[0, :, 1]
-    ahead = x[np.abs(y) < 0.5 * WIDTH + 0.1]  # NaN, where nothing is seen, is not in the lane
+    ahead = x[np.abs(y) < 0.5 * WIDTH + 0.1]  # a NaN, where nothing was hit, is not in the lane
     return ahead.min(initial=np.inf) - 0.5 * LENGTH
 
 

@@ -44,7 +44,7 @@ class Controller(Node):
         self.parameters = AsyncParameterClient(self, "simulator")
 
     def is_ready(self) -> bool:
-        """Return whether the simulator's services are there."""
+        """Return whether the services of the simulator are available."""
         clients = self.pause, self.hash
         known = all(client.service_is_ready() for client in clients)
         return known and self.parameters.services_are_ready()
@@ -57,7 +57,7 @@ class Controller(Node):
             rclpy.spin_once(self, timeout_sec=0.1)
 
     def ask(self, send: Callable[[], Future]) -> Any:
-        """Send a request, and each second again; return the answer: DDS may lose a first one."""
+        """Send a request each second, as DDS may lose it; return the answer."""
         sent: list[Future] = []
         begun = time.monotonic()
 
@@ -82,7 +82,7 @@ class Controller(Node):
             self.begin = now
         before, self.time = self.time, 1e-9 * (now - self.begin)
         if self.time >= self.end:
-            return  # no answer: the simulator waits until it is paused
+            return  # send no answer: the simulator waits until it is paused
         command = JointState(name=self.joints)
         command.header.stamp = state.header.stamp  # names the answered tick
         command.position = [law(self.time, self.start[name]) for name in self.joints]

@@ -55,7 +55,7 @@ def push(node: Node, joint: str, command: JointState, signals: list[int]) -> str
     k = names.index(command.name[0])
     begin = send = show = time.monotonic()
     while time.monotonic() < begin + 2.0 and not signals:
-        if time.monotonic() >= send:  # repeat: a command expires
+        if time.monotonic() >= send:  # repeat the command, as it expires
             publisher.publish(command)
             send += 0.01
         rclpy.spin_once(node, timeout_sec=0.01)

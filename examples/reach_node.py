@@ -5,7 +5,7 @@
 
 Without a learner a spring pulls the flange to the point, by the transposed Jacobian. With ppo,
 stable-baselines3 trains a policy on the node, if it is installed. All states and actions go
-through topics of ROS 2, so rclpy is needed, and nodes of yours can stand between them.
+through topics of ROS 2, so rclpy is needed, and your own nodes can be in between.
 
     spring: the flange ends 0.002 m from the point, 5 episodes
 """
@@ -26,7 +26,7 @@ JOINTS = 0.5  # damping of the joints [N m s/rad]
 
 
 class Reach(NodeEnv):
-    """An arm whose flange shall reach a point."""
+    """An arm whose flange must reach a point."""
 
     def observe(self):
         return np.concatenate([self.position, self.velocity, self.away()])

@@ -39,7 +39,7 @@ AFTERWARDS = 0.3
 NEAR = 0.1
 #: A moving arm has covered this fraction of the approach after half of its time.
 UNDER_WAY = 0.1
-#: Attempts to send the motion: the first message may be lost while the nodes still connect.
+#: Number of attempts to send the motion, as the first message may be lost while nodes connect.
 TRIES = 2
 #: Longest time without states [s].
 PATIENCE = 10.0
@@ -56,7 +56,8 @@ class Recorder:
         self.judge: Callable[[], str] = str  # returns why the motion has failed, or ""
         self.node = rclpy.create_node("record_motion")
         self.publisher = self.node.create_publisher(JointTrajectory, topic, 1)
-        # best effort matches every publisher; the queue bridges pauses of this process
+        # best effort matches every publisher; the queue keeps messages during pauses of this
+        # process
         qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.node.create_subscription(JointState, "joint_states", self.take, qos)
 

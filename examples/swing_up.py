@@ -5,7 +5,7 @@
 
 The motor is too weak to lift the pendulum at once, so it must swing back and forth. The
 cross-entropy method draws the weights of small policies, tries each on eight robots, keeps
-those that did best, and draws the next ones around them. With ppo, stable-baselines3 trains a
+the best policies, and draws the next policies around them. With ppo, stable-baselines3 trains a
 policy of its own on the same task, if it is installed; that takes some minutes.
 
     torque to hold it level 4.9 N m, of the motor 2 N m
@@ -31,7 +31,7 @@ STARTS = 8
 
 
 class SwingUp(BatchEnv):
-    """A pendulum that hangs at 0 and shall stand at pi."""
+    """A pendulum that hangs at 0 and must stand at pi."""
 
     def observe(self):
         angle, rate = self.batch.qpos[:, 0], self.batch.qvel[:, 0]

@@ -32,7 +32,7 @@ from rbdyn_ros.policies.reader import read_policy
 try:
     import jax
     import jax.numpy as jnp
-except ImportError:  # a robot walks without it
+except ImportError:  # walking does not need it
     jax = jnp = None
 
 ROBOT = "cmeel.prefix/share/example-robot-data/robots/go2_description/urdf/go2.urdf"
@@ -40,13 +40,13 @@ POLICY = Path(__file__).with_name("trot.yaml")
 SPEC = read_policy(POLICY)
 STANDING, SCALE = SPEC.default_position, SPEC.action_scale
 LOWEST, HIGHEST = SPEC.command_range.T
-#: Duration of two steps [s], and signs of the legs: those on a diagonal go together.
+#: Duration of two steps [s], and signs of the legs: legs on a diagonal move together.
 PERIOD, DIAGONALS = SPEC.terms[-1].period, np.array([1.0, -1.0, -1.0, 1.0])
 #: Centre of a foot in the axes of the calf, and its radius [m].
 FOOT, RADIUS = np.array([0.0, 0.0, -0.213]), 0.023
-#: Height of the base of a robot that stands, and of a foot that swings [m].
+#: Height of the base of a standing robot, and of a swinging foot [m].
 HEIGHT, LIFT = 0.31, 0.08
-#: Errors of sensors while robots learn.
+#: Sensor errors during learning.
 NOISE = {"base_ang_vel": 0.1, "projected_gravity": 0.03, "joint_pos_rel": 0.01,
          "joint_vel_rel": 0.5}  # fmt: skip
 #: Size of a push [m/s]; share of actions at which a robot is pushed, or gets a new command.
@@ -60,7 +60,7 @@ GAMMA, LAMBDA, CLIP, ENTROPY, MOVE, FASTEST = 0.99, 0.95, 0.2, 0.003, 0.01, 1e-3
 
 
 def go2(timestep=0.001, feet_only=False):
-    """Return a Model of a Go2 on a floor; feet_only: balls, which are quick, and no hulls."""
+    """Return a Model of a Go2 on a floor; feet_only: only balls at the feet touch."""
     found = [Path(entry, ROBOT) for entry in sys.path if Path(entry, ROBOT).is_file()]
     if not found:
         raise SystemExit("the Go2 is missing: pip install example-robot-data")
@@ -202,11 +202,11 @@ class Trot(BatchEnv):
         return (self.batch.qpos[:, 2] < 0.18) | (self.batch.xmat[:, 1, 8] < 0.7)
 
 
-# The networks, which treat left and right alike
+# The networks, which are symmetric between left and right
 
 _JOINTS = ([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8], [-1, 1, 1] * 4)
 _LINEAR, _ANGULAR = ([0, 1, 2], [1, -1, 1]), ([0, 1, 2], [-1, 1, -1])
-#: For each term the places of its numbers in the mirror image, and their signs.
+#: For each term the indices of its numbers in the mirror image, and their signs.
 _IMAGES = {
     "base_ang_vel": _ANGULAR,
     "projected_gravity": _LINEAR,

@@ -45,9 +45,9 @@ def __getattr__(name: str) -> object:
 
     from rbdyn_ros.collector import uncollected
 
-    with uncollected(lasting=True):  # to search modules for garbage takes a fifth of a start
+    with uncollected(lasting=True):  # a search of modules for garbage takes a fifth of a start
         value = _load(name)
-        # this import enters the checks of Models, which unpickling needs too
+        # this import registers the checks of Models, which unpickling needs too
         if "numba" in sys.modules:
             importlib.import_module(f"{__name__}.loading.load")
     return value

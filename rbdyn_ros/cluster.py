@@ -67,7 +67,7 @@ class Cluster:
         Args:
             work: a function of a module; called with `shared` and a shard on some machine. It may
                 be called again for a shard whose machine is lost.
-            shared: goes to every machine once.
+            shared: sent to every machine once.
             shards: the parts of the work.
             lost: returns the result of a shard that was lost, or raises the error.
 
@@ -181,7 +181,7 @@ def check_answers(address: object) -> None:
 
 
 def _speaks_http2(channel: socket.socket) -> bool:
-    """Return whether a server speaks HTTP/2, as Ray does; it is not checked if Ray uses TLS."""
+    """Return whether a server speaks HTTP/2, as Ray does; with TLS return True without a check."""
     if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
         return True
     try:

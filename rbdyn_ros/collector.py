@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pause the garbage collector while many objects are made and none becomes garbage."""
+"""Pause the garbage collector while many objects are made that do not become garbage."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error family: each error has the value found, its place and the allowed values."""
+"""The error family: each error has the value found, where it was, and the allowed values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Finding:
     Attributes:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
-        severity: ``error`` (refused), ``warning`` (taken, look at it) or ``note``.
+        severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
         element: the element it is about, for example ``joint 'elbow'``; may be empty.
         line: line of the source text, or None where there is no text.
         found: the offending text or value; may be empty.
@@ -107,7 +107,7 @@ def not_allowed(
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
-    """Return the error of an argument in words of its own."""
+    """Return the error of an argument with this message."""
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
@@ -137,13 +137,13 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text with six digits, or as many as it takes not to round it."""
+    """Return a number as text with six digits, or with more if six would round it."""
     texts = (f"{number:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
-    """Return numbers as text with some digits, or with as many as tell unequal ones apart.
+    """Return numbers as text with some digits, or with more if unequal numbers would look equal.
 
     Messages print a number and the exceeded limit with it, so that the two differ.
     """
@@ -164,7 +164,7 @@ def listing(names: Collection[str], most: int = 8) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string.
 
-    Upper and lower case are alike.
+    Upper and lower case count as equal.
     """
     # A nearest name is always of similar length; the test keeps hostile input from being slow.
     longest = min(2 * len(name) + 2, 200)

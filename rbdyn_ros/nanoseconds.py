@@ -11,7 +11,7 @@ NANOSECONDS = 1_000_000_000
 
 
 def nanoseconds(time: Any) -> int:
-    """Return a Time or a Duration of builtin_interfaces [ns]."""
+    """Return a Time or a Duration of builtin_interfaces in nanoseconds."""
     return int(time.sec) * NANOSECONDS + int(time.nanosec)
 
 

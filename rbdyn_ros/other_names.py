@@ -213,9 +213,9 @@ def foreign(owner: Owner) -> set[str]:
 
 
 def install_hints(kind: type, owner: Owner) -> None:
-    """Make a class answer to names of the tables with an AttributeError that has our words.
+    """Let a class raise an AttributeError with our name for each name in the tables.
 
-    Properties do it, because a __getattr__ would slow every access to an attribute.
+    It adds properties, because a __getattr__ would slow every access to an attribute.
     """
     for name in foreign(owner):
 

@@ -213,7 +213,7 @@ def test_no_turn_is_read_from_a_quaternion_of_length_zero(floating):
     assert np.isfinite(zero.qpos).all()
 
 
-def test_floating_base_beside_a_joint_of_its_name():
+def test_a_floating_base_is_renamed_if_a_joint_has_its_name():
     urdf = f"""<robot name="r"><link name="a">{BRICK}</link><link name="b">{BRICK}</link>
         <joint name="root_joint" type="continuous"><parent link="a"/><child link="b"/></joint>
         </robot>"""
@@ -441,7 +441,7 @@ def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
         ((0, 1e-9), (0, 1), False),  # jumps belong to another check
     ],
 )
-def test_trajectories_within_reach_of_a_spline(times, positions, periodic):
+def test_trajectories_within_reach_of_a_spline_are_accepted(times, positions, periodic):
     m = rb.build(driven(times, positions, periodic=periodic))
     assert np.isfinite(m.knot_coef).all()
     assert m.knot_coef[:, 0] == pytest.approx(positions, rel=1e-9, abs=1e-9)

@@ -122,7 +122,7 @@ def test_the_library_needs_no_call_that_only_linux_has():
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 
-def test_all_versions_are_one():
+def test_all_versions_are_equal():
     packages = {
         ET.parse(ROOT / folder / "package.xml").findtext("version")
         for folder in (".", "rbdyn_interfaces", "rbdyn_hardware")

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that a change reaches: python tools/affected.py [BASE] prints their files.
+"""Print the test files that a change affects: python tools/affected.py [BASE].
 
-A test file is reached if it, or a file that it needs, differs from the merge base with BASE, or is
-not committed. A Python file needs
+A test file is affected if the file itself, or a file that it needs, differs from the merge base
+with BASE or is not committed. A Python file needs
 
-- the modules that it imports, and the modules behind the names that it takes from `rb`;
-- the modules that its texts name, for tests that start processes;
-- the other files of the repository that its texts name, such as a page, a robot or a launch file,
-  and for a test all files of a folder that a text names, such as docs;
+- the modules that it imports, and the modules of the names that it uses from `rb`;
+- the modules that its strings name, for tests that start processes;
+- the other files of the repository that its strings name, such as a page, a robot or a launch
+  file, and for a test all files of a folder that a string names, such as docs;
 - the other files of its own folder and of the folders below, in the package;
 - for a test, each conftest.py above it, and the nodes that the tests of its folder start.
 
-Docstrings are not texts, and the code of pages and examples is not followed: test/docs runs it.
-Modules that a package's __init__.py imports do not count for importers of other modules of the
-package.
+Docstrings do not count as strings. The code of pages and examples is not followed, as test/docs
+runs it.
+Modules that the __init__.py of a package imports do not count for files that import
+other modules of the package.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Folders of which a text may name the whole.
+#: Folders that a string can name as a whole.
 FOLDERS = ("config", "docs", "examples", "launch", "rbdyn_hardware", "rbdyn_interfaces")
 #: The nodes that the tests of a folder start.
 SIMULATOR, ARM = "rbdyn_ros.ros.simulator.node", "rbdyn_ros.ros.arm.node"
@@ -43,7 +44,7 @@ _MODULE = re.compile(r"\brbdyn_ros(?:\.\w+)+")
 
 
 def main(base: str = "main") -> None:
-    """Print the test files that the changes since the merge base with `base` reach."""
+    """Print the test files that the changes since the merge base with `base` affect."""
     print("\n".join(sorted(reached(changed(base)))))
 
 
@@ -72,7 +73,7 @@ def needed(name: str) -> set[str]:
 
 @cache
 def needs(name: str) -> frozenset[str]:
-    """Return the files that a Python file needs itself."""
+    """Return the files that a Python file needs directly."""
     if not name.endswith(".py") or name.endswith("conftest.py") or name.startswith("examples/"):
         return frozenset()
     nodes = list(ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))))
@@ -101,7 +102,7 @@ def _imported(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def _public(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield the modules of the public names that a file takes from `rb`."""
+    """Yield the modules of the public names that a file uses from `rb`."""
     for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="rb"), attr=name) if name in public_names():
@@ -168,7 +169,7 @@ def modules() -> dict[str, str]:
 
 @cache
 def files_by_name() -> dict[str, list[str]]:
-    """Return the files outside of the package's Python, by name, and robots without ending too."""
+    """Return the files outside the Python package by name; robots also without suffix."""
     found: dict[str, list[str]] = {}
     for name in tracked():
         path = Path(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the diagrams at the beginning of guides into docs/pictures/steps.
 
-Run it by `.venv/bin/python tools/diagrams.py`, or with the names of guides.
+Run `.venv/bin/python tools/diagrams.py`, optionally with the names of guides.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Diagram:
     """Boxes with arrows between them.
 
     Attributes:
-        size: of the picture [inch]; places are in the same unit.
-        boxes: by name: place of the middle, text, colour.
-        arrows: from and to a box, with a text; both ways if it begins with "<".
+        size: of the picture [inch]; positions are in the same unit.
+        boxes: by name: position of the centre, text, colour.
+        arrows: first box, second box and text; a text that begins with "<" means both directions.
         note: below the boxes.
     """
 

@@ -49,7 +49,7 @@ class Group:
     modules: tuple[str, ...]
 
 
-#: A name is in the first group that has its module; the last group takes the rest.
+#: A name is in the first group that has its module; the last group has the other names.
 GROUPS = (
     Group(
         "Errors",
@@ -252,7 +252,7 @@ def _class(name: str, kind: type) -> Iterator[str]:
         return
     yield _code(name, kind)
     own = kind.__doc__ or ""
-    if not own.startswith(f"{kind.__name__}("):  # the docstring that dataclass generates
+    if not own.startswith(f"{kind.__name__}("):  # skip the docstring that dataclass generates
         yield as_markdown(own)
     if _has_words(kind.__init__):
         yield as_markdown(kind.__init__.__doc__)

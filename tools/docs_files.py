@@ -87,7 +87,7 @@ def _rows(
 
 
 def _text(table: Table) -> str:
-    """Return a key of a table: two with the same keys are shown once."""
+    """Return a text that identifies a table: tables with the same keys are shown once."""
     inner = (_text(each) for key in table.keys for _, each in _tables(key.kind, ""))
     rows = (f"{key.name} {_allowed(key.kind)} {key.doc}{_default(key)}" for key in table.keys)
     return "\n".join([*rows, *inner])

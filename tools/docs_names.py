@@ -40,7 +40,7 @@ What is different:
 |---|---|
 """
 
-#: Differences between here and there.
+#: Differences between our fields and those of the other libraries.
 DIFFERENCES = (
     (
         (
@@ -96,6 +96,6 @@ def names_page() -> str:
 
 
 def _code(ours: str) -> str:
-    """Return our words as code, up to the first that is prose."""
+    """Return our words as code, up to the first word that is prose."""
     words, comma, more = ours.partition(", which")
     return f"`{words}`{comma}{more}"

@@ -86,7 +86,7 @@ class Role:
     Attributes:
         node: name of the enclave and of the node.
         purpose: comment above it.
-        groups: groups beside the ones of every node.
+        groups: groups in addition to the groups of every node.
     """
 
     node: str

@@ -88,7 +88,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _repository() -> str:
-    """Return the web address of the repository that this clone was made from, if any."""
+    """Return the web address of the repository from which this clone was made, if any."""
     found = subprocess.run(
         ["git", "-C", ROOT, "remote", "get-url", "origin"],
         capture_output=True,

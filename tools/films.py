@@ -39,7 +39,7 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 
 FPS = 12.5
 SIZE = (480, 360)
-#: Ticks between two reads of a loop, which waits for its reader.
+#: Ticks between two reads of a loop that waits for its reader.
 STRIDE = 20
 
 #: Corners of a cursor, from its tip [pixels].
@@ -55,7 +55,7 @@ class Shot:
         looks: of the robot.
         instants: of the frames.
         direction: from the robot to the camera.
-        cursors: points (3,) of the world to which a mouse points; empty: there is none.
+        cursors: points (3,) of the world at which the mouse cursor is drawn; empty: no cursor.
     """
 
     m: rb.Model
@@ -163,7 +163,7 @@ def _picking(panda: rb.Model, start: Array, timestep: float) -> Iterator[tuple[A
 
 
 def trot() -> Shot:
-    """A Go2 trots by the learned policy of the example, forwards and around a bend."""
+    """A Go2 trots by the learned policy of the example, forwards and around a curve."""
     example = runpy.run_path(str(ROOT / "examples" / "trot.py"))
     m, instants = example["go2"](), list[Instant]()
     policy, command = rb.load_policy(example["POLICY"]), np.array([0.6, 0.0, 0.0])

@@ -108,7 +108,7 @@ def _on_a_table(kind: str, poses: list[Floats], along_body: bool) -> Shown:
 
 
 def _way(along_body: bool) -> Callable[[Picture, Places], None]:
-    """Return a function that draws the path from F_p along one coordinate after another.
+    """Return a function that draws the path from F_p along the coordinates, one after another.
 
     Args:
         along_body: whether the coordinates are along the axes of the successor.

@@ -72,7 +72,7 @@ def _cells(name: str, text: str) -> Iterator[tuple[str, str, list[str]]]:
             if words:
                 yield "markdown", f"### {node.name}\n\n{_prose(words)}", []
             yield "code", _without_docstring(node, source.strip("\n")), []
-        elif not isinstance(node, ast.If):  # it calls main
+        elif not isinstance(node, ast.If):  # skip the call of main
             head.append(source)
 
 
@@ -115,7 +115,7 @@ def _imports(head: str, text: str) -> str:
     if "import argparse\n" not in head:
         return head
     head = head.replace("import argparse\n", "")
-    if "pathlib" not in text:  # it writes no files
+    if "pathlib" not in text:  # the example writes no files
         standard, blank, others = head.lstrip("\n").partition("\n\n")
         return f"{standard}\n{SETTINGS}{blank[1:]}{others}"
     more = TEMPORARY if "parse_args().out" in text else TEMPORARY + SETTINGS

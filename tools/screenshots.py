@@ -154,13 +154,13 @@ def posed(name: str, joints: dict[str, float], floating_base: bool = False) -> r
 
 
 def wide(browser: Browser) -> None:
-    """Four robots beside each other, on one floor and without the panel."""
+    """Four robots next to each other on one floor, without the panel."""
     server = open_server(0)
     try:
         for k, (name, place, yaw, joints) in enumerate(WIDE):
             m = posed(name, joints, floating_base=True)
             show = Show(server, m, read_appearance(robot_file(name)), str(k))
-            show.display.set(GRID, k == 0)  # the first robot's floor serves all
+            show.display.set(GRID, k == 0)  # the floor of the first robot is large enough for all
             qpos = m.qpos0.copy()
             qpos[:3] = *place, -show.scene.lowest
             qpos[3:7] = np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)

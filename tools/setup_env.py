@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make ``.venv``: Python packages from PyPI and the message packages that PyPI lacks.
 
-Another ROS 2 than Kilted has an environment of its own beside it, such as ``.venv-jazzy``.
+Other versions of ROS 2 than Kilted have environments of their own, such as ``.venv-jazzy``.
 
 Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
 only. A second run with the same inputs does nothing; after a change only the steps that depend on
@@ -38,8 +38,8 @@ OLDEST, NEWEST = (3, 10), (3, 14)
 SUPPORTED = "Python 3.10 to 3.14"
 CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.14")
 
-# A line for Python's start: with RMW_IMPLEMENTATION of another vendor every program that imports
-# rclpy would end; rbdyn_ros.ros drops it with a warning.
+# Line that Python runs at its start. With RMW_IMPLEMENTATION of another vendor every program that
+# imports rclpy would fail; rbdyn_ros.ros drops the variable with a warning.
 START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_ros.ros")\n'
 
 # Messages of pip when it cannot reach a package index.
@@ -96,7 +96,7 @@ print(json.dumps({
 """
 
 
-#: Set by Ctrl-C, which ends the commands too.
+#: Set by Ctrl-C, which also ends the commands.
 INTERRUPTED = threading.Event()
 CLEAR = "\r\033[K"  # the current line of a terminal
 
@@ -129,8 +129,8 @@ class Environment(NamedTuple):
 
 
 def say(text: str) -> None:
-    """Print one line at once, in place of the latest line of a command."""
-    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")  # whole: steps run side by side
+    """Print one line immediately, in place of the latest line of a command."""
+    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")  # one call: steps run in parallel
     sys.stdout.flush()
 
 
@@ -176,7 +176,7 @@ def choose_ros(asked: str, tests: str = TESTS) -> Environment:
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter to use: the requested, the present or the first suitable one."""
+    """Return the interpreter to use: the requested, the current or the first suitable one."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -196,7 +196,7 @@ def choose_python(asked: str | None, recorded: str | None) -> Info:
 
 
 def missing_prerequisites(info: Info) -> list[tuple[str, str]]:
-    """Return pairs of a missing part and the Debian package that has it."""
+    """Return pairs of a missing part and the Debian package that provides it."""
     name = "python{}.{}".format(*info["version"])
     missing = []
     if not info["venv"]:
@@ -211,7 +211,7 @@ def missing_prerequisites(info: Info) -> list[tuple[str, str]]:
 
 
 def check_prerequisites(info: Info) -> None:
-    """Stop if something that only the system can provide is missing."""
+    """Stop if a part is missing that only the system can provide."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         fail(
             "the ROS 2 wheels on PyPI are for Linux on x86-64; this machine is "
@@ -247,7 +247,7 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS, tests: str = TESTS) -> dic
         "environment": environment,
         "packages": packages,
         "interfaces": interfaces,
-        "engine": packages,  # after a change of its sources the first start compiles
+        "engine": packages,  # after a change of the sources the first start compiles
         "tests": digest(packages, tests),
     }
 
@@ -262,7 +262,7 @@ def read_stamps(env: Environment) -> dict[str, str]:
 
 
 def run_logged(env: Environment, *command: str | Path) -> None:
-    """Run a command into the log; on a terminal show its latest line. Stop if it fails."""
+    """Run a command and log its output; a terminal shows its latest line. Stop if it fails."""
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 5
     lines = []
@@ -310,7 +310,7 @@ def make_environment(env: Environment, info: Info) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait until no other run of this program has locked a path, and lock it; make the file."""
+    """Create and lock a file, after waiting for other runs of this program that hold the lock."""
     lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDONLY | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -330,7 +330,7 @@ def install_packages(env: Environment, _info: Info) -> None:
     """Install the packages that all commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
-        # for a program beside the clone Python would otherwise take the clone for the package
+        # Python would otherwise import the clone as the package in programs next to the clone
         lines = os.fsencode(f"{ROOT}\n{START}")
         (folder / "rbdyn_ros_middleware.pth").write_bytes(lines)
 

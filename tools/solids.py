@@ -38,7 +38,7 @@ def cylinder(
     radius: float, length: float, at: ArrayLike = (0, 0, 0), axis: str = "z", sides: int = 40
 ) -> Solid:
     """Return a cylinder about a point, along x, y or z."""
-    order = np.roll(np.arange(3), "zxy".index(axis))  # z becomes the axis
+    order = np.roll(np.arange(3), "zxy".index(axis))  # permute z to the axis
     angle = np.linspace(0.0, 2.0 * np.pi, sides + 1)
     rim = radius * np.column_stack([np.cos(angle), np.sin(angle)])
     low, high = (np.column_stack([rim, np.full(len(rim), z)]) for z in (-length / 2, length / 2))

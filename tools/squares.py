@@ -3,9 +3,9 @@
 
     PYTHONPATH=.:test:examples .venv/bin/python tools/squares.py [--out FOLDER]
 
-The client is the one of examples/drive_square.py; the loop runs without ROS, 10 ms at a time.
-It also prints how far from its beginning each base truly ends, and by how much it turns in place
-per turn that its odometry measures.
+The client is that of examples/drive_square.py. The loop runs without ROS, in periods of 10 ms.
+It also prints the true distance of each base from its start at the end, and the true angle of a
+rotation in place for each full turn that its odometry measures.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
         self.loop.start()
 
     def wait(self) -> tuple[float, float, float]:
-        """Make a period; return the pose by odometry."""
+        """Simulate one period; return the pose by odometry."""
         self._twist = ramped(self._twist, self._target, ACCELERATION, PERIOD)
         self.loop.orders.command(self.joints.command(self.m, self._twist))
         self.loop.time.step(round(1000 * PERIOD))
@@ -78,7 +78,7 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
         return np.array([*qpos[:2], 2.0 * math.atan2(qpos[6], qpos[3])])
 
     def send(self, forward: float, left: float, turn: float) -> None:
-        """Take a twist."""
+        """Set the twist to follow."""
         self._target = np.array([forward, left, turn])
 
 
@@ -119,7 +119,7 @@ TURNS: dict[str, Callable[[], LoopDriver]] = {
 
 
 def turned(driver: LoopDriver) -> float:
-    """Return the true turn per turn that odometry measures."""
+    """Return the true rotation per rotation that odometry measures."""
     for _ in range(30):
         driver.wait()
     begun = len(driver.way)
@@ -132,7 +132,7 @@ def turned(driver: LoopDriver) -> float:
 
 
 def main() -> None:
-    """Drive all squares, draw the true ways and print the figures of the guide."""
+    """Drive all squares, draw the true paths and print the numbers of the guide."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=PICTURES, metavar="FOLDER")
     folder = parser.parse_args().out

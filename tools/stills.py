@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of the steps of the tutorials into docs/pictures/steps.
 
-The code of a tutorial runs block by block, so a picture shows what its reader gets. It needs
-`make setup`, and EGL as colour cameras do:
+The code of a tutorial runs block by block, so a picture shows what the reader of the tutorial
+gets. It needs `make setup`, and EGL as colour cameras do:
 
     .venv/bin/python tools/stills.py                  # or with the names of tutorials
 """
@@ -99,7 +99,7 @@ def python_tutorial() -> None:
 
 
 def _motion(m: rb.Model, d: rb.Data, count: int, steps: int) -> list[Instant]:
-    """Return instants of a free motion; d moves on."""
+    """Return instants of a free motion; this advances d."""
     found = [Instant.of(m, d)]
     for _ in range(count - 1):
         rb.step(m, d, steps)
@@ -173,7 +173,7 @@ def _shown(s: State, _: Appearance) -> None:
     save("graph", graph)
 
 
-#: By heading and number of the block after which it is drawn.
+#: Function that draws a picture, by heading and number of the block after which it is drawn.
 DRAWN: dict[tuple[str, int], Callable[[State, Appearance], None]] = {
     ("Model and data", 1): _model,
     ("Keyframes", 1): _keyframe,
@@ -211,7 +211,7 @@ def first_five_minutes() -> None:
 
 
 def pick_a_cube() -> None:
-    """The scene, and the cube on its way."""
+    """The scene, and the cube along its path."""
     shot = pick()
     strip("scene", shot.m, [shot.instants[0]], shot.looks, shot.direction)
     chosen = np.linspace(10, len(shot.instants) - 1, 4).round().astype(int)

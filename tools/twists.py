@@ -3,8 +3,8 @@
 
     PYTHONPATH=.:test .venv/bin/python tools/twists.py [--out FOLDER]
 
-A UR5 moves its tool outward at 0.1 m/s, for 4 s, then back. It also prints how far the tool leaves
-its line.
+A UR5 moves its tool outward at 0.1 m/s, for 4 s, then back. It also prints the largest distance of
+the tool from its line.
 """
 
 import argparse

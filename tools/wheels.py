@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-#: Dependencies in pure Python of which PyPI has the source only.
+#: Dependencies in pure Python of which PyPI has only the source.
 SOURCES = ("urdf_parser_py", "empy")
 
 
 class Platform(NamedTuple):
-    """A platform: its name, and the tags of the wheels that it takes."""
+    """A platform: its name, and the tags of wheels that it accepts."""
 
     name: str
     tags: tuple[str, ...]
@@ -83,7 +83,7 @@ def answer(platform: Platform, python: str, wheel: Path, extras: str) -> str:
 
 
 def pip(*arguments: str) -> None:
-    """Run pip; its failure ends the program."""
+    """Run pip; end the program if pip fails."""
     subprocess.run([sys.executable, "-m", "pip", *arguments], check=True)
 
 

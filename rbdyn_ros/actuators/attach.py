@@ -78,11 +78,11 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
-    """Return a Model with the actuators that the joints of these names have in another one.
+    """Return a Model with the actuators of another Model, by the names of their joints.
 
     Args:
         m: the Model, without actuators.
-        other: has them; joints that m lacks are left out.
+        other: the Model with actuators; joints that m lacks are left out.
     """
     if other.nu == 0:
         return m
@@ -103,7 +103,12 @@ def with_actuators_of(m: Model, other: Model) -> Model:
 
 
 def act_places(m: Model, other: Model) -> Ints:
-    """Return the entries of act of a Model that a Model with shorter delays has, in its order."""
+    """Return the entries of act that a Model with shorter delays also has, in its order.
+
+    Args:
+        m: the Model.
+        other: the Model with shorter delays.
+    """
     lengths = state_lengths(other.actuator_delay)
     places = [
         np.arange(first, first + length)
@@ -113,7 +118,7 @@ def act_places(m: Model, other: Model) -> Ints:
 
 
 def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
-    """Return actuators in the order of their dofs; raises an error for a joint that is not fit."""
+    """Return actuators in the order of their dofs; raise an error for an unsuitable joint."""
     if not isinstance(actuators, Iterable):
         raise _refused("actuators", f"expected a file or actuators, got {shown(actuators)}")
     specs = list(actuators)
@@ -122,8 +127,9 @@ def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
             raise _refused("actuators", f"expected ActuatorSpec, got {shown(spec)}")
         j = m.jnt_id(spec.joint)
         if m.jnt_class[j] != JointClass.FREE or m.jnt_dofnum[j] != 1:
-            text = f"joint '{spec.joint}' cannot have an actuator; allowed are joints with one"
-            raise _refused(spec.joint, f"{text} degree of freedom that forces move")
+            text = f"joint '{spec.joint}' cannot have an actuator; allowed are joints with one "
+            text += "degree of freedom, no leader and no prescribed motion"
+            raise _refused(spec.joint, text)
     return sorted(specs, key=lambda spec: int(m.jnt_dofadr[m.jnt_id(spec.joint)]))
 
 

@@ -89,7 +89,7 @@ class ActuatorsDocument:
 
 
 def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | None) -> YamlTable:
-    """Return a table in which a number is another one, or is added; None keeps its line."""
+    """Return a table with a changed or added number; line None keeps the line of the number."""
     key, *rest = path
     at = table.lines.get(key, table.line) if line is None else line
     if not rest:

@@ -18,7 +18,7 @@ from rbdyn_ros.model.declared.actuators import MAX_DELAY
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Keys that need another one, and why.
+#: Keys that need another key, and the reason.
 _NEEDED = {
     "resistance": ("motorconst", "to compute a current"),
     "motorconst_error": ("motorconst", "to differ from"),
@@ -103,7 +103,7 @@ def _check_joint(name: str, table: Given, m: Model) -> None:
         leader = quote(m.jnt_names[m.jnt_mimic[j]])
         reason = f"the joint is a mimic joint; allowed is its leader {leader}"
     elif m.jnt_class[j] != JointClass.FREE:
-        reason = "the joint has a prescribed motion; allowed are joints that forces move"
+        reason = "the joint has a prescribed motion; allowed are joints without one"
     elif m.jnt_dofnum[j] != 1:
         number = m.jnt_dofnum[j]
         reason = f"the joint has {number} degrees of freedom; allowed are joints with one"

@@ -84,7 +84,7 @@ class Servos:
 
         Raises:
             ModelError: d was not made for the robot.
-            ParameterError: the control is not that many finite numbers.
+            ParameterError: the control is not n finite numbers.
         """
         check_pair(self.m, d)
         given = finite("control", control, (len(self.names),))
@@ -104,8 +104,8 @@ def servos(m: Model, source: str | bytes | Path | RobotFile) -> Servos:
 
     Args:
         m: the Model of the file.
-        source: path or text of an MJCF; what is not read of it is left out. Other formats name no
-            servo.
+        source: path or text of an MJCF; elements that are not read are left out. Other formats
+            have no servos.
 
     Raises:
         DescriptionError: the file is refused.

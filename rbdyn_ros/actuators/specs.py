@@ -14,7 +14,7 @@ LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
 #: Angle [rad] by which static friction bends the bristles of a motor without a `stiffness`.
 BEND = 1e-3
 
-#: Most timesteps of a delay; longer delays are not allowed and not told apart.
+#: Largest number of timesteps of a delay.
 MOST_STEPS = 2.0**53
 
 #: Temperature of a winding where the file gives none [C].
@@ -49,7 +49,7 @@ class ActuatorSpec:
         stiffness: of the gear, at the joint [N m/rad or N/m]; 0: rigid.
         gear_damping: of the gear, at the joint [N m s/rad or N s/m].
         backlash: free play of the gear, at the joint [rad or m].
-        delay: time from a command to its effect [s], whole timesteps.
+        delay: time from a command to its effect [s], a whole number of timesteps.
         resolution: steps of the commanded effort of the joint [N m or N]; 0: none.
     """
 

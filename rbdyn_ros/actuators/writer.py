@@ -13,7 +13,7 @@ from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, THERMAL, ActuatorSpe
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.description.yaml_files.kinds import Number
 
-#: A joint of this name needs no quotes in YAML.
+#: A joint name that matches needs no quotes in YAML.
 PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_/-]*")
 
 #: Keys with one number, which are fields of ActuatorSpec.
@@ -58,7 +58,7 @@ def _keys(spec: ActuatorSpec) -> dict[str, str]:
         both = spec.motorconst
         keys["motorconst"] = _number(both[0]) if both[0] == both[1] else _row(both)
     if spec.current < math.inf:
-        # a file without motorconst gives a largest torque, which is that current
+        # without motorconst the file has a largest torque, which equals the current
         of = "current" if "motorconst" in keys else "torque"
         keys["saturation"] = _table({of: spec.current})
     if spec.torque_speed:

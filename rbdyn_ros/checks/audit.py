@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
-#: Comparing names is slow: after this many comparisons a document gets no more hints.
+#: Largest number of slow comparisons of names for hints in one document.
 HINT_BUDGET = 20_000
 
 
@@ -136,11 +136,11 @@ class Subject:
 
 
 class Lenient(Audit):
-    """The audit of parts without which a document is as good: their errors are warnings.
+    """The audit of parts that are not essential: their errors become warnings.
 
     Args:
         whole: of the document.
-        consequence: what becomes of a part with an error, for the warning.
+        consequence: what happens to a part with an error, for the warning.
     """
 
     def __init__(self, whole: Audit, consequence: str = "") -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check names from outside: known ones, each named once, and names of files."""
+"""Check names from outside: whether each is known and unique, and names of files."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def finite(
 
     Args:
         name: name of the value in messages.
-        value: a number, or whatever NumPy takes as an array of numbers.
+        value: a number, or anything that NumPy converts to an array of numbers.
         shape: of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
         high: largest allowed number.
@@ -192,7 +192,7 @@ def _as_array(value: object) -> Array | None:
         return None
     if parts.dtype.kind == "O" and any(isinstance(part, bool | np.bool_) for part in parts.flat):
         return None
-    if found.dtype.kind == "O":  # for example integers beyond 64 bits, or fractions
+    if found.dtype.kind == "O":  # objects, such as integers beyond 64 bits
         if not all(isinstance(part, Real) for part in found.flat):
             return None
         return np.array([as_number(part) for part in found.flat]).reshape(found.shape)
@@ -201,7 +201,7 @@ def _as_array(value: object) -> Array | None:
 
 def _is_masked(value: object) -> bool:
     """Return whether an array hides some of its numbers."""
-    ma: Any = sys.modules.get("numpy.ma")  # without this module, which loads slowly, none does
+    ma: Any = sys.modules.get("numpy.ma")  # masked arrays exist only if this slow module is loaded
     return ma is not None and bool(ma.is_masked(value))
 
 
@@ -225,20 +225,23 @@ def _inside(x: Any, low: float | None, high: float | None, above: float | None) 
 def _allowed(
     shape: Shape | None, low: float | None, high: float | None, above: float | None, fill: bool
 ) -> str:
+    each = ""
     if shape in {(), (1,)}:
         numbers = "a finite number"
     elif shape is None or len(shape) != 1 or shape[0] is None:
         numbers = "finite numbers"
+    elif fill:
+        numbers, each = f"one finite number or {shape[0]}", ", each"
     else:
-        numbers = f"{shape[0]} finite numbers" + (" or one" if fill else "")
+        numbers = f"{shape[0]} finite numbers"
     if above is not None:
         most = "" if high is None else f", at most {exactly(high)}"
-        return f"{numbers} above {exactly(above)}{most}"
+        return f"{numbers}{each} above {exactly(above)}{most}"
     if low is not None:
         if high is None:
-            return _least(numbers, low)
-        return f"{numbers} from {exactly(low)} to {exactly(high)}"
-    return f"{numbers} up to {exactly(high)}" if high is not None else numbers
+            return f"{numbers}{each} {exactly(low)} or more" if each else _least(numbers, low)
+        return f"{numbers}{each} from {exactly(low)} to {exactly(high)}"
+    return f"{numbers}{each} up to {exactly(high)}" if high is not None else numbers
 
 
 def _least(numbers: str, low: float) -> str:

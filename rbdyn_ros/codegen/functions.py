@@ -22,7 +22,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import traced
 from rbdyn_ros.specialization.programs.program import Program, program
 
-#: A step of a humanoid has 20,000. GCC takes half a minute for this many, other compilers more.
+#: Most operations of a function. A step of a humanoid has 20,000. GCC takes half a minute for this
+#: many, other compilers more.
 MAX_C_OPERATIONS = 200_000
 
 

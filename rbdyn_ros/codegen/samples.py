@@ -51,7 +51,7 @@ class Sample:
     Attributes:
         inputs: arrays by name.
         outputs: arrays by function and name.
-        condition: of the accelerations; 0 if no function inverts M.
+        condition: condition number of the accelerations; 0 if no function inverts M.
     """
 
     inputs: Mapping[str, Array]

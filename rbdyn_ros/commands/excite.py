@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: Smallest distance of links and obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: Difference of gravity by --mounting and by the scene that is rounding [m/s^2].
+#: Largest difference of gravity by --mounting and by the scene that counts as rounding [m/s^2].
 SAME_GRAVITY = 0.01
 
 
@@ -141,9 +141,11 @@ def add_excite(commands: Commands) -> None:
 def _excite(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
-        return report_error("excite", "sweeps have no --harmonics and no --seed", USAGE)
+        return report_error(
+            "excite", "--sweeps cannot be combined with --harmonics, --seed", USAGE
+        )
     if options.sweeps is not None and (options.after, options.scene) != (None, None):
-        return report_error("excite", "sweeps have no --after and no --scene", USAGE)
+        return report_error("excite", "--sweeps cannot be combined with --after, --scene", USAGE)
     if options.scene is not None and options.floating_base:
         return report_error("excite", "--scene is for an arm; leave --floating-base out", USAGE)
     with refusing("excite", USAGE):
@@ -189,7 +191,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
-    """Return a check for collisions if --contact or --scene ask for it, and take --contact out."""
+    """Return a check for collisions if --contact or --scene ask for it; remove --contact."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
@@ -231,7 +233,7 @@ def _in_scene(options: argparse.Namespace) -> Model:
 
 
 def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
-    """Mount the robot as the scene does; raises ParameterError if --mounting says otherwise."""
+    """Mount the robot as the scene does; raises ParameterError if --mounting differs."""
     import numpy as np
 
     from rbdyn_ros.description.scene_files.arm_scene import refused_scene
@@ -264,7 +266,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that both motions have."""
+    """Return the arguments that both kinds of motions have."""
     return {
         "velocity_share": options.velocity_share,
         "acceleration_limits": _one_or_many(options.acceleration_limits),

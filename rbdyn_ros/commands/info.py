@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.commands.line.parser import Commands
 
-#: Extras without a row: ROS 2 has its own, the last two are for developers.
+#: Extras without a row: ROS 2 has a row of its own, the last two are for developers.
 _NOT_LISTED = ("ros", "ros-jazzy", "sim", "test", "docs")
 
 EPILOG = """\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions, caches, packages and permissions of this machine; a missing one is not an error."""
+"""Versions, caches, packages and permissions of this machine; missing parts are no errors."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def cache() -> dict[str, Any]:
         empty: dict[str, Any] = {"path": None, "bytes": 0, "other_versions_bytes": 0}
         return {**empty, "compiled": {}, "reason": off if DISABLED else no}
     here = Path(CACHE_DIRECTORY)
-    # the runtime has its own cache inside, perhaps beside older ones
+    # the runtime has its own cache inside, perhaps next to older ones
     runtimes = list(here.glob("runtime-*"))
     stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
     names = [

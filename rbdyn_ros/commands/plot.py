@@ -156,7 +156,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _beside(recording: Path) -> Path:
-    """Return the path of the figure beside a recording; folder names may contain dots."""
+    """Return the path of the figure next to a recording; folder names may contain dots."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
     is_file = here.suffix.lower() in RECORDING_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

@@ -94,7 +94,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    """Compare a recording with free simulations of the recorded robot and another one."""
+    """Compare a recording with free simulations of the recorded robot and another robot."""
     from rbdyn_ros.identification.reports.free_motion import (
         SUFFIXES,
         draw_free_motion,

@@ -11,7 +11,7 @@ from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_er
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
 
-#: The words behind each action, and how many of them are needed.
+#: The arguments of each action, and how many of them are required.
 TOPIC = {
     "list": ("", 0),
     "echo": ("TOPIC", 1),

@@ -133,7 +133,7 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
 
 
 def _repeat(trial: Trial, options: argparse.Namespace) -> int:
-    """Repeat one run and compare it with the results that are there."""
+    """Repeat one run and compare it with its stored result."""
     from rbdyn_ros.trials.output.recordings import record
     from rbdyn_ros.trials.results.verdict import reasons
     from rbdyn_ros.trials.running import repeat
@@ -189,7 +189,7 @@ def folder(options: argparse.Namespace) -> Path:
 
 
 def verdict_text(results: Results) -> str:
-    """Return the verdict, and a line for each limit and for each way in which runs ended early."""
+    """Return the verdict, and a line for each limit and each reason of early ends of runs."""
     trial, verdict = results.trial, results.verdict
     lines = [f"{trial.name}: {verdict}"]
     for name, limit in trial.limits.items():

@@ -261,12 +261,12 @@ class Controller(ControlLoop):
             self.gate.clear()
 
     def departure(self, ahead: float = 0.0) -> Departure:
-        """Return the moment a time ahead [s], or the earlier end of the motion of the target."""
+        """Return the target in `ahead` seconds, or at the end of its motion if that is earlier."""
         with self._lock:
             return self._tracker.departure(ahead)
 
     def way_into(self, path: Path, begun: int | None = None, ahead: float = 0.0) -> WayIn:
-        """Return the way of the target into a path, which begins a time ahead [s].
+        """Return the transition of the target into a path, which begins in `ahead` seconds.
 
         Args:
             path: starts at its time 0.
@@ -288,10 +288,10 @@ class Controller(ControlLoop):
         Args:
             path: starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: now.
-            way: into the path, that the target shall take; None: from where it is now.
+            way: transition of the target into the path; None: from where the target is now.
 
         Returns:
-            Whether the target follows; False: it does not come to the start of the way any more.
+            True if the target follows; False if it no longer reaches the start of the transition.
 
         Raises:
             RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
@@ -370,8 +370,8 @@ class Controller(ControlLoop):
     def rehearsed(self, pose: Array) -> Path:
         """Return the motion of the controlled joints to a pose, by the model of the arm.
 
-        It takes milliseconds, longer where the arm comes to rest slowly; states are answered. One
-        thread at a time may call it.
+        It takes milliseconds, longer where the arm comes to rest slowly; meanwhile states are
+        still answered. One thread at a time may call it.
 
         Raises:
             RbdynError: as set_pose, or the motion takes too long.
@@ -400,7 +400,7 @@ class Controller(ControlLoop):
     ) -> None:
         """Fix a rigid body to a link, see Arm.with_payload.
 
-        While armed it is taken only at rest, and if the measured efforts agree with it.
+        An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
             RbdynError: as Arm.with_payload, the armed arm moves, measures other efforts, or could

@@ -48,7 +48,7 @@ class ControlLoop:
         states: number of accepted states.
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
-        rivals: fault that others command the arm, or None.
+        rivals: the fault if other nodes command the arm; else None.
         failed_test: reason that the last start-up test ended without arming, or "".
         untested: joints that the last start-up test left out: their friction holds them.
         ignored: why a message of another device was not used, or ""; whoever reports it clears it.
@@ -195,7 +195,7 @@ class ControlLoop:
         return self._sent(self._answer())
 
     def _watch_test(self, now: int) -> None:
-        """End the start-up test if an effort of it acts for too long; simulated arms may wait."""
+        """End the start-up test if one of its efforts acts too long; simulated arms may wait."""
         if self._test is None or self.gate.settings.simulated:
             return
         try:

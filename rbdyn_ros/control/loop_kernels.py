@@ -291,7 +291,7 @@ def judge_target(
 
     `target` are positions (nv,), and `tolerance` is the largest distance from there [rad or m]; 0:
     it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,
-    and `timeout` the longest such time [s]; 0: there is none.
+    and `timeout` the longest such time [s]; 0: there is no limit.
     """
     i = far_from_target(target, s.state[0], s.dofs, tolerance) if tolerance > 0.0 else -1
     if i >= 0:

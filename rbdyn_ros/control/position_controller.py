@@ -31,7 +31,7 @@ from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: After a fault the position is sent for so long after it came to rest [s].
+#: After a fault, the position is still sent for this time after it came to rest [s].
 RESTING = 0.1
 
 
@@ -39,7 +39,7 @@ class PositionController(Controller):
     """Controls an arm by positions; takes the arguments of Controller.
 
     Attributes:
-        velocity: (n,) of the positions returned last [rad/s or m/s].
+        velocity: (n,) velocity of the positions returned last [rad/s or m/s].
         wrench: source of the external wrench; None: there is no mode admittance.
     """
 
@@ -197,7 +197,7 @@ class PositionController(Controller):
         return self._passed(wanted[self._dofs])
 
     def _advanced(self, passed: float, cycle: float) -> float:
-        """Return the time by which the motion goes on after a time [s].
+        """Return by how much the motion advances in a time [s].
 
         The driver reaches the next positions within a cycle [s], also after a pause of the states:
         then the motion is late from there on.

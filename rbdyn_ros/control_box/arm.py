@@ -22,7 +22,7 @@ from rbdyn_ros.model.declared.model_fields import PRIMARY
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.tree.rotation import cross_matrix
 
-#: Rotor inertia that a torque-controlled joint shows, where the robot file has none [kg m^2].
+#: Rotor inertia of a torque-controlled joint if the robot file has no rotor inertia [kg m^2].
 #: Source: MuJoCo Menagerie, franka_emika_panda and universal_robots_ur5e; the bare rotors of an
 #: FR3 have 0.2 to 0.6.
 ROTOR = 0.1
@@ -33,14 +33,14 @@ class BoxedJoints:
 
     Args:
         m: the robot or scene.
-        joints: of the arm, in one chain.
-        called: the arm, in messages, as `an arm of Franka`.
+        joints: joints of the arm, in one chain.
+        called: words for the arm in messages, such as `an arm of Franka`.
 
     Attributes:
         m: the arm alone, with its load; O is its world. Made by `build`.
-        dofs, qposadr: (n,) of the joints in the simulated Model.
+        dofs, qposadr: (n,) indices of the joints in the simulated Model.
         lower, upper, effort: (n,) limits of the robot file.
-        armature, damping, friction: (n,) of the simulated joints.
+        armature, damping, friction: (n,) armature, damping and friction of the simulated joints.
         fingers, fingers_at: dofs and positions of a hand that the box drives.
         urdf: the arm alone as text.
         hand: load behind the flange that a client cannot change.
@@ -74,7 +74,7 @@ class BoxedJoints:
 
     @property
     def driven(self) -> Ints:
-        """All dofs that the box drives."""
+        """All degrees of freedom that the box drives."""
         return np.concatenate([self.dofs, self.fingers])
 
     def build(self, urdf: str, gravity: Array, load: Load = NO_LOAD) -> None:
@@ -83,7 +83,7 @@ class BoxedJoints:
         Args:
             urdf: made by `urdf_alone`.
             gravity: (3,) in O [m/s^2].
-            load: that it carries at the start.
+            load: the load that the arm carries at the start.
         """
         self.urdf = urdf
         self._flange = f"link{self.n + 1}"
@@ -142,8 +142,8 @@ def with_rotors(m: Model, prefix: str, joints: re.Pattern[str]) -> Model:
 
     Args:
         m: the simulated robot.
-        prefix: of the names of the arm's joints.
-        joints: their names end like this.
+        prefix: prefix of the names of the arm's joints.
+        joints: ends of the names of these joints.
     """
     armature = m.dof_armature.copy()
     for j, name in enumerate(m.jnt_names):

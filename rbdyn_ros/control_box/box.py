@@ -28,16 +28,16 @@ from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 
-#: A box without a new state looks at its sockets after this time [s].
+#: A box without a new state serves its sockets after this time [s].
 AGAIN = 0.1
-#: The longest time without a look at whether the box is to end [s].
+#: The longest time between two checks whether the box has to end [s].
 LOOK = 0.1
 #: Ticks at the start and after a reset, in which requests wait and no force is estimated: the
 #: torques of the box take effect, and the measured efforts with them.
 STARTING = 20
-#: In lock-step requests wait for an arm without a motion to come to rest, at most so many cycles.
+#: In lock-step, requests wait until an arm without a motion rests, for at most this many cycles.
 MOST_UNREST = 1000
-#: A joint that moves by more than so many times its fastest step was set, not driven.
+#: A joint that moves by more than this many times its fastest step was set, not driven.
 JUMP = 2.0
 #: In real time the box gives its torques this long before the next tick [s].
 AHEAD = 2e-4
@@ -81,17 +81,17 @@ class ControlBox(ABC):
         loop: it simulates the arm. In lock-step it must be `locked`, and wait forever: the box
             paces it.
         arm: the robot.
-        log: takes sentences; called in the thread of the box.
+        log: called with sentences, in the thread of the box.
         patience: in lock-step, how long a cycle waits for the client's command [s].
-        peers: all boxes of the loop, this one among them; None: it is the only one.
+        peers: all boxes of the loop, including this box; None: this box alone.
 
     Attributes:
         robot: the state machine of the arm.
         seen: in lock-step, the version of the newest state that the box has read.
         idle: whether the box lets time stand at this state, if the others do.
         failure: the error that ended the thread.
-        watch: called with every state that the box sees, in its thread.
-        runs_on: whether time goes on though nothing happens.
+        watch: called with every state that the box reads, in its thread.
+        runs_on: whether time goes on although nothing happens.
         served: number of times that it accepted clients and read their requests.
     """
 
@@ -140,7 +140,7 @@ class ControlBox(ABC):
         self._states.faults, self._commands.faults = faults.states, faults.commands
 
     def _forget(self) -> None:
-        """Forget packets under way."""
+        """Drop the packets under way."""
         self._states.clear()
         self._commands.clear()
 
@@ -150,7 +150,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _idles(self) -> bool:
-        """Return whether neither a client nor the arm waits for anything."""
+        """Return whether nothing changes until a client sends something."""
 
     @abstractmethod
     def _stand(self) -> bool:
@@ -167,12 +167,12 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _act(self, tick: int) -> list[Torques]:
-        """Take the commands that arrive at a tick; return the torques of the driven dofs."""
+        """Process the commands that arrive at a tick; return the torques of the driven dofs."""
 
     def _repeat(self) -> None:  # noqa: B027 - a box may have nothing to repeat
-        """Tell the client that the box is there, without a new state."""
+        """Show the client that the box still runs, without a new state."""
 
-    def _restart(self) -> None:  # noqa: B027 - a box may have nothing beside its robot
+    def _restart(self) -> None:  # noqa: B027 - a box may have nothing but its robot
         """Begin anew after state or time were set."""
 
     def start(self) -> None:
@@ -266,7 +266,7 @@ class ControlBox(ABC):
             end.flush()
 
     def _follow_time(self, state: LoopState) -> int:
-        """Return the ticks since the last state; begin anew if somebody set state or time."""
+        """Return the ticks since the last state; begin anew if state or time was set."""
         q, ticks = state.qpos[self._arm.qposadr], state.tick - self._tick
         most = JUMP * self._period * self.fastest * max(ticks, 1)
         if state.epoch != self._epoch or (np.abs(q - self._q) > most).any():
@@ -292,7 +292,7 @@ class ControlBox(ABC):
             time.sleep(1e-4)
 
     def _may_stand(self) -> bool:
-        """Return whether time may stand, as far as inputs outside the protocol go."""
+        """Return whether inputs outside the protocol let time stand still."""
         wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
         return not (wanted or self._is_outdated())
 

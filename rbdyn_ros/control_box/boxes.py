@@ -40,8 +40,8 @@ class BoxKind:
 
     Attributes:
         name: as in `box: franka`.
-        arm: finds its arm in a Model, by a description and a prefix.
-        box: makes the box of a loop and an arm.
+        arm: finds its arm in a Model, given the description and a prefix.
+        box: makes the box for a loop and an arm.
         joints: what the names of the arm's joints end with.
         ready: a usual pose of the arm [rad].
         check_tick: raises RbdynError unless the box can work at these ticks of a loop [ns].
@@ -69,7 +69,7 @@ def _ur() -> BoxKind:
     return BoxKind("ur", arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY, check_tick)
 
 
-#: The kinds of boxes; a simulator without one imports none.
+#: The kinds of boxes; a simulator without a box imports none of their modules.
 KINDS = {"franka": _franka, "ur": _ur}
 
 
@@ -78,8 +78,8 @@ class BoxName:
     """A box, its arm, and the address at which it listens.
 
     Attributes:
-        prefix: of the names of the arm's joints; empty: the only arm.
-        kind: of the box.
+        prefix: prefix of the names of the arm's joints; empty: the only arm.
+        kind: kind of the box.
         address: an IPv4 address.
     """
 
@@ -155,13 +155,13 @@ def boxed(
 ) -> LoopSettings:
     """Return the settings of a loop that boxes pace.
 
-    In lock-step each tick waits for the boxes. In real time their joints are held until the first
-    torques.
+    In lock-step each tick waits for the boxes. In real time their joints are held until the boxes
+    give their first torques.
 
     Args:
-        settings: their `lockstep_dofs` are those that a tick waits for beside the boxes.
+        settings: their `lockstep_dofs` are those that a tick waits for besides the boxes.
         m: made with `equipped`.
-        description: of its robots.
+        description: description of its robots.
         boxes: see BoxName.
 
     Raises:
@@ -184,7 +184,7 @@ def boxed(
 
 
 def _parsed(names: Sequence[str]) -> list[BoxName]:
-    """Read names; raise RbdynError if two of them are of one arm."""
+    """Read names; raise RbdynError if two of them name the same arm."""
     found = [BoxName.parsed(text) for text in names]
     prefixes = [name.prefix for name in found]
     for prefix in prefixes:
@@ -200,10 +200,10 @@ class Boxes:
     Args:
         names: see BoxName.
         loop: made with `equipped` and `boxed`.
-        description: of its robots.
+        description: description of its robots.
         patience: in lock-step, how long a cycle waits for a client [s].
-        log, warn: take sentences, in any thread.
-        anywhere: whether addresses beside the loopback range are allowed.
+        log, warn: called with sentences, in any thread.
+        anywhere: whether addresses outside the loopback range are allowed.
 
     Attributes:
         by_prefix: the boxes by the prefix of their arm's joints, see BoxName.
@@ -268,9 +268,9 @@ class BoxedLoop:
 
     Args:
         m: made with `equipped`.
-        description: of its robots.
+        description: description of its robots.
         boxes: see BoxName.
-        settings: of the loop without boxes.
+        settings: settings of the loop without boxes.
         start: (nq,) position at the start.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
         log: takes sentences; in the thread of a box.
@@ -338,7 +338,7 @@ class BoxedArm(BoxedLoop):
         time_mode: lockstep: time waits for the client; realtime.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         log: takes sentences; in the thread of a box.
         contact: as for `rb.load`.
         realtime: in mode realtime, the privileges that the threads of simulation and boxes request

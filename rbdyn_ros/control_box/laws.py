@@ -38,8 +38,9 @@ class Torques:
     """Torques until the next cycle; springs and dampers follow the state in every tick.
 
     Attributes:
-        effort: (n,) beside the springs [N m or N].
-        stiffness, damping: (n,) of springs to `position` and dampers to `velocity`.
+        effort: (n,) added to springs and dampers [N m or N].
+        stiffness, damping: (n,) stiffness and damping of springs to `position` and dampers to
+            `velocity`.
         position, velocity: (n,).
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of an arm as rigid bodies: loads, bodies beside the chain, and the arm alone as URDF."""
+"""Links of an arm as rigid bodies: loads, side branches of the chain, and the arm as URDF."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_chain(joints: list[Joint], called: str) -> None:
 
     Args:
         joints: from the base on.
-        called: the arm, in the message.
+        called: words for the arm in the message.
     """
     for upper, lower in itertools.pairwise(joints):
         if upper.child != lower.parent:
@@ -75,12 +75,12 @@ def behind(description: Description, link: str) -> list[Joint]:
 def inertials(
     m: Model, description: Description, joints: list[Joint], tails: list[list[Joint]]
 ) -> dict[str, Inertial | None]:
-    """Return the inertia of all links; bodies beside the chain, as a camera, count to their link.
+    """Return the inertia of all links, each with the bodies fixed to it beside the chain.
 
     Args:
         m: the robot.
-        description: of it.
-        joints: of the arm.
+        description: its description.
+        joints: joints of the arm.
         tails: all joints behind each of them.
     """
     found = {link.name: link.inertial for link in description.links}
@@ -104,7 +104,7 @@ def lumped(
         m: the robot.
         link: its name.
         links: inertias of the links by name.
-        place: the frame in the link; None: the link's own.
+        place: pose of the frame in the link; None: the frame of the link itself.
     """
     d = make_data(m)
     for j in range(m.njnt):  # closed fingers, joints at zero
@@ -132,7 +132,7 @@ def lumped(
 
 
 def place_in(m: Model, frame: str, link: str) -> Pose:
-    """Return a frame in a link that it is fixed to."""
+    """Return the pose of a frame in the link to which it is fixed."""
     d = make_data(m)
     (p, R), (p0, R0) = frame_pose(m, d, frame), frame_pose(m, d, link)
     x, y, z = (R0.T @ (p - p0)).tolist()
@@ -151,12 +151,12 @@ def urdf_alone(
     """Return an arm alone as URDF: links link0, link1 and so on, the flange is the last.
 
     Args:
-        name: of the robot.
-        joints: of the chain.
+        name: name of the robot.
+        joints: joints of the chain.
         links: inertias by name.
         flange: in the last link.
         base: the parent of the first joint in link0; None: link0 itself.
-        extend: adds to a joint, which it gets with its number from 0.
+        extend: adds elements to a joint; called with the joint and its number, from 0.
     """
     root = ET.Element("robot", name=name)
     ET.SubElement(root, "link", name="link0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desired numbers cycle by cycle, and turns of a frame."""
+"""Desired numbers cycle by cycle, and rotations of a frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Stream:
 
     Args:
         x, v: (n,) at the start; v may be None: zero.
-        period: of a cycle [s].
+        period: period of a cycle [s].
 
     Attributes:
         x, v, a: (n,) position, velocity, acceleration of the last cycle.
@@ -34,13 +34,13 @@ class Stream:
         self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
 
     def to(self, x: Array) -> Array:
-        """Take a position; return the jerk."""
+        """Move to a position in one cycle; return the jerk."""
         jerk = self.at((x - self.x) / self._period)
         self.x = np.array(x)
         return jerk
 
     def at(self, v: Array) -> Array:
-        """Take a velocity; return the jerk."""
+        """Change to a velocity in one cycle; return the jerk."""
         a = (v - self.v) / self._period
         jerk: Array = (a - self.a) / self._period
         self.x, self.v, self.a = self.x + v * self._period, np.array(v), a
@@ -81,7 +81,7 @@ def turn_between(R: Array, to: Array) -> Array:
 
 
 def gap_between(T: Array, to: Array) -> Array:
-    """Return the way and rotation vector (6,) between poses (4, 4), axes of their parent."""
+    """Return translation and rotation vector (6,) between poses (4, 4), axes of their parent."""
     return np.concatenate([to[:3, 3] - T[:3, 3], turn_between(T[:3, :3], to[:3, :3])])
 
 

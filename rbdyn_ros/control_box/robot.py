@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state machine of an arm, as its box and the services of a node see it."""
+"""The state machine of an arm, as its box and the services of a node use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: Below this speed an arm has come to rest [rad/s], after so many ticks.
+#: An arm rests after this many ticks below this speed [rad/s].
 REST, SETTLED = 1e-3, 50
 
 
@@ -35,11 +35,11 @@ class BoxedRobot(ABC):
 
     @property
     def settles(self) -> bool:
-        """Return whether it comes to rest without a client."""
+        """Return whether the arm comes to rest without a command of a client."""
         return self._holds and self._rested <= SETTLED
 
     def _count_rest(self, dq: Array, wanted: Array) -> None:
-        """Take the measured and the desired speeds (n,) of a tick."""
+        """Count the ticks at rest, from the measured and the desired speeds (n,) of a tick."""
         still = (np.abs(dq) < REST).all() and (np.abs(wanted) < REST).all()
         self._rested = self._rested + 1 if still else 0
 
@@ -49,7 +49,7 @@ class BoxedRobot(ABC):
 
     @abstractmethod
     def reboot(self) -> None:
-        """Begin as after switching on."""
+        """Return to the state after power-on."""
 
     @abstractmethod
     def press_user_stop(self, pressed: bool) -> None:

@@ -21,7 +21,7 @@ class MeasuredArm:
 
     Attributes:
         q, dq: as the encoders measure them.
-        effort: of the motors in the last tick, measured.
+        effort: effort of the motors in the last tick, measured.
         qacc: acceleration of the last step.
         friction: dry friction of the last step.
     """

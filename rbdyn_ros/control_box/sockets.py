@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sockets of servers: one client by TCP with datagrams beside it, or several clients."""
+"""The sockets of servers: one client with TCP and datagrams, or several clients."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Session(ABC):
 
     @property
     def is_full(self) -> bool:
-        """Return whether it takes no bytes for now."""
+        """Return whether the session accepts no bytes for now."""
         return False
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to do
-        """Let the client go."""
+        """End the connection of the client."""
 
     @abstractmethod
     def request(self, data: bytes) -> None:
@@ -78,7 +78,7 @@ class Server(Session):
 
     @abstractmethod
     def open(self) -> None:
-        """Begin with a new client."""
+        """Start the connection of a new client."""
 
 
 S = TypeVar("S", bound=Session)
@@ -134,7 +134,7 @@ class ClientLink(Generic[S]):
         return bool(self._unsent)
 
     def receive(self, most: int) -> bytes:
-        """Return bytes from the client, perhaps none.
+        """Return the bytes that the client has sent, possibly empty.
 
         Raises:
             Gone: it left.
@@ -214,8 +214,8 @@ class Peers(End, Generic[S]):
     """Several connections, each with a session of its own; for one thread.
 
     Args:
-        name: of the server in messages.
-        log: takes a sentence.
+        name: name of the server in messages.
+        log: called with a sentence.
         piece: bytes of a client that are read in one cycle.
 
     Attributes:
@@ -253,7 +253,7 @@ class Peers(End, Generic[S]):
             return b""
 
     def pass_on(self, peer: ClientLink[S], data: bytes) -> None:
-        """Give a client's bytes to its session, and send the answers."""
+        """Pass a client's bytes to its session, and send the answers."""
         if peer not in self.peers:
             return  # the client left while the bytes were on the wire
         try:
@@ -264,7 +264,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes that a session sends; a session that fails sends none and leaves."""
+        """Return the bytes that a session sends; empty if it fails, which ends its connection."""
         try:
             with parting():
                 return say(peer.session)
@@ -412,7 +412,7 @@ class Dialled(Peers[S]):
     Args:
         session: behind the connection.
         name, log, piece: see Peers.
-        address, port: of the client's server.
+        address, port: address and port of the client's server.
 
     Attributes:
         session: as given.

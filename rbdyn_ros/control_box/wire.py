@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets between a client and a box, with faults: lost, late, doubled, overtaken, or none at all.
+"""Packets between a client and a box, with faults: lost, late, doubled, overtaken, or all lost.
 
 Over TCP packets are not lost or overtaken: a lost packet comes again later, and all packets behind
 it wait.
@@ -17,7 +17,7 @@ from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 
 #: Boxes of a loop with random numbers of their own.
 MOST_BOXES = 1024
-#: Packets that wait in a broken TCP connection; the sender leaves out more.
+#: Most packets that wait in a broken TCP connection; further packets are dropped.
 MOST_QUEUED = 4096
 #: A connection draws a random number for each of these.
 _DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
@@ -50,9 +50,9 @@ class WireLine(Generic[P]):
     """One direction of the wire.
 
     Args:
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         direction: 0 for states, 1 for commands.
-        number: of the box; each has its own random numbers.
+        number: number of the box; each box has its own random numbers.
         again: over TCP, ticks until a lost packet comes again; 0: datagrams.
 
     Attributes:
@@ -100,7 +100,7 @@ class WireLine(Generic[P]):
         return not self._way
 
     def clear(self) -> None:
-        """Forget packets under way."""
+        """Drop the packets under way."""
         self._way.clear()
         self._last = 0
 

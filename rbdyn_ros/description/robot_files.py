@@ -19,7 +19,7 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Suffixes of files whose root element says what they are, and where it usually is [bytes].
+#: Suffixes of files whose root element gives the format, and where it usually is [bytes].
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 
@@ -27,7 +27,7 @@ def _reader(name: str) -> Callable[..., tuple[Description, str]]:
     """Return the reader of a format, whose module is imported when it is needed."""
 
     def read(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
-        del srdf  # it is for URDF
+        del srdf  # only URDF uses an SRDF
         module = importlib.import_module(f"rbdyn_ros.description.{name}_files.{name}")
         return module.read(path, **how), ""
 
@@ -41,7 +41,7 @@ class Format:
     Attributes:
         suffixes: of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
-        root: root element of a file whose suffix says only that it is XML.
+        root: root element of a file whose suffix only shows that it is XML.
     """
 
     suffixes: tuple[str, ...]
@@ -58,7 +58,7 @@ FORMATS = (
     Format(SDF_SUFFIXES, _reader("sdf"), "sdf"),
     Format(MJCF_SUFFIXES, _reader("mjcf"), "mujoco"),
 )
-#: The suffixes of robot files, for people.
+#: The suffixes of robot files, for messages.
 SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
 
 
@@ -109,7 +109,7 @@ def read_with_text(
 def format_of(path: Path) -> Format | None:
     """Return the format of a robot file, by its suffix or its root element; None: no format."""
     suffix = path.suffix.lower()
-    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would wait
+    if suffix in _XML and kind_of(path) == "file":  # reading a pipe would block
         with suppress(OSError, ValueError), path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
             root = guard.root_tag(head) or guard.root_tag(head + file.read(guard.MAX_BYTES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door for robot files: read a robot or a scene from a file, or a robot from text."""
+"""Read a robot or a scene from a file, or a robot from text; all loaders use this module."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Source:
 
     @property
     def semantics(self) -> str:
-        """The SRDF beside the URDF; empty: there is none, or it cannot be used."""
+        """The SRDF next to the URDF; empty: there is none, or it cannot be used."""
         path = self.path
         if path is None or not self.text or self.is_scene:
             return ""
@@ -107,8 +107,8 @@ def opened(
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
-            always does, and takes no Contact.
-        srdf: for contact, an SRDF; or whether one beside a URDF counts.
+            always uses them, and accepts no Contact.
+        srdf: for contact, an SRDF; or whether an SRDF next to the URDF counts.
 
     Returns:
         The checked Description and its origin.

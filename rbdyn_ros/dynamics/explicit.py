@@ -263,7 +263,7 @@ class _Gamma(UserFunction):
 def _ranges(ranges: object, ny: int) -> Array:
     if ranges is None:
         return np.tile([-1.0, 1.0], (ny, 1))
-    allowed = f"{ny} pairs (lowest, highest) of finite numbers"
+    allowed = f"a ({ny}, 2) array of finite numbers, lowest and highest"
     pairs = finite("ranges", ranges, (ny, 2), code="ranges", allowed=allowed)
     if (pairs[:, 0] > pairs[:, 1]).any():
         raise not_allowed("ranges", ranges, allowed, "ranges", "ranges")

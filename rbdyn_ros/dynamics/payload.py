@@ -110,7 +110,7 @@ def check_calculable(called: Called, *results: Array) -> None:
     """Raise ParameterError for the first row of which a result, (n, ...), is not finite."""
     finite = [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in results]
     for row in np.flatnonzero(~np.logical_and.reduce(finite)).tolist():
-        text = f"mass, place and inertia of {called(row)} are too large to calculate with"
+        text = f"mass, position and inertia of {called(row)} are too large to calculate with"
         raise refused_payload(text)
 
 

@@ -53,8 +53,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         batch: the robots, an rb.Batch; every step computes the fields that are bound.
         actuated: (na,), the degrees of freedom that actions act on.
         actions_taken: (num_envs,), actions since the last reset.
-        diverged_reward: of the action in which a robot diverges, which ends its episode; 0 unless
-            the subclass sets it. Where rewards are negative, set it below those of a whole
+        diverged_reward: reward of the action in which a robot diverges, which ends its episode; 0
+            unless the subclass sets it. Where rewards are negative, set it below those of a whole
             episode, or a policy learns to diverge.
 
     Raises:
@@ -106,8 +106,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     def limits(self) -> tuple[Array, Array]:
         """Return the lowest and the highest observation, (n,) each.
 
-        By default those of positions and velocities in the Model; infinite, where there is none or
-        if `observe` is overridden.
+        By default those of positions and velocities in the Model; infinite where there is no
+        limit, or if `observe` is overridden.
         """
         if type(self).observe is not BatchEnv.observe:
             high = np.full(np.asarray(self.observe()).shape[1], np.inf)
@@ -155,7 +155,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         """Begin new episodes; return observations and infos.
 
         Args:
-            seed: of self.np_random; None: go on.
+            seed: seed of self.np_random; None: go on.
             options: {"reset_mask": (num_envs,) of bools}: only these robots.
         """
         super().reset(seed=seed)
@@ -216,7 +216,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return self._seen.copy(), rewards, terminated, truncated, infos
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium passes them
-        """Let go of the robots and their threads."""
+        """Delete the robots and end their threads."""
         vars(self).pop("batch", None)
 
     def _begin(self, robots: Bools) -> None:
@@ -285,7 +285,7 @@ class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
-        """Let go of the robot."""
+        """Delete the robot."""
         self.robots.close()
 
 

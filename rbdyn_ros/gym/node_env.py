@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gymnasium environment over the simulator node in lock-step, beside nodes of the user."""
+"""A gymnasium environment over the simulator node in lock-step, next to nodes of the user."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         horizon: actions of an episode at most.
         effort: force of an action of 1 [N m or N], one number or one per joint; None: the effort
             limits.
-        nodes: command lines of nodes that run beside the simulator, in the present folder.
-        parameters: of the simulator, by name.
+        nodes: command lines of nodes that run next to the simulator, in the present folder.
+        parameters: parameters of the simulator, by name.
         patience: wall time to wait for a state [s].
 
     Attributes:
         m: the Model.
         joints: names of the joints of joint_states.
         actuated: names of the joints that actions act on.
-        position, velocity: of the joints, in the latest state.
+        position, velocity: positions and velocities of the joints, in the latest state.
         simulation: its `client.node` is a node of rclpy in the domain of the simulator, and its
             `environment` has the variables of processes that join the domain.
 

@@ -31,12 +31,12 @@ class NodeSimulation:
     """A simulator in lock-step with a client, in a ROS domain of their own.
 
     Args:
-        parameters: of the simulator, by name.
-        nodes: command lines of nodes beside it, in the present folder.
+        parameters: parameters of the simulator, by name.
+        nodes: command lines of nodes that run next to it, in the present folder.
         patience: wall time to wait for a state [s].
 
     Attributes:
-        client: of the simulator.
+        client: client of the simulator.
 
     Raises:
         RbdynError: the simulator does not start.

@@ -14,7 +14,7 @@ from rbdyn_ros.loading.standing import touching
 from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
-ROUNDS = 100  # an object may come from one obstacle into the next
+ROUNDS = 100  # a raised object may enter the next obstacle
 CLEAR = 1e-9  # least distance [m]
 _HEIGHT = 2  # index of the height in the position of a floating joint
 
@@ -48,10 +48,10 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
 
 
 def placed_entity(m: Model, description: Description, name: str, qpos: Array) -> float:
-    """Return how far a new object has to be raised to be outside all obstacles [m].
+    """Return the height by which a new object must be raised to be outside all obstacles [m].
 
     Args:
-        m: the scene with the object, or with a new obstacle or fixed robot: they are not raised.
+        m: the scene with the object, or with a new obstacle or fixed robot, which is not raised.
         description: of the scene.
         name: of the object, obstacle or robot.
         qpos: (nq,) position of the scene.
@@ -91,7 +91,7 @@ class _Search:
         self._first_obstacle = m.ngeomlink
 
     def raise_out(self, name: str) -> float:
-        """Raise an object out of the obstacles; return how far [m]."""
+        """Raise an object out of the obstacles; return the height by which it was raised [m]."""
         tree = self._tree[name]
         at = int(self.m.jnt_qposadr[tree - 1]) + _HEIGHT
         start = float(self.d.qpos[at])
@@ -143,7 +143,7 @@ class _Search:
 
     def check_robot(self, name: str) -> None:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
-        from rbdyn_ros.description.scenes.entities import entity_of  # only scenes need it
+        from rbdyn_ros.description.scenes.entities import entity_of  # only for scenes
 
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]
@@ -161,7 +161,7 @@ class _Search:
         names, findings = self.m.geom_names, []
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             objects = self._object[pair].tolist()
-            if objects[0] == objects[1]:  # of one object, or of none
+            if objects[0] == objects[1]:  # both belong to one object, or neither to an object
                 continue
             if only and only not in {self._name.get(n) for n in objects}:
                 continue

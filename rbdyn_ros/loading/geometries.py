@@ -17,7 +17,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.model import Model
 
-#: With more dofs than this, or without M, the mass of the body alone is used.
+#: For more dofs than this, or without M, only the mass of the body is used.
 MOST_DOFS = 1000
 
 #: Largest ratio of the masses of two moving bodies that touch.
@@ -34,8 +34,8 @@ def with_masses(m: Model) -> Model:
     With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]. The mass is 1 over the
     mean mobility of all corners of a geometry in three perpendicular directions. A geometry that
     cannot move at qpos0 has the mass of its body; so have all geometries of a too large Model.
-    A body alone moves more easily than with others attached, so its contacts become softer, not
-    unstable.
+    The mass of a body alone is smaller than with attached bodies, so its contacts become softer,
+    not unstable.
     """
     if m.ncontact == 0:
         return m
@@ -76,7 +76,7 @@ def _corner_mobility(m: Model, inverse: Array) -> Array:
 
 
 def _turned(mats: Array, vectors: Array) -> Array:
-    """Return vectors (n, 3) turned by rotation matrices (n, 9)."""
+    """Return vectors (n, 3) rotated by matrices (n, 9)."""
     turned: Array = np.einsum("nij,nj->ni", mats.reshape(-1, 3, 3), vectors)
     return turned
 
@@ -88,7 +88,7 @@ def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
     """
     S = np.zeros((len(bodies), 6, m.nv))
     _com_vel(m, d)
-    driven = d.cvel[bodies]  # motion by joints with a prescribed motion
+    driven = d.cvel[bodies]  # velocity due to prescribed motions
     for k in range(m.nv):
         d.qvel[:] = 0.0
         d.qvel[k] = 1.0
@@ -158,7 +158,7 @@ def _too_many(m: Model) -> list[Finding]:
 
 
 def _without_extent(m: Model) -> list[Finding]:
-    """Return a warning of geometries that are a point."""
+    """Return a warning about geometries that are points."""
     names = [m.geom_names[g] for g in np.flatnonzero(m.geom_rbound[: m.ngeommoving] == 0.0)]
     if not names:
         return []
@@ -167,7 +167,7 @@ def _without_extent(m: Model) -> list[Finding]:
 
 
 def _unequal_masses(m: Model) -> list[Finding]:
-    """Return a warning of the two bodies that push each other and differ most in mass."""
+    """Return a warning about the two touching bodies with the largest ratio of masses."""
     pairs = m.push_geom[(m.push_geom < m.ngeommoving).all(axis=1)]
     mass = m.body_subtreemass[m.body_rootid[m.geom_bodyid[pairs]]]
     light, heavy = mass.min(axis=1, initial=np.inf), mass.max(axis=1, initial=0.0)

@@ -26,7 +26,7 @@ from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
 
-#: Below this part of the inertia of the rigid subtree, D is a rounding error.
+#: D below this part of the inertia of the rigid subtree is a rounding error.
 RELATIVE_ZERO = 1e-12
 
 #: Armature for a joint without inertia, with strict=False [kg m^2 or kg].
@@ -40,7 +40,7 @@ LOAD_REPAIRED = (
 #: Maximum number of passes over the dofs without inertia; real robots need fewer.
 MAX_ROUNDS = 50
 
-#: Below this part of the largest inertia of a joint, an inertia gets a warning.
+#: An inertia below this part of the largest inertia of a joint gets a warning.
 TINY_INERTIA = 1e-11
 
 _survey, _survey_at = public(survey), Entry(survey)
@@ -59,7 +59,7 @@ def with_inertias(
         strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both.
 
     Raises:
-        DescriptionError: a joint moves a negative inertia; or none, if strict.
+        DescriptionError: a joint moves a negative inertia, or no inertia if strict.
     """
     repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
@@ -113,7 +113,7 @@ def inertias_of(m: Model, armatures: Array) -> Array:
     if DISABLED or m.nefc > 0:
         rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
         return np.array(rows).reshape(armatures.shape)
-    # kernels find this armature by another table; a Model for each row takes 500 times as long
+    # kernels read the armature through a changed table, as a Model per row takes 500 times as long
     d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
     found: Array = armatures.copy()
     table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data
@@ -148,7 +148,7 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
         wrong = np.flatnonzero(lowest & ~(inertia >= -_of_joint(model, zero)))
         if len(wrong):
             return model, inertia, missing, wrong.tolist()
-        # without any mass below there is no need for several passes
+        # treat all dofs without any mass below in one pass
         lowest |= absent & (rigid == 0.0)
         missing |= lowest
         armature[lowest] = REPAIR_ARMATURE
@@ -219,13 +219,13 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
 
 
 def _tiny(inertia: Array) -> Bools:
-    """Return the dofs with an inertia too small against the largest for floating point."""
+    """Return the dofs whose inertia is too small, relative to the largest, for floating point."""
     tiny: Bools = inertia < TINY_INERTIA * inertia.max(initial=0.0)
     return tiny
 
 
 def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Model:
-    """Return the Model with armatures that keep weak dofs finite beside strong ones.
+    """Return the Model with armatures that keep accelerations of dofs of low inertia finite.
 
     A dof with a tiny inertia gets the smallest sound inertia of the robot as its armature. A dof
     without inertia gets the smallest one of its joint: a body that has inertia about some axes

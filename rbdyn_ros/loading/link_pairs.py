@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 
 
 def joined_links(m: Model, description: Description) -> Bools:
-    """Return whether one joint connects two links with geometries (nframe, nframe).
+    """Return a matrix (nframe, nframe): whether one joint connects two links with geometries.
 
     Links without geometries between the two do not count, unless a second joint moves there.
     """
@@ -42,7 +42,7 @@ def joined_links(m: Model, description: Description) -> Bools:
 
 
 def _are_neighbours(m: Model, parent: int, body: int) -> bool:
-    """Return whether two bodies are one, or a joint that does not set a body free is between."""
+    """Return whether two bodies are the same, or connected by a joint with fewer than 6 dofs."""
     if parent == body:
         return True
     return bool(m.body_parentid[body] == parent and m.jnt_dofnum[body - 1] < FREE_DOFS)

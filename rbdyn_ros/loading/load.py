@@ -34,7 +34,7 @@ from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 if TYPE_CHECKING:
     from rbdyn_ros.description.build.builder import SystemBuilder
 
-#: Options that stay when objects come and go.
+#: Options that are kept when objects are added or removed.
 OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
 
 
@@ -59,7 +59,7 @@ def load_urdf(
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
         package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
-            in xacro files and of `package://` in names of meshes. Packages above the file, beside
+            in xacro files and of `package://` in names of meshes. Packages above the file, next to
             it, in its workspace or in a sourced workspace are found without it.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
@@ -74,7 +74,7 @@ def load_urdf(
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each
             other, and `collisions` leaves them out; pairs that overlap in one of its states do not
-            push each other, either. True: `<name>.srdf` beside the file, in `srdf/` or in
+            push each other, either. True: `<name>.srdf` next to the file, in `srdf/` or in
             `../srdf/`, with the name of the file or of the robot, if there is one. False: none.
 
     Returns:
@@ -84,7 +84,7 @@ def load_urdf(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
-    # the readers of scenes and mechanisms are imported where they are needed
+    # the readers of scenes and mechanisms are imported only where they are needed
     from rbdyn_ros.description.source import opened
 
     base_joint = check_floating_base(floating_base)
@@ -216,8 +216,8 @@ def complete(
         floating_base: as for load_urdf.
         strict: as for load_urdf.
         mimic: as for load_urdf.
-        before: the Model of this scene with other objects. Parts that both have start where they
-            did, even if they overlap, and the options stay. None: there is no such Model.
+        before: the Model of this scene with other objects. Common parts start where they did, even
+            if they overlap, and the options stay. None: there is no such Model.
 
     Raises:
         DescriptionError: a joint moves no inertia, or no spline interpolates a trajectory.

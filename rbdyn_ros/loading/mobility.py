@@ -12,7 +12,7 @@ from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.model.model import Model
 
-#: Below this part of the unconstrained mobility, a mobility is a rounding error.
+#: A mobility below this part of the unconstrained mobility is a rounding error.
 LOCKED = 1e-9
 
 _survey = public(survey)
@@ -27,7 +27,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     """
     d = make_data(m)
     _survey(m, d)
-    if d.accelerate_stage == 0:  # else M is computed already
+    if d.accelerate_stage == 0:  # otherwise M is already computed
         _crb(m, d)
     M = np.zeros((m.nv, m.nv))
     rows = np.repeat(np.arange(m.nv), m.M_rownnz)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write files completely or not at all: a reader never sees a partial file."""
+"""Write files completely or not at all, so that nobody can read a partial file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Output:
         try:
             self.close()
         except ParameterError:
-            if error is None:  # else the first error counts
+            if error is None:  # after an error in the block, that error counts
                 raise
 
 
@@ -69,12 +69,12 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
     return target
 
 
-#: The bytes of a file, or what writes them.
+#: The bytes of a file, or a function that writes them.
 Content = bytes | Callable[[BinaryIO], object]
 
 
 def write_whole(path: Path, content: Content) -> None:
-    """Write a new file beside `path`, then replace `path` with it.
+    """Write a new file next to `path`, then replace `path` by the new file.
 
     Raises:
         ParameterError: the file cannot be written; an old file stays unchanged.
@@ -83,7 +83,7 @@ def write_whole(path: Path, content: Content) -> None:
 
 
 def write_together(contents: Mapping[Path, Content]) -> None:
-    """Write a new file beside each path, then replace all paths.
+    """Write a new file next to each path, then replace all paths by them.
 
     Each replacement is atomic, and all follow immediately after the last file is complete. A
     reader in that moment may see some old and some new files.
@@ -113,7 +113,7 @@ def unwritable(path: Path, error: Exception, kind: str = "file") -> ParameterErr
 
 
 def not_overwritten(path: Path, reason: str) -> ParameterError:
-    """Return the error for an output that is there already, or has no folder."""
+    """Return the error for an output that already exists, or has no folder."""
     text = f"{quote(str(path), 200)} is not written: {reason}"
     return ParameterError(Finding("not-overwritten", text, "error", "output", None, str(path)))
 
@@ -141,7 +141,7 @@ def is_folder(folder: Path) -> bool:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let an error name the output file, not the temporary one."""
+    """Make an error name the output file, not the temporary file."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -152,4 +152,4 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except (OSError, ValueError):
-        return  # it was not created
+        return  # the file was not created

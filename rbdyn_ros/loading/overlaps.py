@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of one robot that overlap where it may stand do not push each other."""
+"""Pairs of one robot that overlap in a pose in which it may stand do not push each other."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _Pair = tuple[int, int]
 
 
 def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model, list[Finding]]:
-    """Return the Model without pushing pairs of one robot that overlap where it may stand.
+    """Return the Model; pairs of one robot that overlap in a pose where it may stand do not push.
 
-    These are qpos0 and, for pairs of which a state gives all joints between the two, the state.
+    These poses are qpos0, and each state that gives all joints between the two geometries.
 
     Args:
         m: the Model.
@@ -59,7 +59,7 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
 def _overlaps(
     m: Model, states: Iterable[GroupState]
 ) -> Iterator[tuple[str, Iterable[Distance], str]]:
-    """Yield where the robots may stand, which pairs overlap there, and an advice."""
+    """Yield each pose in which the robots may stand, the pairs that overlap, and advice."""
     yield "qpos0", start_overlaps(m), "; an SRDF can disable them"
     for state in states:
         yield f"the state {quote(state.name)}", overlaps_in(m, state), ""
@@ -70,7 +70,7 @@ def _pair(m: Model, one: Distance) -> _Pair:
 
 
 def _with_pairs(m: Model, own: set[_Pair]) -> Model:
-    """Return the Model in which of the pairs of one robot only these push each other."""
+    """Return the Model in which only these pairs of one robot push each other."""
     several = ~of_one_robot(vars(m), m.push_geom)
     kept = [tuple(pair) in own for pair in m.push_geom.tolist()]
     arrays = {name: getattr(m, name) for name in PRIMARY}
@@ -92,7 +92,7 @@ def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterat
 
 
 def _is_given(m: Model, joint: int, given: dict[int, float]) -> bool:
-    """Return whether a joint is where the state puts it: a mimic joint where its leader is."""
+    """Return whether a state gives the position of a joint; mimic joints follow their leaders."""
     return m.jnt_class[joint] == JointClass.DRIVEN or int(m.jnt_qposadr[joint]) in given
 
 

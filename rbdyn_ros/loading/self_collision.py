@@ -19,14 +19,14 @@ from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
 
 SAMPLES, MOST_SAMPLES = 10_000, 1_000_000
 
-#: A pair that overlaps in a larger part of the samples overlaps always: as in MoveIt's assistant.
+#: A pair that overlaps in more than this part of the samples always overlaps, as in MoveIt.
 ALWAYS = 0.95
 
 
 def sample_collisions(
     m: Model, description: Description, samples: int = SAMPLES, seed: int = 0
 ) -> CollisionSamples:
-    """Return how often the links of a robot overlap in random poses within the joint limits.
+    """Count how often the links of a robot overlap in random poses within the joint limits.
 
     All links count that no joint connects, also those that the simulation leaves out. The poses
     come from `random_qpos`, which leaves closed loops open. Obstacles, and pairs that an SRDF or a
@@ -85,7 +85,7 @@ def _touching(m: Model, d: Data, memory: NearPairs, which: Ints, number: int) ->
 
 
 def _is_far(m: Model, pair: LinkPair) -> bool:
-    """Return whether a distance without limits lies between two links: samples miss most of it."""
+    """Return whether a joint without limits lies between two links, which samples hardly cover."""
     one, other = (int(m.frame_bodyid[m.frame_id(link)]) for link in pair)
     return any(is_unlimited(m, joint) for joint in between(m, one, other))
 

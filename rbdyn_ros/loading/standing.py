@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a robot on its floor, not inside obstacles; say where it starts outside limits."""
+"""Start a robot on its floor and outside obstacles, and report joints outside their limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLEAR = 1e-9  # least distance [m]
 DEEP = 1e-6  # penetration without a warning [m]
 MOST_JOINTS = 8  # most joints named in a note
 HIGHEST = 10.0  # height above a floor up to which a robot is lowered [m]
-SOLE = 1e-3  # height of the part of a foot that carries [m]
+SOLE = 1e-3  # parts of a foot up to this height carry weight [m]
 
 touching = public(_kernel)
 
@@ -164,7 +164,7 @@ def bodies_overlap(m: Model) -> list[Finding]:
 
 
 def _depth(m: Model, d: Data) -> float:
-    """Return the largest penetration of the world at qpos; 0 without contact."""
+    """Return the largest penetration into the world at qpos; 0 without contact."""
     touching(m, d)
     return -min(float(d.contact_dist[_with_world(d)].min(initial=0.0)), 0.0)
 
@@ -175,6 +175,6 @@ def _with_world(d: Data) -> Ints:
 
 
 def _on_world(d: Data) -> Bools:
-    """Return which contacts are with the world (ncon,)."""
+    """Return a mask (ncon,) of the contacts with the world."""
     with_world: Bools = d.contact_body[: d.ncon, 0] == 0
     return with_world

@@ -21,7 +21,7 @@ from rbdyn_ros.model.model import Model
 
 Values = tuple[Array, ...]
 
-#: No round numbers, at which a motion may have a corner [s].
+#: Times to check [s]; round numbers are avoided, as a motion may have a corner there.
 TIMES = (0.1371, 0.7193, 1.9337, 5.3171, 17.9113)
 
 

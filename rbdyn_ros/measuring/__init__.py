@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of calls of this engine and of its peers, measured in turns."""
+"""Measure the time of calls of this engine and of its peers in turns."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in MuJoCo and Pinocchio, if they are installed, to time them beside ours."""
+"""The same robot in MuJoCo and Pinocchio, if installed, to compare their times with ours."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001
     """Return the fastest MuJoCo model of a robot: fixed links fused, no contact or constraint."""
     import mujoco
 
-    # otherwise it writes a log to the working directory
+    # otherwise MuJoCo writes a log to the working directory
     mujoco.set_mju_user_warning(lambda _: None)
     tree = ET.fromstring(urdf)
     for theirs in tree.findall("mujoco"):

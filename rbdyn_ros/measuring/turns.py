@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time jobs in turns in one process: A B C A B C ...
 
-A machine whose speed drifts then drifts for all jobs, and their ratios hold.
+If the speed of the machine drifts, it drifts for all jobs, so their ratios stay valid.
 """
 
 from __future__ import annotations
@@ -106,6 +106,6 @@ def our_jobs(m: Model) -> dict[str, Job]:
         "mass_matrix": repeated(lambda: mass_matrix(m, d), reset),
         "kinematics": repeated(lambda: api.kinematics(m, d), reset),
     }
-    if m.nM == 0 and m.nv > 0:  # too large to be stored
+    if m.nM == 0 and m.nv > 0:  # M is too large to be stored
         del jobs["mass_matrix"]
     return jobs

@@ -74,7 +74,7 @@ ISAAC_LAB = SomeKeys(
         Key("default_joint_pos", NUMBERS, "of the joints"),
         Key(
             "actions",
-            Table("actions", _rows(Key("JointPositionAction", ACTION, "of the joints"))),
+            Table("table of actions", _rows(Key("JointPositionAction", ACTION, "of the joints"))),
             "of the network",
         ),
         Key("observations", ByName(OBSERVATION, "observation"), "of the network"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports of training frameworks, rewritten as policy files.
 
-Isaac Lab: the deploy.yaml that unitree_rl_lab writes beside the ONNX file. mjlab: the metadata in
+Isaac Lab: the deploy.yaml that unitree_rl_lab writes next to the ONNX file. mjlab: the metadata in
 the ONNX file. legged_gym: the configuration with which unitree_rl_gym runs a policy in MuJoCo.
 """
 
@@ -28,7 +28,7 @@ ALIASES = {
     "actions": "last_action",
     "command": "velocity_commands",
 }
-#: Actions per second of a policy whose metadata does not say it, as in mjlab's tasks [Hz].
+#: Actions per second of a policy whose metadata lacks the rate, as in mjlab's tasks [Hz].
 RATE = 50.0
 #: Period of the gait of legged_gym's humanoids [s].
 GAIT = 0.8
@@ -42,7 +42,7 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
     """Return the text of a policy file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         data: its content, if it is not an ONNX file.
         network: path of another ONNX file; empty: none.
         joints: names, for exports without names.
@@ -109,7 +109,7 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:
-        message = f"joint_ids_map does not name different places below {places}, one for a joint"
+        message = f"joint_ids_map must have different numbers below {places}, one for each joint"
         _refuse(path, "bad-order", message)
     action = given["actions"]["JointPositionAction"]
     _check_lengths(path, places, damping=given["damping"])

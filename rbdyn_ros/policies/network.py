@@ -25,13 +25,13 @@ def metadata_of(path: Path) -> Mapping[str, str]:
 
 
 class Network:
-    """A network from one vector to another, which may remember.
+    """A network from one vector to another, which can have memory.
 
     Inputs other than the first are memory: a recurrent network's input h_in gets its output h_out
     of the step before, and zeros at first.
 
     Args:
-        path: of the ONNX file.
+        path: path of the ONNX file.
         inputs: numbers of an observation.
         outputs: numbers of an action.
         listed: the parts of the observation in words, for messages.
@@ -60,7 +60,7 @@ class Network:
         try:
             self(np.zeros(inputs))
         except RbdynError:
-            pass  # the network refuses these numbers only
+            pass  # the network refuses only these numbers
         except Exception as error:  # onnxruntime has classes of its own
             text = f"the network does not run on {inputs} numbers: {str(error).splitlines()[0]}"
             raise _refused(path, "network-run", text) from error
@@ -74,12 +74,12 @@ class Network:
             raise _refused(path, "network-size", text)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear the memory of the network."""
         shapes = self._shapes.items()
         self._state = {name: np.zeros(shape, np.float32) for name, shape in shapes}
 
     def __call__(self, observation: Array) -> Array:
-        """Return the action for an observation, (n), and remember.
+        """Return the action for an observation, (n), and update the memory.
 
         Raises:
             RbdynError: the action is not finite.

@@ -51,7 +51,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the past, as at the start."""
+        """Return to the state at the start, without any states."""
         self._policy.reset()
         self._command: Array = np.zeros(3)
         self._commanded: int | None = None
@@ -62,11 +62,11 @@ class Pacer:
         self._actions = 0
 
     def set_command(self, command: Array) -> None:
-        """Take a velocity command, (3,)."""
+        """Store a velocity command, (3,)."""
         self._command, self._commanded = command, self._now
 
     def take_base(self, stamp: int, base: BaseState) -> JointsState | None:
-        """Take a state of the base; return the joint state that is answered now, if any.
+        """Store a state of the base; return the joint state that is answered now, if any.
 
         Raises:
             RbdynError: the state is newer than the joints by more than `timeout`, or the network
@@ -87,7 +87,7 @@ class Pacer:
         return waiting
 
     def take_joints(self, state: JointsState) -> JointsState | None:
-        """Take a state of the joints; return it if it is answered now.
+        """Store a state of the joints; return it if it is answered now.
 
         Raises:
             RbdynError: the network fails.
@@ -98,7 +98,8 @@ class Pacer:
         waiting = self._waiting
         waits = waiting is not None and 0 < state.stamp - waiting.stamp <= self._timeout
         if waits or not self._is_due(state.stamp):
-            # the first state of an action goes on waiting, so that a late base can reach it
+            # the first state of an action still waits, so that a late state of the base can match
+            # it
             return state if self._actions > 0 and near else None
         if self._base_stamp < state.stamp:
             self._waiting = state

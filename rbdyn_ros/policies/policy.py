@@ -67,7 +67,7 @@ class LearnedPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the past: history, last action, memory of the network, phase of the gait."""
+        """Clear history, last action, memory of the network and phase of the gait."""
         self._network.reset()
         self._action = np.zeros(len(self.spec.joints))
         self._past: list[list[Array]] = [[] for _ in self.spec.terms]
@@ -80,9 +80,9 @@ class LearnedPolicy:
         """Return the position targets for a state; they hold for 1 / rate seconds.
 
         Args:
-            position: of the joints in the order of spec.joints, (n) [rad or m].
-            velocity: of the same, (n) [rad/s or m/s].
-            base: of the robot.
+            position: position of the joints in the order of spec.joints, (n) [rad or m].
+            velocity: velocity of these joints, (n) [rad/s or m/s].
+            base: state of the base of the robot.
             command: velocity to walk with, (3,): forwards and to the left [m/s], and about the
                 vertical [rad/s]; unless it is zero, it is clipped to spec.command_range.
 
@@ -110,7 +110,7 @@ class LearnedPolicy:
 
     @staticmethod
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
-        """Return the latest values of a term with a new one; at first they are its copies."""
+        """Return the latest values of a term with a new one; at first all are copies of it."""
         scaled = np.clip(value, *term.clip) * np.array(term.scale)
         return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
@@ -127,7 +127,7 @@ class LearnedPolicy:
         } | {term.name: self._phase(term) for term in self.spec.terms if term.name == "gait_phase"}
 
     def _phase(self, term: ObservationTerm) -> Array:
-        """Return sine and cosine of the phase, which has gone on by a step at the first action."""
+        """Return sine and cosine of the phase, which is one step at the first action."""
         angle = math.tau * (self._steps + 1) / (self.spec.rate * term.period)
         return np.array([math.sin(angle), math.cos(angle)])
 
@@ -140,7 +140,7 @@ class PolicyJoints:
         policy: its policy.
 
     Attributes:
-        dofadr: of the joints, in the order of the policy.
+        dofadr: dof addresses of the joints, in the order of the policy.
 
     Raises:
         ModelError: the robot lacks a joint of the policy, or has no floating base.
@@ -204,9 +204,9 @@ def load_policy(
     """Load a learned policy.
 
     Args:
-        path: of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with which
-            legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
-        network: path of the ONNX file, if it is another one than the file names.
+        path: path of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with
+            which legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
+        network: path of the ONNX file, if it is not the path in the file.
         joints: names, for exports without names: in the order of the robot's own interface.
 
     Raises:

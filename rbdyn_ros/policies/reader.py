@@ -73,7 +73,7 @@ def _spec(given: Given, folder: Path) -> PolicySpec:
     ranges = [command.get(name, NO_LIMIT) for name in ("forward", "left", "turn")]
     for name, (low, high) in zip(("forward", "left", "turn"), ranges, strict=True):
         if low > high:
-            command.wrong(name, "two numbers that rise")
+            command.wrong(name, "[low, high] with low <= high")
     return PolicySpec(
         network=folder / given["network"],
         joints=joints,
@@ -116,5 +116,5 @@ def _term(given: Given, n: int) -> ObservationTerm:
         given.error("bad-value", "scale", message, found=str(len(scales)), allowed=f"1 or {size}")
     clip = given.get("clip", NO_LIMIT)
     if clip[0] > clip[1]:
-        given.wrong("clip", "two numbers that rise")
+        given.wrong("clip", "[low, high] with low <= high")
     return ObservationTerm(name, tuple(scales), clip, given["history"], given["period"])

@@ -28,10 +28,10 @@ class ObservationTerm:
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one, or one for each.
+        scale: factor of its numbers, after `clip`; one for all, or one for each.
         clip: the smallest and the largest of its numbers.
         history: how many of its latest values are observed, the oldest first.
-        period: of gait_phase [s].
+        period: period of gait_phase [s].
     """
 
     name: str
@@ -52,11 +52,12 @@ class PolicySpec:
         network: path of the ONNX file.
         joints: names, in the order of the network.
         default_position: from which joint_pos_rel counts, (n) [rad or m].
-        stiffness, damping: of the joints, (n) [N m/rad, N m s/rad; N/m, N s/m].
+        stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
+            s/m].
         action_scale, action_offset: (n) [rad or m].
         action_clip: largest size of the numbers of an action, before they are scaled.
         rate: actions per second [Hz].
-        terms: of the observation, in the order of the network.
+        terms: terms of the observation, in the order of the network.
         command_range: smallest and largest velocity command, (3, 2): forwards and to the left
             [m/s], and about z [rad/s].
     """
@@ -74,5 +75,5 @@ class PolicySpec:
     action_clip: float = math.inf
 
     def size(self, term: ObservationTerm) -> int:
-        """Return how many numbers one value of a term has."""
+        """Return the number of numbers in one value of a term."""
         return TERMS[term.name] or len(self.joints)

@@ -38,7 +38,7 @@ def existing(path: object) -> Path:
     source = Path(path)
     try:
         found = source.exists()
-    except (OSError, ValueError):  # it contains a NUL or is too long
+    except (OSError, ValueError):  # the path contains a NUL or is too long
         found = False
     if not found:
         raise recording_error(
@@ -67,7 +67,7 @@ class Recording:
     Attributes:
         topics: topics found so far.
         attached: attachments found so far.
-        truncated: whether it was cut off; known when all is read.
+        truncated: whether the file was cut off; known after all messages are read.
     """
 
     path: Path
@@ -92,7 +92,7 @@ class Recording:
         except RbdynError:
             raise
         except Exception as error:
-            # the libraries raise many kinds; errors of the caller do not come here
+            # the libraries raise errors of many types; errors of the caller are not caught here
             raise damaged(str(self.path), error) from error
 
     def _check_time(self, message: Message) -> None:

@@ -22,9 +22,9 @@ _TOPICS = ("tf", "tf_static")
 MOST_FRAMES = 16
 #: Largest distance of a robot [m].
 FAR = 1e9
-#: Memory of a transform, in numbers.
+#: Size of a transform in memory, counted in numbers.
 ROW = 64
-#: A base that moves by less counts as fixed [m, rad].
+#: A base that moves by less than this counts as fixed [m, rad].
 STANDS = 1e-6
 
 
@@ -62,7 +62,7 @@ class Chain:
         row = [at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]
         length = math.hypot(*row[3:])
         if not (max(map(abs, row[:3])) < FAR and 0.5 < length < 2.0):
-            return  # not a pose, for example NaN
+            return  # the transform is no pose, for example NaN
         rows = self._rows.setdefault(child, [])
         if rows and stamp < rows[-1][0] - BACK:
             rows.clear()

@@ -77,7 +77,7 @@ def check_kept(path: Path, stream: BinaryIO, size: int) -> None:
         is_there = os.path.samestat(status, path.stat())
     except (FileNotFoundError, NotADirectoryError):
         is_there = False
-    except OSError:  # the next write has the reason
+    except OSError:  # the next write reports the reason
         is_there = True
     if not is_there and status.st_nlink == 0:
         raise LostFileError("it was deleted, and nothing of it is left")

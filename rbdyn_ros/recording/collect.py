@@ -22,7 +22,7 @@ COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands", "grip
 #: Velocities and efforts on this topic are limits, not commands.
 GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
-#: A larger step back of time is a reset [ns]; a smaller one is reordering.
+#: A larger step back in time is a reset [ns]; a smaller step comes from reordered messages.
 BACK = NANOSECONDS // 2
 #: Modes of rbdyn_interfaces/msg/JointCommand that use position and velocity.
 _POSITION_MODES, _VELOCITY_MODE, _IMPEDANCE = (1, 3), 2, 3

@@ -210,7 +210,7 @@ def _parts(chunk: Any, at: int) -> list[Any]:
         raise missing_extra(problem.name or "zstandard") from problem
     except CRCValidationError as problem:
         raise DamagedError(f"the checksum (CRC) of {where} is wrong") from problem
-    except Exception as problem:  # several libraries raise different errors
+    except Exception as problem:  # the libraries raise errors of many types
         text = f"{where} cannot be decompressed ({problem})"
         raise DamagedError(text) from problem
 

@@ -17,7 +17,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
-#: Positions [rad or m], and parts of a timestep, that are the same.
+#: Largest difference of equal positions [rad or m], and of equal times in timesteps.
 SAME = 1e-9
 
 
@@ -97,7 +97,8 @@ class RecordedRun:
     def instant(self, k: int) -> Instant:
         """Return a sample as an Instant; unknown values are zero.
 
-        Contact points are not recorded, but found again where successive steps are.
+        Contact points are not recorded. They are computed again if the recording has successive
+        steps.
         """
         return Instant(
             time=float(self.time[k]),
@@ -114,8 +115,8 @@ class RecordedRun:
     def _points(self, k: int) -> Array | None:
         """Return the contact points of a sample; None if they are unknown.
 
-        The step that led there is repeated. They are unknown if samples between were not recorded,
-        or if it leads elsewhere.
+        The step before the sample is repeated. The points are unknown if the recording lacks the
+        step, or if the repeated step does not reach the sample.
         """
         h = self.m.opt.timestep
         if self.contact is None or not self.exact or k == 0:

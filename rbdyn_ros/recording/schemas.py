@@ -32,16 +32,16 @@ float64[] stick
 float64[] stick_qfrc
 float64[] act
 """
-#: The fields that State.msg has got in later versions, in their order.
+#: The fields that later versions added to State.msg, in their order.
 LATER = ("stick", "stick_qfrc", "act")
 #: Bytes before a message that name its encoding; big-endian and little-endian CDR.
 PREFIX, ENCODINGS = 4, (b"\0\0", b"\0\1")
-#: Most unused bytes behind a message, and more of them for each empty array.
+#: Largest number of unused bytes after a message, and additional bytes for each empty array.
 SPARE, SPARE_EMPTY = 3, 4
 
 
 def older_state(known: int) -> tuple[str, str]:
-    """Return name and fields of State with only the first `known` of LATER, as it once was."""
+    """Return name and fields of an older State, with only the first `known` fields of LATER."""
     fields = STATE_FIELDS
     for name in reversed(LATER[known:]):
         fields = fields.removesuffix(f"float64[] {name}\n")
@@ -96,8 +96,8 @@ class Schemas:
     def deserialize(self, raw: bytes, typename: str) -> Any:
         """Return the message in bytes that a publisher sent.
 
-        Fast DDS reserves bytes to align the first number of each array, also of an empty one; then
-        they lie unused behind the message.
+        Fast DDS reserves bytes to align the first number of each array. For an empty array these
+        bytes stay unused at the end of the message.
 
         Raises:
             Exception: from rosbags, if the message is malformed.

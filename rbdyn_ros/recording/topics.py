@@ -22,7 +22,7 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 NUMBERS = "std_msgs/msg/Float64MultiArray"
 BY_MODE = "rbdyn_interfaces/msg/JointCommand"
 
-#: Name of the attachment with a Model, behind the namespace of the robot.
+#: Name of the attachment with a Model, after the namespace of the robot.
 MODEL_NAME, MODEL_TYPE = "model.npz", "application/x-rbdyn-model"
 WORLD = "world"
 

@@ -33,7 +33,7 @@ CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
 LOOK = 0.1
 #: Largest backlog for a slow disk [bytes, messages]; more is dropped.
 MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
-#: Longest time to write the backlog at the end [s]; the nodes end within 15 s.
+#: Longest time to write the backlog at the end [s]; the nodes must end within 15 s.
 PATIENCE = 10.0
 READABLE = "The part written before can be read"
 #: Free space that is kept for the end of the file, and for the index of each chunk [bytes].
@@ -154,13 +154,13 @@ class RunFile(Output):
 
     @property
     def summary(self) -> str:
-        """The outcome: the path of the file or the reason of a failure, and dropped messages."""
+        """The outcome: the path of the file or the reason of a failure; and dropped messages."""
         left_out = f"; {self.dropped} messages were dropped" if self.dropped else ""
         return f"{self.failure or f'recorded {self.path}'}{left_out}"
 
     @property
     def complete(self) -> bool:
-        """Return whether all messages so far are in the file, or on the way to it."""
+        """Return whether no message has been lost: each is in the file or still being written."""
         return not self.failure and not self.dropped
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class RunFile(Output):
                 self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
                 self._stream.flush()
                 return
-        except OSError:  # another process has taken the space
+        except OSError:  # another process has used the space
             pass
         _end_without_summary(self._stream, self._size)
 
@@ -244,7 +244,7 @@ class RunFile(Output):
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
-        self._stream.close()  # writes the rest
+        self._stream.close()  # write the rest
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]
@@ -268,12 +268,12 @@ def _begun(stream: BinaryIO) -> Writer:
 
 
 def _end_without_summary(stream: BinaryIO, size: int) -> None:
-    """End a file behind its whole records where there is no space for more."""
+    """End a file after its last complete record, if there is no space for more."""
     try:
         os.ftruncate(stream.fileno(), size)
         os.pwrite(stream.fileno(), END, size)
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # the rest of the buffer goes nowhere
+        os.dup2(nowhere, stream.fileno())  # discard the rest of the buffer
         os.close(nowhere)
     except OSError:  # the disk is full: the file is cut off
         return

@@ -54,7 +54,7 @@ class Report:
         geometries: collision geometries of the links; those of fixed links make no contact.
         obstacles: collision geometries of the world.
         findings: warnings and notes.
-        self_collision: frequency of overlaps of links in random poses; None if it was not asked.
+        self_collision: frequency of overlaps of links in random poses; None if not requested.
     """
 
     name: str

@@ -28,7 +28,7 @@ from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
 WIDTH = 140
 
-# the first name of each type: revolute, not continuous
+# take the first name of each type: revolute, not continuous
 _NAME_OF_TYPE = {kind: name for name, kind in reversed(TYPE_OF_NAME.items())}
 
 

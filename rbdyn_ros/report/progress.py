@@ -34,7 +34,7 @@ def bar(total: int, **settings: Any) -> Any:
 
 @contextlib.contextmanager
 def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar; yields a function that advances it by one and sets the text beside it.
+    """Show a bar; yields a function that advances it by one and sets the text next to it.
 
     Args:
         what: title of the bar.
@@ -126,5 +126,5 @@ def _called(function: Any) -> list[Any]:
         values += named
         values += [vars(module).get(name) for module in modules for name in code.co_names]
     kernels = [value for value in values if isinstance(value, COMPILED)]
-    # in place of a kernel, another one calls its linked code (engine/compiler/linking.py)
+    # a kernel calls the linked code of another kernel (engine/compiler/linking.py)
     return [each.linked if isinstance(each, Kernel) else each for each in kernels]

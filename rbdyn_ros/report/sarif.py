@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as SARIF 2.1.0, which code hosts show beside the lines of a file."""
+"""Findings as SARIF 2.1.0, which code hosts show next to the lines of a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif(findings: Mapping[Path, Sequence[Finding]], tool: str, version: str) -> str:
     """Return the findings of files as one SARIF log.
 
-    Lines of xacro files are left out: findings have those of the expanded text.
+    Lines of xacro files are left out, as findings have the lines of the expanded text.
     """
     found = [(path, finding) for path, own in findings.items() for finding in own]
     rules = list(dict.fromkeys(finding.code for _, finding in found))

@@ -27,8 +27,8 @@ class CollisionSamples:
         always: other pairs that overlap in nearly all samples.
         never: pairs that never overlap.
         sometimes: all others, with the part of the samples in which they overlap.
-        left_out: those of the pairs before that the simulation leaves out: links of one body, or
-            of two bodies that a joint connects.
+        left_out: pairs of the lists above that the simulation leaves out: links of one body, or of
+            two bodies that a joint connects.
         unlimited: pairs that overlap in no sample, but may do so elsewhere: a distance without
             limits lies between them, as of a mobile base.
     """
@@ -143,7 +143,7 @@ def disabled_pairs(
 
 def xml_tag(element: str, end: str = "", /, **attributes: str) -> str:
     """Return the start tag of an element; `end` "/" if it is empty."""
-    from xml.sax.saxutils import quoteattr  # loads ssl as well, which takes long
+    from xml.sax.saxutils import quoteattr  # imported here, as it also loads ssl, which takes long
 
     given = [f"{key}={quoteattr(value)}" for key, value in attributes.items()]
     return f"<{' '.join([element, *given])}{end}>"

@@ -130,15 +130,15 @@ def robot_numbers(given: Any, ids: object, nsim: int, ordered: Callable[[Any], A
     given = given.reshape(1) if given.ndim == 0 else given
     if given.dtype == np.bool_ and given.shape == (nsim,):
         return given.nonzero()[0]
-    allowed = f"numbers from 0 to {nsim - 1}, each once, or a mask ({nsim},)"
+    allowed = f"a list of numbers from 0 to {nsim - 1}, each once, or a mask ({nsim},)"
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise not_allowed("ids", ids, allowed)
     wrong = (given < 0) | (given >= nsim)
     if wrong.any():
-        raise bad_argument("ids", f"ids has {given[wrong][0]}; allowed are {allowed}")
+        raise bad_argument("ids", f"ids has {given[wrong][0]}; allowed is {allowed}")
     chosen = given.astype(np.int64)
     in_order = ordered(chosen)
     twice = in_order[1:][in_order[1:] == in_order[:-1]]
     if twice.size:
-        raise bad_argument("ids", f"ids has {twice[0]} twice; allowed are {allowed}")
+        raise bad_argument("ids", f"ids has {twice[0]} twice; allowed is {allowed}")
     return chosen

@@ -43,7 +43,7 @@ class Efforts(dict[str, float]):
 
     Attributes:
         model_sha256: hash of the node's robot.
-        stamp_ns: stamp of the measured state that was used [ns]; 0: none was used.
+        stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
         saturated: an effort exceeds its limit, or did before it was clamped.
     """
 
@@ -64,7 +64,7 @@ class ArmClient:
     time, if an argument does not fit into a message, and after `close`.
 
     Args:
-        node: node beside which it is made; need not spin.
+        node: node whose context and namespace the client uses; need not spin.
         name: name of the controller, in the namespace of the node unless it begins with a slash.
         timeout: longest wait for an answer [s].
     """
@@ -235,7 +235,7 @@ class ArmClient:
         Args:
             trajectory: a message, or a path of rbdyn_ros.control.
             names: joints of a path; a message has its own.
-            path_tolerance: largest position error on the way, by joint [rad or m].
+            path_tolerance: largest position error during the motion, by joint [rad or m].
             goal_tolerance: largest position error at the end, by joint [rad or m].
         """
         try:

@@ -30,7 +30,7 @@ WAIT = 10.0
 #: A graph is complete if it has not grown for the first time, since Fast DDS announces a
 #: participant every 3 s. The search ends after the second one [s].
 STABLE, LONGEST_SEARCH = 3.5, 10.0
-#: Topics of every node, so of our own.
+#: Topics that every node has, including our own.
 OWN = {"/parameter_events", "/rosout"}
 
 

@@ -22,8 +22,8 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: States that wait for the client.
 DEPTH = 100
-#: A busy machine may lose a message. A simulator that waits repeats its state each second: where
-#: it does so long after the answer, the answer was lost [s].
+#: A busy machine may lose a message. A simulator that waits repeats its state each second. If it
+#: does so this long after the answer, the answer was lost [s].
 LOST = 0.5
 #: A request is repeated if it is not answered in this time [s].
 UNANSWERED = 10.0
@@ -79,7 +79,7 @@ class LockstepClient:
         """Begin again; return the first state.
 
         Args:
-            seed: of all noise.
+            seed: seed of all noise.
             position: by joint, of joints that start elsewhere.
             velocity: by joint, of joints that do not start at rest.
 

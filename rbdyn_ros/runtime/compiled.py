@@ -78,7 +78,7 @@ def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: A
 
 @intrinsic  # type: ignore[untyped-decorator]
 def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
-    """Write a word; its reader sees everything written before it."""
+    """Write a word; whoever reads it can read everything written before it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -138,7 +138,7 @@ def word_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG0
 
 @intrinsic  # type: ignore[untyped-decorator]
 def set_word_at(typing_context: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
-    """Write an entry of an array of integers at an address; its readers see it whole."""
+    """Write an entry of an array of integers at an address, atomically."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], context.get_data_type(types.int64).as_pointer())

@@ -28,7 +28,7 @@ def is_compiled() -> bool:
 
 
 def compile_loop() -> None:
-    """Compile the loop, and keep it on disk; end if the process at the other end of stdin does."""
+    """Compile the loop and store it on disk; end if the process at the other end of stdin ends."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _LOOP.compile((SHARED,))
 

@@ -40,7 +40,8 @@ class Loop:
         m: the robot; m.opt.timestep is the physics step.
         settings: see LoopSettings.
         start: (nq,) position at the start and after a reset; None: m.qpos0.
-        wakeup: notified for every state, may be shared by several loops; None: one of its own.
+        wakeup: notified for every state, may be shared by several loops; None: the loop makes its
+            own.
         faults: from the first tick on; None: no fault.
         port: memory shared with another process, which the caller closes after the loop has
             stopped; None: none.
@@ -263,7 +264,7 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or another one if it is gone; -1: no fault."""
+    """Return the joint of a fault in the new Model, or another if it is gone; -1: no fault."""
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
         return -1

@@ -30,8 +30,8 @@ class SavedOrders:
     """The orders that were sent last.
 
     Attributes:
-        words, numbers: of the commands.
-        trajectory: the one in progress or ended last; its memory belongs to the loop.
+        words, numbers: words and numbers of the commands.
+        trajectory: the trajectory in progress, or ended last; its memory belongs to the loop.
         pushes: the wrenches.
     """
 
@@ -43,12 +43,12 @@ class SavedOrders:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderMark:
-    """Tells whether other orders came after a command.
+    """Record of a command, to find out whether other orders came after it.
 
     Attributes:
-        dofs: of the command.
+        dofs: degrees of freedom of the command.
         arrivals: identify it, one per dof.
-        trajectory: the one sent last before it.
+        trajectory: the trajectory that was sent last before it.
     """
 
     dofs: Ints
@@ -106,7 +106,7 @@ class Orders:
             tick: in lock-step, the tick of the command.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
             lent: `release` ends the command.
-            after: an earlier command of the caller; None: it replaces any other order.
+            after: an earlier command of the caller; None: the command replaces any other order.
 
         Returns:
             The mark of this command; None: another order came after `after`, and stays in force.
@@ -185,7 +185,7 @@ class Orders:
             self._lent[:] = 0
 
     def let_go(self) -> None:
-        """Hold no dof any more that waits for its first command.
+        """Stop holding the dofs that wait for their first command.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -215,10 +215,10 @@ class Orders:
 
         Args:
             wrench: checked by the caller.
-            stream: it replaces the last one of the same stream; empty: none.
+            stream: the wrench replaces the last one of this stream; empty: it replaces no wrench.
 
         Raises:
-            RbdynError: as many wrenches as possible act already.
+            RbdynError: the largest number of wrenches acts already.
         """
         self._pushes.push(wrench, stream)
 

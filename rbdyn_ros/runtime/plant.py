@@ -72,7 +72,7 @@ class Plant:
 
     @property
     def d(self) -> Data:
-        """The simulated Data; to read while no loop runs."""
+        """The simulated Data; read it only while no loop runs."""
         return self._d
 
     def begin_with(self, qvel: Array | None) -> None:
@@ -163,10 +163,10 @@ class Plant:
 
         Args:
             s: row of the loop that goes on, to fill.
-            base: the Model without payloads, whose qpos0 has the state of what is new.
+            base: the Model without payloads, whose qpos0 has the positions of new parts.
             m: the Model to simulate, which check_move accepted.
             start: (nq,) position after a reset.
-            match: with base.
+            match: match of the present Model with base.
             of_new: faults of the new joints; None: they have none.
         """
         with self._lock:
@@ -227,7 +227,7 @@ class Plant:
             time: time starts at 0 again; otherwise it goes on.
             state: the robot is at the start position, at rest, without commands, wrenches and
                 divergence.
-            seed: of all random numbers; None: the present one.
+            seed: seed of all random numbers; None: the present one.
         """
         words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
 

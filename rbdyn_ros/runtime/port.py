@@ -45,17 +45,17 @@ class Port:
     """The shared memory of a loop; for one thread unless stated otherwise.
 
     Args:
-        name: of the memory: 1 to 100 letters, digits, dots, underscores and hyphens.
+        name: name of the memory: 1 to 100 letters, digits, dots, underscores and hyphens.
         m: the robot.
         joints: names of its joints with one coordinate; True for those that accept commands.
         values: names of sensor values.
-        settings: of the loop.
+        settings: settings of the loop.
         period_ns: length of a tick [ns].
 
     Attributes:
         name, joints: as the arguments.
         path: the file.
-        address: of the table for the loop.
+        address: address of the table for the loop.
 
     Raises:
         RbdynError: a name is refused, another process serves this memory, or the system refuses
@@ -224,7 +224,7 @@ class _Sizes:
 
 
 def _whole_lines(numbers: int) -> int:
-    """Return how many numbers the cache lines have that hold some numbers."""
+    """Return the number of numbers, rounded up to whole cache lines."""
     return (numbers + 7) // 8 * 8
 
 

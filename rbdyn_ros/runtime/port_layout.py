@@ -72,7 +72,7 @@ HEAD_WORDS = 64  # the versions have cache lines of their own
 STATE_WORDS, COMMAND_WORDS = len(STATE), len(COMMAND)
 STATE_DEPTH, COMMAND_DEPTH = 8, 4
 
-#: The places of the words; each version has a cache line of its own.
+#: The indices of the words; each version has a cache line of its own.
 HEAD_AT = {name: k for k, name in enumerate(HEAD)} | {
     "state_version": 40,
     "command_version": 48,

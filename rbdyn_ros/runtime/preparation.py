@@ -22,10 +22,10 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 #: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
-#: The same of a joint with an actuator, in delays of its efforts and in limits of its gear.
+#: The same for a joint with an actuator, in delays of its efforts and in limits of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
-#: Longest time constant that a gear asks for [s].
+#: Largest time constant that a gear can require [s].
 SLOWEST_SERVO = 1.0
 
 #: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
@@ -78,13 +78,13 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M the one of the joint. The servo measures the joint, so it must be slower than this decay.
-    So must the servos of connected trees, which shake the gear.
+    and M that of the joint. The servo measures the joint, so it must be slower than this decay. So
+    must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.
         wanted: [s].
-        period: of a tick [s].
+        period: period of a tick [s].
 
     Source: Spong, Modeling and control of elastic joint robots, 1987 (the model).
     """
@@ -118,7 +118,7 @@ def noise_streams(m: Model, first: Model) -> Words:
 
 
 def _dof_names(m: Model) -> list[str]:
-    """Return the place in its joint and the joint's name of each dof."""
+    """Return the index in its joint and the joint's name of each dof."""
     return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
 
 
@@ -146,7 +146,7 @@ def for_efforts(m: Model) -> Model:
 
 
 def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, Model]:
-    """Return the simulated Model, the Model for computing efforts, and the one with brakes.
+    """Return the simulated Model, the Model for computing efforts, and the Model with brakes.
 
     Args:
         m: the robot.

@@ -103,7 +103,7 @@ class PushList:
         return tuple(self._list)
 
     def restore(self, saved: tuple[Push, ...]) -> None:
-        """Send a saved list; only while held. The loop's own state has the end of each."""
+        """Send a saved list; only while held. The loop's own state has the end of each push."""
         self._list = list(saved)
         self._post()
 

@@ -84,7 +84,7 @@ class Readout:
         s, last = self._shared, int(self._shared.stream_version)
         give_up = time.monotonic() + timeout
         newest = int(self._states.version[0])
-        # an earlier notification may be of a state that was read already
+        # an earlier notification may be about a state that was read already
         while newest == last and time.monotonic() < give_up:
             self._wakeup.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
@@ -103,7 +103,7 @@ class Readout:
         """Wait for a state after a version; return the newest with its version, for any thread.
 
         Args:
-            version: of the last state that this reader saw; 0: none.
+            version: version of the last state that this reader got; 0: no state yet.
             timeout: [s]; None is returned after it.
         """
         words = self._states.version

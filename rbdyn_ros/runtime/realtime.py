@@ -70,7 +70,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
     Args:
         mode: which privileges to request; see above.
-        priority: of SCHED_FIFO, 1 to 99.
+        priority: priority of SCHED_FIFO, 1 to 99.
         bind: whether to bind the thread to a processor.
 
     Raises:

@@ -61,7 +61,7 @@ class StateStore:
     Args:
         s: shared with the loop.
         requests: to the loop.
-        orders: of the loop.
+        orders: orders of the loop.
         plant: has its Data.
     """
 
@@ -118,7 +118,7 @@ def _is_delayed(faults: Faults) -> bool:
 
 
 def _table(parts: list[Array], memory: Words) -> Words:
-    """Return a row for each part: its place in the memory, its address, its length."""
+    """Return a row for each part: its offset in the memory, its address, its length."""
     sizes = np.array([part.size for part in parts], np.int64)
     places = memory.ctypes.data + 8 * (np.cumsum(sizes) - sizes)
     return np.stack([places, [part.ctypes.data for part in parts], sizes], axis=1)

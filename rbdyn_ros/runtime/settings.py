@@ -19,7 +19,7 @@ REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 ON_TIMEOUT = ("zero", "gravity", "hold")
 ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
 
-#: Ways to hold a dof before its first command: none; gravity compensation; a brake.
+#: Holds of a dof before its first command: not held; gravity compensation; a brake.
 HELD = ("falls", "floats", "stands")
 FALLS, FLOATS, STANDS = range(len(HELD))
 
@@ -42,7 +42,7 @@ class LoopSettings:
         lockstep_timeout: how long a tick waits before time runs freely [s]; 0: forever.
         servo_time_constant: time constant of position and velocity servos [s].
         hand_over_every: ticks between the states that are handed over to readers.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         specialize: compile the timestep for this robot, see StepCode.
         locked: wait for commands from tick 0 on, in lock-step; else from the first command on.
         report_current: whether the measured effort of an actuator is its current [A].

@@ -46,7 +46,7 @@ TICK, EPOCH, PAUSED, FAULT, SATURATED, STALE, BAD, SINGULAR, UNSOLVED = range(9)
 DROPPED, TRACKING, MEASURED = range(9, len(STATE_WORDS))
 NSTATE_WORDS = len(STATE_WORDS)
 NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
-#: Most periods of what only Python publishes.
+#: Most periods of topics that only Python publishes.
 NEVERY = 8
 #: Numbers of a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
@@ -360,7 +360,7 @@ class Shared:
         return int(self.buffer.ctypes.data)
 
     def become(self, other: Shared) -> None:
-        """Take over the row of another one; only while no loop runs on this one."""
+        """Take over the row of another Shared; only while no loop runs on this row."""
         place = self.place
         vars(self).update(vars(other))
         self.place = place

@@ -50,7 +50,7 @@ class LoopState:
 
     Attributes:
         m: the robot.
-        layout: of the row.
+        layout: layout of the row.
         row: a copy of all its numbers; see the properties.
         tick: number of ticks since time was last reset; a reset counts as a tick.
         epoch: number of resets of time.

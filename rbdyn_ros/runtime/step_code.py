@@ -13,7 +13,7 @@ from rbdyn_ros.specialization.specialized import Specialized
 
 #: Arrays that may change while a robot moves: the code reads them in every step, like gravity.
 READ = ("body_mass", "body_ipos", "body_fullinertia", "dof_armature")
-#: Arrays that follow from them and that a step does not read.
+#: Arrays that are computed from these, and that a step does not read.
 UNREAD = ("body_subtreemass", "body_iquat", "body_imat", "body_inertia")
 OPTIONS = ("timestep", "integrator", "passive")
 

@@ -27,9 +27,9 @@ class StreamTopic:
         content: the bytes.
         of_measurement: whether the stamp is the stamp of the measurement, not of the state.
         every: period [ticks].
-        stamps: places of the stamps in the bytes, each of a second and a nanosecond in 32 bits.
-        places: places of the numbers in the bytes (n,).
-        picks: places of the numbers in the row of a state (n,).
+        stamps: offsets of the stamps in the bytes, each of a second and a nanosecond in 32 bits.
+        places: offsets of the numbers in the bytes (n,).
+        picks: indices of the numbers in the row of a state (n,).
     """
 
     publish: int
@@ -56,7 +56,7 @@ class StreamPlan:
 
     Args:
         topics: published by compiled code, in this order.
-        others: periods of all that Python publishes [ticks].
+        others: periods of everything that Python publishes [ticks].
         fastest: a state with a larger speed is for Python [rad/s or m/s].
 
     Attributes:
@@ -141,7 +141,7 @@ class StateStream:
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; False: none is any more."""
+        """Note that the state read last is on joint_states; False: no state is any more."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

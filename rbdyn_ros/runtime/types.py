@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data types of the orders to the loop: Command, TrajectoryOrder, Wrench, Pull and Faults.
 
-Their makers check them; the loop does not.
+Their callers check them; the loop does not.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Command:
         velocity: (n,) goal in mode VELOCITY, feedforward in POSITION, rest velocity of the damper
             in IMPEDANCE, largest speed in GRIP; ignored in EFFORT.
         effort: (n,) the effort in mode EFFORT, the largest in GRIP; feedforward in the others.
-        stiffness: (n,) of the spring to `position` [N/m or N m/rad] in mode IMPEDANCE.
-        damping: (n,) of the damper to `velocity` [N s/m or N m s/rad] in mode IMPEDANCE.
+        stiffness: (n,) stiffness of the spring to `position` [N/m or N m/rad] in mode IMPEDANCE.
+        damping: (n,) damping of the damper to `velocity` [N s/m or N m s/rad] in mode IMPEDANCE.
     """
 
     dofs: Ints
@@ -82,12 +82,12 @@ class TrajectoryOrder:
 
     Attributes:
         dofs: (n,) entries of qvel, each at most once.
-        times: (p,) of the points since the start [s], strictly increasing, the first >= 0.
+        times: (p,) times of the points since the start [s], strictly increasing, the first >= 0.
         positions: (p, n) at the points [m or rad].
         velocities: (p, n) at the points [m/s or rad/s]; used with orders 3 and 5.
         accelerations: (p, n) at the points [m/s^2 or rad/s^2]; used with order 5.
-        order: of the polynomials between the points: 1 linear; 3 cubic, through the velocities;
-            5 quintic, through the velocities and accelerations.
+        order: order of the polynomials between the points: 1 linear; 3 cubic, through the
+            velocities; 5 quintic, through the velocities and accelerations.
     """
 
     dofs: Ints
@@ -108,7 +108,7 @@ class Wrench:
 
     Attributes:
         body: number of the body in the Model.
-        point: (3,) of application, in the frame of the body [m].
+        point: (3,) point of application, in the frame of the body [m].
         force: (3,) [N].
         torque: (3,) about `point` [N m].
         in_body: whether force and torque are in the axes of the body, else of the world.
@@ -132,9 +132,9 @@ class Pull:
 
     Attributes:
         body: number of the body in the Model.
-        point: (3,) of application, in the frame of the body [m].
-        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to turn it.
-        stiffness: (3, 3) of the spring, world axes [N/m]; or [N m/rad].
+        point: (3,) point of application, in the frame of the body [m].
+        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to rotate it.
+        stiffness: (3, 3) stiffness of the spring, world axes [N/m]; or [N m/rad].
         lag: damping divided by stiffness [s].
         most: largest force of the spring [N]; or torque [N m].
         duration: [s].

@@ -12,10 +12,10 @@ from rbdyn_ros.runtime.compiled import wait_notified
 
 
 class Wakeup:
-    """Lets one thread sleep until another notifies it.
+    """Lets one thread sleep until another thread notifies it.
 
     Attributes:
-        descriptor: of the eventfd; compiled code notifies it with compiled.notify.
+        descriptor: descriptor of the eventfd; compiled code notifies it with compiled.notify.
     """
 
     def __init__(self) -> None:

@@ -16,30 +16,30 @@ from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
 
-#: Ways to find depths: rays, or a drawn picture, which takes a tenth of the time.
+#: Methods to compute depths: rays, or a drawn picture, which is ten times as fast.
 METHODS = ("auto", "rays", "renderer")
 
 #: Compressions of colour pictures.
 COMPRESSIONS = ("jpeg", "png")
 
-#: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, and rational.
+#: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, rational.
 COEFFICIENTS = (0, 4, 5, 8)
 
-#: The most pixels of a picture.
+#: Largest number of pixels of a picture.
 MAX_PIXELS = 8_000_000
-#: The largest depth in 16 bits [m].
+#: Largest depth in 16 bits [m].
 LARGEST_MILLIMETRES = 65.535
 
-#: A distorted pixel is found again up to this distance [pixels].
+#: Largest error when the distortion of a pixel is inverted [pixels].
 INVERTED = 1e-6
 
-#: Pixels look less than this far to the side in the plane z = 1: 179.9 degrees.
+#: Largest coordinate of a pixel in the plane z = 1, for a view of 179.9 degrees.
 SIDEWAYS = 1e3
 
-#: The smallest angle of a picture; a telescope has 1e-4 rad [rad].
+#: Smallest field of view [rad]; a telescope has 1e-4 rad.
 NARROWEST = 1e-6
 
-#: Step of differences in the plane z = 1.
+#: Step of finite differences in the plane z = 1.
 SMALL = 1e-6
 
 
@@ -47,7 +47,7 @@ SMALL = 1e-6
 class CameraSpec(RaySpec):
     """A pinhole camera with OpenCV's distortion; its link is an optical frame (REP 103).
 
-    z looks forward, x right and y down. Pixel centres have whole coordinates, as in OpenCV.
+    z points forward, x right and y down. Pixel centres have whole coordinates, as in OpenCV.
 
     Attributes:
         width: columns of the picture.
@@ -135,18 +135,18 @@ class CameraSpec(RaySpec):
         return np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1)
 
     def plane(self) -> Array:
-        """Return where each pixel looks through the plane z = 1, (height, width, 2)."""
+        """Return where the ray of each pixel crosses the plane z = 1, (height, width, 2)."""
         return undistorted(self._normalised(), self.distortion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthSpec(CameraSpec):
-    """A depth camera: the coordinate along z of the point that each pixel sees.
+    """A depth camera: it measures z of the point at each pixel.
 
     Attributes:
         encoding: one of DEPTH.
-        segmentation: whether it also publishes what each pixel sees.
-        points: whether it also publishes the points that its pixels see.
+        segmentation: whether it also publishes the object at each pixel.
+        points: whether it also publishes the points at its pixels.
         method: one of METHODS, for the simulator; auto: the renderer where it works.
     """
 
@@ -199,7 +199,7 @@ class ColorSpec(CameraSpec):
 
 
 def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
-    """Return points (..., 2) of the plane z = 1 where the lens shows them.
+    """Return the positions (..., 2) at which the lens shows points of the plane z = 1.
 
     Source: OpenCV, camera calibration and 3D reconstruction, the pinhole model.
     """
@@ -238,7 +238,7 @@ def undistorted(shown: Array, distortion: tuple[float, ...], rounds: int = 30) -
 
 
 def _slopes(plane: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
-    """Return the derivatives of `distorted` by x and by y, from differences."""
+    """Return the derivatives of `distorted` by x and by y, by finite differences."""
     x, y = np.array((SMALL, 0.0)), np.array((0.0, SMALL))
     return (
         (distorted(plane + x, distortion) - distorted(plane - x, distortion)) / (2.0 * SMALL),

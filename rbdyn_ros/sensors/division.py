@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
 
-#: Name prefixes of the Model arrays that a cut does not change.
+#: Prefixes of the names of Model arrays that a cut does not change.
 _UNCHANGED = ("dof_", "qpos", "spring_", "length_", "gear_")
 
 

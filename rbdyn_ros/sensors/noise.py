@@ -27,7 +27,7 @@ _LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
 
 
 def _mixed(x: Words) -> Words:
-    """Return the words of x with their bits mixed (SplitMix64)."""
+    """Return 64-bit words with their bits mixed (SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
@@ -70,7 +70,7 @@ class Hashed:
 
     @staticmethod
     def _normal(kind: Words, index: Words, key: Words) -> Array:
-        """Return standard normal numbers of words that broadcast."""
+        """Return standard normal numbers, hashed from words that are broadcast together."""
         word = Hashed._word(kind, index, key)
         first = _share(word)
         second = (_mixed(word + np.uint64(_GOLDEN)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -82,7 +82,7 @@ class Hashed:
 
 
 def _share(word: Words) -> Array:
-    """Return words as numbers between 0 and 1; 0 is never reached."""
+    """Convert words to numbers between 0 and 1, never 0."""
     return np.asarray(((word >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
 
 
@@ -94,7 +94,7 @@ class Noise:
         seed: any whole number.
         sensor: number of the sensor.
         period: duration of a tick [s].
-        begun: first tick; earlier ticks have the same noise.
+        begun: first tick; earlier ticks have the noise of this tick.
     """
 
     def __init__(

@@ -19,13 +19,13 @@ SEEN = ("collision", "visual")
 #: The kinds of a range sensor.
 RADIATION = ("infrared", "ultrasound")
 
-#: The most rays of a sensor.
+#: Largest number of rays of a sensor.
 MAX_RAYS = 1_000_000
 
-#: A turn and a quarter of it, rounded up to six digits as people write them [rad].
+#: A full turn and a quarter turn, rounded up to six digits as in files [rad].
 TURN, QUARTER = 6.28319, 1.5708
 
-#: Two ends of a fan that are this near to each other have one ray [rad].
+#: Ends of a fan that are nearer than this share one ray [rad].
 FULL_TURN = 1e-4
 
 #: Upper limit of latencies and sweeps [s].
@@ -89,7 +89,7 @@ class RangeNoise:
 
 
 _ROW = (tuple, type(None))
-#: The types of the fields that are not one number or one of some words, and their names in
+#: Types of the fields that are neither a number nor one of some words, and their names in
 #: messages.
 TYPES: dict[str, tuple[Any, str]] = {
     "name": (str, "a name"),
@@ -97,7 +97,7 @@ TYPES: dict[str, tuple[Any, str]] = {
     "noise": (RangeNoise, "a RangeNoise"),
     "horizontal": (Fan, "a Fan"),
     "vertical": (Fan, "a Fan"),
-    "exclude": (_ROW, "names of links"),
+    "exclude": (_ROW, "a list of names of links"),
     "angles": (_ROW, "pairs of angles"),
     "intrinsics": (_ROW, "fx, fy, cx and cy"),
     "distortion": (tuple, "4, 5 or 8 coefficients"),
@@ -147,7 +147,7 @@ class RaySpec:
             raise ParameterError(findings)
 
     def _type_findings(self) -> list[Finding]:
-        """Return which values that are not numbers have the wrong type."""
+        """Return a finding for each value, other than numbers, of a wrong type."""
         found: list[Finding] = []
         for each in fields(self):
             kind, allowed = TYPES.get(each.name, (object, ""))
@@ -288,7 +288,7 @@ def _findings(check: Callable[[], object]) -> Iterable[Finding]:
 
 
 def _without_lists(value: object) -> object:
-    """Return a value with tuples for lists and arrays: a specification is the key of a table."""
+    """Return a value with tuples for lists and arrays, as specifications must be hashable."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(map(_without_lists, value)) if isinstance(value, list | tuple) else value

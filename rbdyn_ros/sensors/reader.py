@@ -37,7 +37,7 @@ from rbdyn_ros.sensors.specs import (
 
 #: The types whose link is an optical frame.
 CAMERAS = ("depth", "color")
-#: The sensors that cast rays, or draw.
+#: The sensors that cast rays or draw pictures.
 RAYS = (LidarSpec, RangeSpec, DepthSpec, ColorSpec)
 #: The types of joints that move about or along one axis.
 SINGLE = ("revolute", "continuous", "prismatic")
@@ -72,7 +72,7 @@ def read_sensors(
         m: the robot.
         description: of the robot.
         period_ns: duration of a tick of the loop [ns], which limits the rates of lidars and range
-            sensors; None: it does not.
+            sensors; None: no limit.
 
     Returns:
         The sensors, in the order of the file.
@@ -117,7 +117,7 @@ def read_sensors_text(
 def sensors_of(
     m: Model, description: Description, *, period_ns: int | None = None
 ) -> tuple[tuple[Spec, ...], tuple[Finding, ...]]:
-    """Return the sensors that a robot file describes, and a warning of each that is left out.
+    """Return the sensors that a robot file describes, and a warning for each omitted sensor.
 
     Args:
         m: the robot.
@@ -166,13 +166,13 @@ def _holders(link: str, description: Description) -> list[str]:
 
 
 def _plain(entry: SensorEntry, taken: Collection[str]) -> str:
-    """Return a name that a sensor may have."""
+    """Return an unused valid name for a sensor."""
     plain = _NOT_PLAIN.sub("_", entry.name).strip("_")
     return free_name(plain if plain[:1].isalpha() else f"{entry.type}_{plain}".strip("_"), taken)
 
 
 class _Sensors:
-    """Makes the sensors of values from a file, for one robot and loop."""
+    """Makes sensors from the values of a file, for one robot and loop."""
 
     def __init__(
         self, m: Model, description: Description, folder: Path, period_ns: int | None
@@ -204,7 +204,7 @@ class _Sensors:
         return self._made(SPECS[kind], name, given) if given.sound else None
 
     def _made(self, kind: Any, name: str, given: Given) -> Spec | None:
-        """Return the sensor of sound values, which may not fit together."""
+        """Return the sensor of valid values; add an error if they do not fit together."""
         try:
             spec: Spec = kind(name, **given)
         except ParameterError as error:

@@ -31,7 +31,7 @@ RangingSpec = LidarSpec | RangeSpec | DepthSpec
 #: A drawn picture, (height, width, 2): depth [m] and number of the shape; infinity, -1 for none.
 Drawn = NDArray[np.float32]
 
-#: A sweep is measured in at most so many instants; all columns of one see the same state.
+#: Largest number of instants of a sweep; all columns of an instant are measured in the same state.
 INSTANTS = 64
 
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
@@ -58,7 +58,7 @@ class Scan:
 
     @property
     def points(self) -> Array:
-        """The measured points in the frame of the link, (rows, columns, 3); NaN without one."""
+        """The measured points in the frame of the link, (rows, columns, 3); NaN without a hit."""
         measured = np.where(np.isfinite(self.distance), self.distance, np.nan)
         return np.asarray(measured[..., None] * self.direction)
 
@@ -74,7 +74,7 @@ def scan(
 ) -> Scan:
     """Return a measurement of a lidar, a range sensor or a depth camera at qpos.
 
-    In a sweep the robot moves with qvel: earlier rays start where it came from.
+    During a sweep the robot moves with qvel, so earlier rays start at earlier positions.
 
     Args:
         m: the Model, loaded with `contact` unless `shapes` are given.
@@ -120,7 +120,7 @@ class Scanner:
         if shapes is None and not self.shapes.names:
             raise _nothing(m, sensor)
         for link in sensor.excluded:
-            m.frame_id(link)  # raises ModelError
+            m.frame_id(link)  # raise ModelError for an unknown link
         self._shown = np.array([x not in sensor.excluded for x in self.shapes.links], np.bool_)
         self._rays = directions(sensor)
         self._length = np.linalg.norm(self._rays, axis=-1)
@@ -215,7 +215,7 @@ def directions(sensor: RangingSpec) -> Array:
 
 
 def _cone(view: float, rays: int) -> Array:
-    """Return directions evenly over a cone about x, the first one along x (1, rays, 3).
+    """Return directions spread evenly over a cone about x, the first along x (1, rays, 3).
 
     Source: Vogel, A better way to construct the sunflower head, 1979, on the sphere.
     """
@@ -229,7 +229,8 @@ def _cone(view: float, rays: int) -> Array:
 def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
     """Return the instants of a reading: first column, end of its columns, time before the state.
 
-    Columns are measured at equal intervals; an instant is in the middle of those of its columns.
+    Columns are measured at equal intervals; an instant is in the
+    middle of the times of its columns.
     """
     if isinstance(sensor, RangeSpec):
         return [(0, sensor.rays, 0.0)]

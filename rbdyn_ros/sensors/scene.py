@@ -77,7 +77,7 @@ class SensorScene:
         self._nq, self._nv = m.nq, m.nv
         self._ipos = (plant or m).body_ipos
         api.kinematics(parts, self._d)
-        self._solve(self._d.qacc.copy())  # compiles the kernels before the clock runs
+        self._solve(self._d.qacc.copy())  # compile the kernels before the clock runs
         across = [spec for spec in specs if isinstance(spec, ForceTorqueSpec | JointTorqueSpec)]
         self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in across}
         self._types = {joint.name: joint.type for joint in description.joints}
@@ -169,7 +169,7 @@ class SensorScene:
         """Return the effort of the parent on the child of a joint, about or along its axis."""
         d, m = self._d, self._m
         _, number, is_loop, _, _ = self._of_joint[name]
-        # in the frame of the joint: the child's origin and axes may differ from it
+        # use the frame of the joint, as origin and axes of the child may differ
         wrench = (d.loop_force if is_loop else d.jnt_force)[number]
         axis = (m.loop_axis if is_loop else m.jnt_axis)[number]
         part = wrench[3:] if self._types[name] == "prismatic" else wrench[:3]
@@ -196,10 +196,10 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _place(m: Model, joint: str) -> tuple[int, int, bool, Array, Array]:
-    """Return the pose of F_s of a joint in a body.
+    """Return the pose of the successor frame F_s of a joint in a body.
 
-    That is a body it is fixed to, the number of the joint, whether that closes a loop, and F_s in
-    the body: origin and axes.
+    The result is a body to which F_s is fixed, the number of the joint, whether the joint closes a
+    loop, and the origin and axes of F_s in the body.
     """
     if joint in m.loop_names:
         i = m.loop_id(joint)

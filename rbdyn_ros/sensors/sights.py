@@ -14,9 +14,9 @@ from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.ray_specs import RaySpec
 from rbdyn_ros.sensors.scanning import Scan
 
-#: The most points of a lidar, and the most columns of a picture; there are fewer for more.
+#: Largest number of points of a lidar, and of columns of a picture; larger readings are thinned.
 MOST_POINTS, MOST_COLUMNS = 20_000, 320
-#: The least span of depths from white to grey, so that noise alone shows no pattern [m].
+#: Smallest span of depths from white to grey [m], so that mere noise shows no pattern.
 LEAST_SPAN = 0.05
 
 
@@ -59,7 +59,7 @@ def _smaller(pixels: NDArray[Pixel]) -> NDArray[Pixel]:
 
 
 def _grey(depth: Array) -> NDArray[np.uint8]:
-    """Return depths (height, width) as shades of grey, of which the picture uses all."""
+    """Return depths (height, width) as shades of grey over the full range."""
     known = np.isfinite(depth)
     near, far = (depth[known].min(), depth[known].max()) if known.any() else (0.0, 0.0)
     share = (np.where(known, depth, far) - near) / max(far - near, LEAST_SPAN)

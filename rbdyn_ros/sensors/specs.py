@@ -37,7 +37,7 @@ class NoiseSpec:
     resolution: Vec3 = ZERO
 
 
-#: The errors of each quantity; a quantity that is not listed has none.
+#: The errors of each quantity; a quantity that is not listed has no errors.
 Noises = Mapping[str, NoiseSpec]
 
 
@@ -125,7 +125,7 @@ class MagnetometerSpec:
 
 @dataclass(frozen=True, slots=True)
 class GpsSpec:
-    """Latitude, longitude and height of a link, where the world is east, north and up.
+    """Latitude, longitude and height of a link, with the axes of the world east, north and up.
 
     Attributes:
         name: name of the sensor.

@@ -23,13 +23,13 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: If more than this share of the rays ends at the housing, the log warns.
+#: The log warns if more than this share of the rays ends at the housing.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
-#: Returns the visuals of a Model as shapes for rays.
+#: Function that returns the visuals of a Model as shapes for rays.
 Visuals = Callable[[Model], RayShapes]
 
 
@@ -46,7 +46,7 @@ class _Sensor:
 class Suite:
     """The sensors of one robot.
 
-    One thread asks for readings; another one may ask for scans, and others may call `use` and
+    One thread can ask for readings, another thread for scans, and other threads can call `use` and
     `reseed`.
 
     Args:
@@ -55,13 +55,13 @@ class Suite:
         specs: its sensors.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
-        visuals: returns the shapes that sensors see whose `sees` is visual.
+        visuals: returns the shapes for sensors whose `sees` is visual.
 
     Attributes:
         notes: messages for the user.
 
     Raises:
-        ModelError: m was not loaded from the description, or rays have nothing to meet.
+        ModelError: m was not loaded from the description, or there are no shapes for rays.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Suite:
         ]
         self._scanners = self._make_scanners(m)
         for scanner in self._scanners.values():
-            # this also compiles its kernels before the clock runs
+            # this also compiles the kernels before the clock runs
             first = scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
             self.notes += _enclosed(scanner.sensor, first, scanner.shapes)
         names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
@@ -139,7 +139,7 @@ class Suite:
         return tuple(sensor.every for sensor in self._sensors)
 
     def reseed(self, seed: int, tick: int = 0) -> None:
-        """Restart the noise at a tick, with this seed, as at tick 0."""
+        """Restart the noise with this seed, so that the given tick has the noise of tick 0."""
         for k, sensor in enumerate(self._sensors):
             sensor.noise = self._noise(k, sensor.spec, seed, tick)
 
@@ -158,7 +158,7 @@ class Suite:
     def move(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> None:
-        """Go on with a Model that has other objects; arguments as for Suite and `use`.
+        """Continue with a Model that has other objects; arguments as for Suite and `use`.
 
         Raises:
             ModelError: a link or a joint of a sensor is gone.
@@ -188,7 +188,7 @@ class Suite:
         """Return the numbers of the sensors that are due in this state, once per period.
 
         A sensor with a period of n ticks reads at the ticks 0, n, 2n, ...; if that state is
-        missing, at the first state after it. A lidar reads when it had the time for a sweep.
+        missing, at the first state after it. A lidar reads only after the time of a full sweep.
         """
         due = []
         for k, sensor in enumerate(self._sensors):

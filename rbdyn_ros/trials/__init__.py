@@ -7,8 +7,7 @@
     results = trials.run(trial, "results")
     print(results.verdict)
 
-The names are imported when they are first used, so a plugin of pytest costs nothing without a
-trial.
+The names are imported at their first use, so the pytest plugin costs no time without a trial.
 """
 
 from __future__ import annotations

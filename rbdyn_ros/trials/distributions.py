@@ -81,10 +81,10 @@ class Normal:
 
         if self.stddev == 0.0:
             return np.full(u.shape, self.mean)
-        if self.low > self.mean:  # 1 - 1e-9 has lost the digits that 1e-9 has
+        if self.low > self.mean:  # use the lower tail, as 1 - 1e-9 has lost digits of 1e-9
             return -Normal(-self.mean, self.stddev, -self.high, -self.low).quantile(1.0 - u)
         lowest, highest = (ndtr((x - self.mean) / self.stddev) for x in (self.low, self.high))
-        # a tail of 1e-300 keeps u = 0 finite
+        # a least tail of 1e-300 keeps the sample of u = 0 finite
         inside = np.maximum(lowest + (highest - lowest) * u, 1e-300)
         found: Array = np.clip(self.mean + self.stddev * ndtri(inside), self.low, self.high)
         return found

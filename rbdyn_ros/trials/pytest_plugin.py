@@ -69,7 +69,7 @@ def rbdyn_trial(
             trial = trials.with_runs(trial, runs)
         given: Path | None = request.config.getoption("--rbdyn-results")
         name = re.sub(r"[^\w.-]+", "_", f"{request.path.stem}_{request.node.name}_{trial.name}")
-        whole = f"{request.node.nodeid} {trial.name}"  # two tests may have one name in short
+        whole = f"{request.node.nodeid} {trial.name}"  # two tests may have the same short name
         name = f"{name[:180]}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
         out = (tmp_path if given is None else given) / name
         results = trials.run(trial, out, workers=workers)

@@ -58,7 +58,7 @@ class PythonCode:
         folder = str(Path(self.path).parent)
         if folder not in sys.path:
             sys.path.insert(0, folder)
-        # a module of its own name, so that its classes can be pickled and its file is found
+        # the module has a unique name, so that its classes can be pickled and its file is found
         name = f"rbdyn_trial_{Path(self.path).stem}"
         spec = importlib.util.spec_from_loader(name, None, origin=self.path)
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion that a controller is to track, as a table by timestep."""
+"""The motion that a controller must track, as a table by timestep."""
 
 from __future__ import annotations
 

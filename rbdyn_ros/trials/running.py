@@ -19,7 +19,7 @@ from rbdyn_ros.trials.trial import Trial
 
 #: File of the runs in the folder of results.
 RUNS_NAME = "runs.jsonl"
-#: Outcomes that depend on the machine and on `process`: a later call tries these runs again.
+#: Outcomes that depend on the machine; a later call tries these runs again.
 RETRIED = (TIMEOUT, MEMORY, LOST)
 MAX_WORKERS, MAX_SEED = 1024, 2**62
 
@@ -89,7 +89,7 @@ def run(
 
 
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
-    """Simulate one run of a trial again: it has the bits of the run in the whole trial.
+    """Simulate one run of a trial again, with the same bits as in the whole trial.
 
     Output of a Python controller or a program of the user goes to stderr.
 
@@ -114,7 +114,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
 
 
 def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Results:
-    """Return the results of runs by seed; runs with other seeds than the trial's are left out."""
+    """Return the results of runs by seed, without runs whose seeds the trial does not have."""
     found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
     return Results(trial, found, judge(trial, found), interrupted)
 
@@ -133,7 +133,7 @@ def _fill(
 ) -> bool:
     """Simulate the runs that are missing; return whether Ctrl-C ended that.
 
-    Runs that the machine ended, not the robot, are made again, after all others.
+    Runs that ended because of the machine are repeated after all others.
     """
     missing = [seed for seed in trial.seeds if seed not in done]
     missing += [seed for seed in trial.seeds if seed in done and done[seed].status in RETRIED]

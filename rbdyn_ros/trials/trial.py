@@ -78,13 +78,13 @@ class UserProgram:
 
     @property
     def written(self) -> str:
-        """All that is known of its commands, as text."""
+        """All that determines its commands, as text."""
         box = f" {self.box}" if self.box else ""
         return f"{self.command} {self.package} {self.joints} {self.files}{box}"
 
     @property
     def why_not_here(self) -> str:
-        """The reason why this machine cannot run it like the one that read the trial, or ""."""
+        """The reason why this machine cannot run it as the trial was read, or ""."""
         if not Path(self.folder).is_dir():
             where = quote(self.folder, 200)
             return f"there is no folder {where}, in which the {self.noun} starts"
@@ -254,7 +254,7 @@ class Trial:
         name: for reports.
         path: of its file.
         m: the Model of the robot or scene, with the timestep of the trial and without actuators:
-            what the controller knows.
+            the Model that the controller gets.
         nstep: timesteps of a run.
         controller: see TrialController.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.

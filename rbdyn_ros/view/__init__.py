@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """A package that is a public function of the same name, too."""
+    """A package that can also be called as the public function of the same name."""
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         from rbdyn_ros.view.web.opened import view

@@ -20,13 +20,13 @@ from rbdyn_ros.report.describe import joint_type
 
 #: Size of a picture [pixels].
 WIDTH, HEIGHT = 480, 320
-#: Number of joints in a table; further ones are counted.
+#: Number of joints in a table; further joints are only counted.
 MOST_JOINTS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Something that a notebook shows.
+    """HTML that a notebook shows.
 
     Attributes:
         content: HTML.
@@ -80,7 +80,7 @@ def html_of_data(d: Data) -> str:
 
 
 def _picture(m: Model, instant: Instant) -> str:
-    """Return a picture as HTML; "" where none can be drawn."""
+    """Return a picture as HTML; "" if no picture can be drawn."""
     try:
         from PIL import Image
 
@@ -91,7 +91,7 @@ def _picture(m: Model, instant: Instant) -> str:
         with Renderer(m, plain_looks(m)) as renderer:
             camera, place = renderer.framing([instant], (WIDTH, HEIGHT), FROM)
             pixels = renderer.draw(instant, camera, place, marks=True)
-    except (ImportError, RbdynError):  # no renderer on this machine, or a state that diverged
+    except (ImportError, RbdynError):  # this machine has no renderer, or the state diverged
         return ""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")

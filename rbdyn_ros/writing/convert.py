@@ -44,13 +44,13 @@ def convert(
 ) -> tuple[Finding, ...]:
     """Write a robot in the format of the suffix of `output`: .urdf, .sdf, .xml (MJCF) or .yaml.
 
-    Meshes go to a folder beside the output: copies of the visible ones, and convex hulls of those
+    Meshes go to a folder next to the output: copies of the visible ones, and convex hulls of those
     for contact. A robot without a mesh gets no such folder.
 
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
         output: path of the file; an old one is replaced.
-        floating_base: let the base move freely, in formats that say so.
+        floating_base: let the base move freely, in formats that can express this.
         strict: as for load.
         package_dirs: as for load.
         xacro_args: as for load.
@@ -58,7 +58,9 @@ def convert(
             links are always written.
 
     Returns:
-        What the format cannot say, what is written in another way, and warnings about the source.
+        Findings: what the format cannot express, what is written in another way, and warnings
+            about
+        the source.
 
     Raises:
         DescriptionError: the robot is refused.
@@ -114,10 +116,10 @@ def _written(
 
 
 def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
-    """Raise ParameterError for a file beside the output that differs from the file to write."""
+    """Raise ParameterError if a file next to the output exists with other content."""
     wanted = {target.parent / name: data for name, data in files.items() if name != target.name}
     if target.suffix.lower() == ".urdf":
-        # an old SRDF would count for this URDF
+        # a reader would use an old SRDF with this URDF
         wanted.setdefault(target.with_suffix(".srdf"), b"")
     for path, data in wanted.items():
         if path.exists() and (not path.is_file() or path.read_bytes() != data):

@@ -49,7 +49,7 @@ class LeftOut:
         self.findings: list[Finding] = []
 
     def add(self, element: str, what: str, why: str = "") -> None:
-        """Record something that is left out; without a reason: the format cannot say it."""
+        """Record something that is left out, by default because the format cannot express it."""
         text = f"{element}: {what} is left out: {why or f'{self.form} cannot say it'}"
         self.findings.append(Finding("left-out", text, "warning", element))
 

@@ -103,7 +103,7 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
         },
     }
     kept = {name: value for name, value in sections.items() if value not in ({}, None)}
-    kept = json.loads(json.dumps(kept))  # also numbers of NumPy, which PyYAML refuses
+    kept = json.loads(json.dumps(kept))  # PyYAML refuses numbers of NumPy
     text: str = yaml.safe_dump(kept, sort_keys=False, default_flow_style=None, width=100)
     return text.encode()
 

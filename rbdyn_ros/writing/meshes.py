@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh files beside an output: copies of visible meshes, and hulls of contact shapes."""
+"""The mesh files next to an output: copies of visible meshes, and hulls of contact shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Meshed = MeshFile | Points | TriangleMesh
 
 
 class MeshFolder:
-    """Names mesh files in a folder beside the output, and keeps their contents.
+    """Names mesh files in a folder next to the output, and keeps their contents.
 
     Args:
         output: path of the output.
@@ -42,7 +42,8 @@ class MeshFolder:
     def file_of(self, name: str, shape: _Meshed) -> str | None:
         """Return the name of a file for a shape; `name` is used for a hull.
 
-        None, with a finding: a mesh cannot be read. None: the corners of a hull are on a line.
+        Return None, with a finding, if a mesh cannot be read. Return None if the corners of a hull
+        are on a line.
         """
         if shape in self._of:
             return self._of[shape]
@@ -64,7 +65,7 @@ class MeshFolder:
     ) -> tuple[str, dict[str, str]] | None:
         """Return the tag of a shape and the words of URDF and SDF for its sizes.
 
-        The file of a mesh is its `uri`. None: there is no mesh for it.
+        The file of a mesh is its `uri`. Return None if there is no mesh for the shape.
         """
         if isinstance(shape, _Meshed):
             if (file := self.file_of(name, shape)) is None:

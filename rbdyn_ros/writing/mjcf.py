@@ -102,7 +102,7 @@ _MASSLESS = "MuJoCo takes no body without mass that moves"
 
 
 def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
-    """Return the links without mass that only connect two joints: a body can have several."""
+    """Return the massless links that only connect two joints; their joints share a body."""
     described = robot.description
     used = {part.link for part in described.geometries} | {part.link for part in robot.visuals}
     used |= {link for spring in described.springs for link in (spring.link1, spring.link2)}
@@ -126,14 +126,14 @@ def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
     return found
 
 
-#: Joints that are not one of several in a body; no joint that turns follows a ball, either.
+#: Joint types that must be the only joint of a body. A spherical joint must be the last of a body.
 _NOT_STACKED = ("fixed", "floating")
 #: Largest number of degrees of freedom of a body of MuJoCo.
 MOST_DOFS = 6
 
 
 def _dofs(joint: Joint) -> int:
-    return len(coordinates(joint)) or 3  # 3 of a ball
+    return len(coordinates(joint)) or 3  # a ball has 3
 
 
 def _has_mass(branch: Branch) -> bool:
@@ -142,7 +142,7 @@ def _has_mass(branch: Branch) -> bool:
 
 
 def _heavy(robot: WrittenRobot) -> set[str]:
-    """Return the links with mass, of their own or of links that are fixed to them."""
+    """Return the links that have mass, or to which links with mass are fixed."""
     found = {branch.link.name for branch in robot.branches if _has_mass(branch)}
     for branch in reversed(robot.branches):
         joint = branch.joint
@@ -164,7 +164,7 @@ def _to_body(branch: Branch, hollow: Mapping[str, Branch]) -> tuple[list[Joint],
 
 
 def _name(link: str) -> str:
-    """Return the body of a link; `world` is taken."""
+    """Return the name of the body of a link; `world` is the name of MuJoCo's world body."""
     return f"{WORLD}_link" if link == WORLD else link
 
 
@@ -177,25 +177,25 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
     part.set("mass", words(inertial.mass))
     moments = tensor(inertial)
     if any(inertial.inertia) and not is_possible(moments):
-        # like MuJoCo's balanceinertia: MuJoCo refuses the inertia
+        # MuJoCo refuses the inertia; replace it as with balanceinertia
         mean = max(float(np.trace(moments)) / 3.0, LEAST_MOMENT)
         part.set("diaginertia", words(mean, mean, mean))
         left.add(owner, "its inertia", f"no body can have it; moments of {mean:g} replace it")
     elif xy == xz == yz == 0.0:
         place(part, Pose(inertial.origin.pos, inertial.origin.quat))
         part.set("diaginertia", words(xx, yy, zz))
-    else:  # fullinertia of MJCF takes no rotation
+    else:  # MJCF allows no rotation with fullinertia
         upper = [moments[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         part.set("fullinertia", words(*upper))
 
 
 def is_possible(moments: Array) -> bool:
-    """Return whether MuJoCo takes an inertia: moments above 0, each at most the others' sum."""
+    """Return whether MuJoCo accepts an inertia: moments above 0, each at most the others' sum."""
     own = np.linalg.eigvalsh(moments)
     return bool(own[0] > LEAST_MOMENT and own[0] + own[1] >= own[2] - LEAST_MOMENT)
 
 
-#: Below it MuJoCo counts a moment of inertia as zero [kg m^2].
+#: MuJoCo treats a smaller moment of inertia as zero [kg m^2].
 LEAST_MOMENT = 1e-15
 
 
@@ -212,7 +212,7 @@ def _exclusions(
 
 
 def _servos(root: ET.Element, tendons: ET.Element, robot: WrittenRobot, left: LeftOut) -> None:
-    """Write the servos as general actuators; one of several joints acts on a tendon."""
+    """Write the servos as general actuators; a servo of several joints acts on a tendon."""
     actuators = ET.SubElement(root, "actuator")
     starts = any(joint.start for joint in robot.joints)
     for servo in robot.description.servos:

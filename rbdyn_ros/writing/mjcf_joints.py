@@ -13,7 +13,7 @@ from rbdyn_ros.model.tree.joint_arrays import joint_basis
 from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
 from rbdyn_ros.writing.xml import words
 
-#: By type: for each coordinate the joint of MJCF, the row of the basis along its axis, a suffix.
+#: By joint type, for each coordinate: joint of MJCF, row of the basis along its axis, suffix.
 COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
     "fixed": (),
     "revolute": (("hinge", 2, ""),),
@@ -31,7 +31,7 @@ _SAID = (
 
 
 def coordinates(joint: Joint) -> list[str]:
-    """Return the joints of MJCF for each coordinate; empty for balls, free joints and none."""
+    """Return the joint of MJCF for each coordinate; empty for ball, free and fixed joints."""
     return [f"{joint.name}{suffix}" for _, _, suffix in COMPOSED.get(joint.type, ())]
 
 
@@ -91,13 +91,13 @@ def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
         if bounds[0] == bounds[1]:
             bounds = bounds[0], bounds[0] + LEAST
         if any(map(math.isfinite, bounds)):
-            # MJCF has both bounds or neither
+            # MJCF needs both bounds or neither
             part.set("range", words(*(min(max(bound, -FAR), FAR) for bound in bounds)))
         if math.isfinite(effort):
             part.set("actuatorfrcrange", words(-effort, effort))
 
 
-#: A bound of a joint that has only the other one [rad or m].
+#: Replaces the missing bound of a joint with only one bound [rad or m].
 FAR = 1e9
 #: The smallest range and effort limit that are written [rad, m, N m or N].
 LEAST = 1e-9

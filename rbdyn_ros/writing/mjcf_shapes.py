@@ -36,7 +36,7 @@ VISUAL, CONTACT = "2", "3"
 MESHES = (".obj", ".stl")
 #: The reason that a hull is left out.
 TOO_FEW = "MuJoCo takes no hull without a volume"
-#: Solid below the lowest height of a field [m].
+#: Thickness of the solid below the lowest height of a field [m].
 BELOW = 1.0
 
 
@@ -79,7 +79,7 @@ def add_visuals(
 
 
 def _mesh_asset(assets: ET.Element, file: str, mesh: MeshFile) -> str:
-    """Return the asset of a mesh file, which may be there already."""
+    """Return the asset of a mesh file; add it if it does not exist yet."""
     scale = words(*mesh.scale)
     for known in assets.iter("mesh"):
         if known.get("file") == file and known.get("scale") == scale:
@@ -146,7 +146,7 @@ def add_obstacles(
             geom.set("friction", words(obstacle.friction, 0.0, 0.0))
             geom.set("priority", "1")
             left.note(owner, "MuJoCo uses its friction, not the smaller one of both sides")
-        else:  # MuJoCo takes the larger one
+        else:  # MuJoCo uses the larger friction of the two geoms
             geom.set("friction", "0 0 0")
         if any(obstacle.velocity):
             left.add(owner, "the velocity of its surface")
@@ -172,7 +172,7 @@ def _height_field(
 
 
 def _triangles(geom: ET.Element, assets: ET.Element, name: str, shape: TriangleMesh) -> None:
-    """Add the asset of a triangle mesh, whose signed distances MuJoCo computes."""
+    """Add the asset of a triangle mesh, a geom of type sdf in MuJoCo."""
     name = free_name(name, [mesh.get("name", "") for mesh in assets.iter("mesh")])
     asset = ET.SubElement(
         assets, "mesh", name=name, vertex=words(*shape.vertices.ravel().tolist())
@@ -183,7 +183,7 @@ def _triangles(geom: ET.Element, assets: ET.Element, name: str, shape: TriangleM
 
 
 def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> bool:
-    """Set type and size of a geom; corners become an asset, whose hull MuJoCo takes.
+    """Set type and size of a geom; corners become a mesh asset, of which MuJoCo uses the hull.
 
     Return False for corners without a hull.
     """

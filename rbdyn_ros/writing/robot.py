@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.spanning import Edge, span
 from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.writing.left_out import refuse_joint
 
-#: Joints of these types move in the same way if they are turned round, along the other axis.
+#: Joints of these types move in the same way if parent and child swap and the axis is reversed.
 _TURNABLE = ("fixed", "revolute", "continuous", "prismatic")
 
 
@@ -29,7 +29,7 @@ class Branch:
 
     @property
     def at(self) -> Pose:
-        """The link frame in its parent's, at zero position; of a free link at its start."""
+        """The link frame in the parent frame at zero position; of a free link at its start."""
         joint = self.joint
         if joint is None:
             return IN_PLACE
@@ -94,7 +94,7 @@ def arranged(
         any_direction: whether joints of the format may point towards the base.
 
     Raises:
-        ParameterError: a joint points towards the base, and cannot be turned round.
+        ParameterError: a joint points towards the base and cannot be reversed.
     """
     spanning = span(description)
     links = {link.name: link for link in description.links}

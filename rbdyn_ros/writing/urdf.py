@@ -21,7 +21,7 @@ FORM = "URDF"
 #: The version with capsules, optional limits, and limits of acceleration and jerk.
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", "stiffness")
-#: And of joints with one coordinate.
+#: The same of joints with one coordinate.
 _SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 #: Surface properties in <gazebo>.
 
@@ -54,7 +54,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 
 
 def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
-    """Return the SRDF that belongs beside the URDF; None if it would be empty."""
+    """Return the SRDF for the URDF; None if it would be empty."""
     described = robot.description
     root = ET.Element("robot", name=described.name)
     links = {branch.link.name for branch in robot.branches}
@@ -183,7 +183,7 @@ def _type(joint: Joint) -> str:
 
 
 def _joint_frame(root: ET.Element, joint: Joint, frame: str, left: LeftOut) -> None:
-    """Fix the child to a link of its own in the joint frame: in URDF both frames are one."""
+    """Fix the child to an additional link in the joint frame, as both frames coincide in URDF."""
     ET.SubElement(root, "link", name=frame)
     part = ET.SubElement(root, "joint", name=f"{joint.name}_fixed", type="fixed")
     _ends(part, frame, joint.child, inverse(joint.child_origin))

@@ -12,7 +12,7 @@ from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.parts.poses import Quat, Vec3, rotate
 from rbdyn_ros.description.parts.types import Inertial
 
-#: The number for no limit in an SDF; URDF, which has none, gets the same where it needs a bound.
+#: Number for no limit in an SDF. URDF has no such number; it gets this one where it needs a bound.
 UNLIMITED = 1e16
 #: The inertial of a link that has none and needs one.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))

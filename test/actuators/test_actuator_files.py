@@ -46,7 +46,7 @@ def test_left_out_keys_are_an_ideal_motor(one):
     assert d.qpos[0] == pytest.approx(plain.qpos[0], rel=1e-13)
 
 
-def test_other_names_for_the_same_numbers(one):
+def test_numbers_can_be_given_by_other_keys(one):
     text = """
 rbdyn_actuators: 1
 actuators:

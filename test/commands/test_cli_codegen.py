@@ -108,7 +108,7 @@ def test_names_from_a_hostile_file_are_escaped(tmp_path):
 
 
 @needs_gcc
-def test_mimic_joints_as_followers_or_free(tmp_path):
+def test_mimic_joints_can_be_followers_or_free(tmp_path):
     robot = tmp_path / "robot.urdf"
     text = text_of("hand", ("thumb", "finger"))
     mimic = '<mimic joint="thumb" multiplier="-0.123456789" offset="0.1"/></joint></robot>'

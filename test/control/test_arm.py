@@ -122,7 +122,7 @@ def test_a_mounting_is_a_fixed_joint_below_the_base(file):
     )
 
 
-def test_gravity_of_arms_on_the_ceiling_and_on_the_wall():
+def test_mounted_gravity_is_right_on_the_ceiling_and_on_the_wall():
     np.testing.assert_allclose(mounted_gravity((np.pi, 0, 0)), [0, 0, 9.81], atol=1e-14)
     # pitched down: gravity is along the x axis of the base
     np.testing.assert_allclose(mounted_gravity((0, np.pi / 2, 0)), [9.81, 0, 0], atol=1e-14)

@@ -281,7 +281,7 @@ def test_a_tick_allocates_no_memory(mode):
 # threads
 
 
-def test_requests_from_many_threads_while_states_arrive():
+def test_requests_from_many_threads_are_answered_while_states_arrive():
     """All requests run while states arrive: every answer is consistent and every request ends."""
     loop = armed(mode="computed_torque", arm_without_effort=True)
     c, stop, failed = loop.controller, threading.Event(), []

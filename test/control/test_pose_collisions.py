@@ -102,7 +102,7 @@ def test_a_single_pose_is_refused_and_the_former_one_holds():
         (0.0, 300.0, "too-slow"),
     ],
 )
-def test_a_slow_way_to_a_pose_is_checked_to_its_end(ratio, linear, code):
+def test_a_slow_motion_to_a_pose_is_checked_to_its_end(ratio, linear, code):
     """After 4 s the first two are still 15 mm from the ball; the last one oscillates for ever."""
     gains = (5.0, 5.0, 5.0, linear, linear, linear)
     case = Streamed(0.08, damping_ratio=ratio, cartesian_stiffness=gains)

@@ -181,7 +181,7 @@ def test_a_twist_for_long_exceeds_no_limit(k):
     assert np.abs(q[-1] - qpos).max() > 0.1
 
 
-def test_the_way_of_the_tool_is_straight():
+def test_the_path_of_the_tool_is_straight():
     servo, qpos = servo_of(**FREE)
     along = np.array([-0.6, 0.0, -0.8])
     q, _ = run(servo, qpos, "", np.append(np.zeros(3), 0.1 * along), 2.0)

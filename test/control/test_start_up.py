@@ -349,7 +349,7 @@ def test_no_effort_of_the_test_acts_much_longer_than_30_ms():
     assert "ms apart" in loop.controller.failed_test
 
 
-def test_a_joint_that_goes_too_far_is_refused_with_the_way_of_its_pulse():
+def test_a_joint_that_moves_too_far_is_reported_with_the_expected_motion():
     loop = Tried(lie=relative(0, 10.0))
     found = loop.tried()  # the second pulse has 0.8 of the largest displacement
     assert "from where it rested, under a pulse that moves it by -0.012." in found

@@ -117,7 +117,7 @@ def another(arm):
 
 
 @pytest.mark.parametrize("act", [lambda arm: arm.loop.run(0.4), another])
-def test_the_way_that_was_checked_is_the_way_that_is_driven(act):
+def test_the_path_that_was_checked_is_the_path_that_is_driven(act):
     arm, there = moving()
     checks = Meanwhile(arm, lambda: act(arm))
     arm.send((1.0, there), (1.2, there))

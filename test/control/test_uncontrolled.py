@@ -90,7 +90,7 @@ def test_a_joint_is_placed_by_its_own_message():
     cell.move(-1.0)
 
 
-def test_no_path_is_taken_until_a_joint_that_could_be_in_the_way_is_known():
+def test_no_path_is_accepted_until_the_uncontrolled_joints_are_measured():
     cell = Cell()
     with refused(RbdynError, "unmeasured", "right_joint"):
         cell.move(0.3)

@@ -36,7 +36,7 @@ def test_without_a_spring_the_speed_rises_to_force_by_damping():
 
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_on_a_spring_it_comes_to_rest_at_force_by_stiffness(ratio):
+def test_on_a_spring_a_virtual_mass_rests_at_force_by_stiffness(ratio):
     m, k = 2.0, 200.0
     d, w = 2.0 * ratio * np.sqrt(k * m), np.sqrt(k / m)
     rows = run(one(m, d, k), 16.0)
@@ -61,7 +61,7 @@ def test_a_large_turn_is_a_rotation_and_rests_where_the_spring_holds_the_torque(
     np.testing.assert_allclose(body.rotation, expected, atol=1e-9)
 
 
-def test_a_body_that_was_held_continues_with_the_speed_of_its_way():
+def test_a_body_that_was_held_continues_with_its_speed():
     body = one(1.0, 0.0, 0.0)
     body.advance(FORCE, DT)
     way, turn = np.array([0.0, 0.001, 0.0]), Rotation.from_rotvec([0.0, 0.0, 0.002]).as_quat()

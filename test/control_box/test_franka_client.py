@@ -65,7 +65,7 @@ def test_torques_move_it_the_same_way_twice(said, seconds):
 
 
 @times
-def test_cartesian_impedance_moves_it(panda, seconds):
+def test_cartesian_impedance_moves_the_arm(panda, seconds):
     found = run("cartesian_impedance", str(seconds))
     assert 0.02 < found["moved"] < 0.06
     assert found["rate"] == 1.0

@@ -50,7 +50,7 @@ def test_degrees_of_freedom_match_the_model(kind):
         joint("fixed", actuated=False),
     ],
 )
-def test_taken_as_it_is(given):
+def test_valid_actuation_is_not_changed(given):
     checked = check(system(given))
     assert checked == system(given)
     assert checked.findings == ()

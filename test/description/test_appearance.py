@@ -315,7 +315,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
 @pytest.mark.parametrize(
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
 )
-def test_pinocchio_reads_the_same(name):
+def test_pinocchio_reads_the_same_visuals(name):
     """Number, poses and colours agree with urdfdom, which reads in single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)

@@ -71,7 +71,7 @@ def test_the_description_has_all_parts():
     assert check(built) == built
 
 
-def test_a_joint_has_every_property():
+def test_the_builder_sets_every_property_of_a_joint():
     built = (
         SystemBuilder("s")
         .body("base", BALL)

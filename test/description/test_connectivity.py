@@ -40,7 +40,7 @@ def test_connected_graphs_are_accepted(joints):
     assert check(given) == given
 
 
-def test_loops_on_top_of_a_tree():
+def test_loops_on_top_of_a_tree_are_checked():
     limit = Limit(-1, 1)
     tree = (joint("j", "ab", limit=limit), joint("k", "bc", limit=limit))
     given = system("abc", *tree, loop("m", "ac"), base="")
@@ -151,7 +151,7 @@ def test_bad_springs_are_refused(given, refusal):
         check(given)
 
 
-def test_a_long_chain_hung_up_in_the_middle():
+def test_a_long_chain_can_have_its_base_in_the_middle():
     count = 20_000
     links = tuple(Link(f"l{i}") for i in range(count))
     joints = tuple(

@@ -78,7 +78,7 @@ def test_base_and_tool_are_added_to_the_chain(order):
     assert np.allclose(placed["tool"], last @ matrix(tool), rtol=0, atol=1e-14)
 
 
-def test_names_axes_and_properties_of_a_row():
+def test_a_row_sets_names_axes_and_properties():
     ball, limit = sphere(0.1, mass=1.0), Limit(-1, 1)
     arm = distal(
         [DHRow(1, 0, 0, 0, inertial=ball, limit=limit, name="shoulder"), DHRow(1, 0, 0, 0)],

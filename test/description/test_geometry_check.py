@@ -133,7 +133,7 @@ def test_positions_too_far_away_are_refused():
     assert caught.value.findings[1].element == "obstacle 'floor'"
 
 
-def test_names_and_links():
+def test_an_unknown_link_and_a_duplicate_name_are_refused():
     codes = ["unknown-link", "duplicate-name"]
     with refused(DescriptionError, codes, "geometry 'palm'", line=3) as caught:
         check(system(replace(GEOM, link="hend"), replace(GEOM, line=5)))
@@ -214,7 +214,7 @@ def test_surfaces_apply_by_geometry_then_link_then_default():
     assert m.geom_friction.tolist() == [0.2, 0.3, 0.4, 0.1, np.inf]
 
 
-def test_a_surface_of_an_unknown_geometry():
+def test_a_surface_of_an_unknown_geometry_is_refused():
     with refused(DescriptionError, "unknown-geometry", "contact", found="plam") as caught:
         rb.build(system(GEOM), contact=Contact(surfaces={"plam": Surface()}))
     assert "(did you mean 'palm'?)" in str(caught.value)

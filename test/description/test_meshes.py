@@ -106,7 +106,7 @@ def test_cubes_in_stl_and_obj_are_equal(package):
 
 
 @pytest.mark.parametrize("title", [b"Stra\xdfe", b"\xff\xfe", "\u8f6e".encode()])
-def test_titles_and_comments_of_any_encoding(package, title):
+def test_titles_and_comments_can_have_any_encoding(package, title):
     """A binary file can begin with the word `solid` as well."""
     corners = "".join(f"vertex {x} {y} {z}\n" for x, y, z in [*CUBE, CUBE[0]])
     text = b"\r\nsolid " + title + b"\n" + corners.encode() + b"endsolid " + title + b"\n"
@@ -259,7 +259,7 @@ def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 
 
-def test_a_root_folder_without_the_robot(tmp_path):
+def test_a_root_folder_without_the_robot_is_not_a_package(tmp_path):
     """Files below / that are not on the path to the robot, such as /var for a robot in /tmp."""
     (tmp_path / "x.stl").write_bytes(stl())
     below_root = (tmp_path / "x.stl").relative_to(tmp_path.anchor)
@@ -480,7 +480,7 @@ def test_bytes_after_the_last_triangle_are_ignored_with_a_warning(package, rest,
     assert str(rest) in finding.message
 
 
-def test_strict_and_not(package):
+def test_a_missing_mesh_is_an_error_or_without_strict_a_warning(package):
     text = (
         '<robot name="r"><link name="a"><collision><geometry>\n<mesh filename="none.stl"/>'
         '</geometry></collision><collision><geometry><mesh filename="../meshes/cube.stl" '

@@ -131,7 +131,7 @@ def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, f
         "$(find-pkg-share pack)/meshes/a.stl",
     ],
 )
-def test_all_names_of_a_file_in_a_package(tmp_path, name):
+def test_all_names_of_a_file_in_a_package_find_it(tmp_path, name):
     at = package(tmp_path / "clone")
     (at / "meshes").mkdir()
     (at / "meshes/a.stl").touch()

@@ -19,7 +19,7 @@ def random_pose(rng):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_products_and_inverses(seed):
+def test_products_and_inverses_of_poses_agree_with_matrices(seed):
     rng = np.random.default_rng(seed)
     a, b = random_pose(rng), random_pose(rng)
     # a few roundings of numbers of size one

@@ -70,7 +70,7 @@ def test_a_scene_may_begin_with_a_byte_order_mark_or_a_brace(write, text):
     assert rb.load(scene).jnt_names == ("ball",)
 
 
-def test_the_appearance_of_files_and_meshes(write, tmp_path):
+def test_the_appearance_of_a_scene_includes_files_and_meshes(write, tmp_path):
     triangle = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
     (tmp_path / "stone.obj").write_text(triangle)
     scene = write(

@@ -330,7 +330,7 @@ def test_a_universal_joint_turns_about_its_first_axis_first(tmp_path):
         np.testing.assert_allclose(R, rotation(first) @ rotation(second), atol=1e-15)
 
 
-def test_a_ball_joint_and_a_joint_away_from_its_child(tmp_path):
+def test_a_ball_joint_can_be_away_from_its_child(tmp_path):
     m = loaded(
         two("ball", more="<pose>0 0 0.5 0 0 0</pose>", at="<pose>0 0 1 0 0 0</pose>"), tmp_path
     )
@@ -342,7 +342,7 @@ def test_a_ball_joint_and_a_joint_away_from_its_child(tmp_path):
     np.testing.assert_allclose(pos, (0, 0, 1.5), atol=1e-15)
 
 
-def test_springs_starts_and_limits(tmp_path):
+def test_springs_starts_and_limits_are_read(tmp_path):
     axis = "<axis><xyz>0 0 2</xyz><initial_position>0.25</initial_position><dynamics>"
     axis += "<spring_stiffness>3</spring_stiffness><spring_reference>0.5</spring_reference>"
     axis += (

@@ -96,7 +96,7 @@ def test_scene_and_mechanism_files_have_triangle_meshes(folder):
         assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-5)
 
 
-def test_an_sdf_geom_of_an_mjcf(folder):
+def test_an_sdf_geom_of_an_mjcf_becomes_a_hull_if_it_moves(folder):
     path = folder / "w.xml"
     path.write_text(
         """<mujoco><asset><mesh name="ring" file="ring.stl"/></asset><worldbody>

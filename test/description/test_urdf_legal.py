@@ -119,7 +119,7 @@ def test_axis_is_normalised_with_a_note():
     assert codes(one_joint(LIMIT + '<axis xyz="0 0 1.0000000000001"/>')) == []
 
 
-def test_zero_axis_of_a_fixed_joint():
+def test_a_zero_axis_of_a_fixed_joint_is_ignored():
     robot = one_joint(
         '<axis xyz="0 0 0"/><limit lower="3" upper="1" effort="0" velocity="0"/>', "fixed"
     )
@@ -135,7 +135,7 @@ def test_bounds_of_a_continuous_joint_are_ignored():
 
 
 @pytest.mark.parametrize("kind", ["planar", "floating"])
-def test_limits_of_joints_with_many_degrees_of_freedom(kind):
+def test_limits_of_joints_with_many_degrees_of_freedom_are_ignored(kind):
     robot = one_joint(LIMIT + '<axis xyz="0 0 1"/>', kind)
     assert robot.joints[0].limit is None
     assert ("note", "limit-ignored") in codes(robot)
@@ -208,7 +208,7 @@ def test_misspelt_elements_and_attributes_are_warned_of():
         ((1e24, 1e24, 1e24, 0, 0, 0), None),
     ],
 )
-def test_inertia_no_body_can_have(inertia, moments):
+def test_an_inertia_that_no_body_can_have_causes_a_warning(inertia, moments):
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
     values = " ".join(f'{name}="{value}"' for name, value in zip(names, inertia, strict=True))
     robot = read_text(
@@ -276,7 +276,7 @@ def test_heavy_modules_are_imported_when_needed():
     assert done.stdout.strip() == "set()"
 
 
-def test_releases_of_urdf_parser_that_call_getchildren(monkeypatch):
+def test_releases_of_urdf_parser_that_call_getchildren_work(monkeypatch):
     """Some releases of urdf_parser_py call a method that ElementTree has dropped."""
     from urdf_parser_py.xml_reflection import core
 
@@ -284,7 +284,7 @@ def test_releases_of_urdf_parser_that_call_getchildren(monkeypatch):
     assert one_joint(LIMIT).joints[0].limit.upper == 2
 
 
-def test_parser_without_paths(monkeypatch):
+def test_a_urdf_parser_without_paths_works(monkeypatch):
     """Old releases take text only."""
     from urdf_parser_py.urdf import URDF
     from urdf_parser_py.xml_reflection import core

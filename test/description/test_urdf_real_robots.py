@@ -39,7 +39,7 @@ def name_of(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_reads(path):
+def test_real_robots_are_read_or_refused_as_listed(path):
     expected = REFUSED.get(path.name)
     if expected is None:
         robot = read(path)

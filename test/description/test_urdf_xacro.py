@@ -52,7 +52,7 @@ def write(folder, include="limb.xacro", arm=ARM):
     return path
 
 
-def test_macro_property_include_and_argument(tmp_path, capfd):
+def test_macros_properties_includes_and_arguments_are_expanded(tmp_path, capfd):
     path = write(tmp_path)
     robot = read(path)
     assert [joint.name for joint in robot.joints] == ["upper_joint", "lower_joint"]
@@ -125,7 +125,7 @@ def test_arguments_of_included_files_are_known(tmp_path):
     assert len(read(path, xacro_args={"tool": "drill"}).links) == 3
 
 
-def test_an_argument_in_a_part_that_a_condition_leaves_out(tmp_path):
+def test_an_xacro_argument_without_effect_causes_a_warning(tmp_path):
     """The file exists, so it is not refused; it has no effect, so there is a warning."""
     inner = '<xacro:arg name="tool" default="none"/><link name="$(arg tool)"/>'
     guarded = (

@@ -141,7 +141,7 @@ def test_pinocchio_ignores_mimic_joints_or_refuses_some_functions():
     assert d.qpos_all[1] == pytest.approx(0.1 - 2.0 * d.qpos_all[0], abs=1e-15)
 
 
-def test_frames_of_fixed_links_and_coordinates_of_continuous_joints():
+def test_fixed_links_are_frames_and_a_continuous_joint_has_one_coordinate():
     text = robot(
         link("a"),
         link("b"),
@@ -157,7 +157,7 @@ def test_frames_of_fixed_links_and_coordinates_of_continuous_joints():
     assert "tool" not in [m.body(i).name for i in range(m.nbody)]
 
 
-def test_joint_types_and_step_functions_of_the_peers():
+def test_peers_have_the_listed_joint_types_and_step_functions():
     assert [name for name in dir(mujoco.mjtJoint) if name.startswith("mjJNT")] == [
         "mjJNT_BALL",
         "mjJNT_FREE",

@@ -126,7 +126,7 @@ def elbow(low, high):
     )  # fmt: skip
 
 
-def test_limits_are_preferred():
+def test_a_solution_within_the_limits_is_preferred():
     ends = []
     for low, high in ((0.1, 3.0), (-3.0, -0.1)):
         m = rb.build(elbow(low, high))
@@ -137,7 +137,7 @@ def test_limits_are_preferred():
     np.testing.assert_allclose(ends[0], -ends[1], atol=1e-10)
 
 
-def test_outside_its_limits_rather_than_open():
+def test_assemble_closes_a_loop_rather_than_obey_limits():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
@@ -179,7 +179,7 @@ def test_a_run_goes_on_in_another_data():
     np.testing.assert_allclose(other.qpos, d.qpos, atol=1e-12)
 
 
-def test_it_is_the_same_every_time():
+def test_assemble_returns_the_same_every_time():
     m = rb.build(mechanisms.delta())
     start = np.full(m.nq, 0.3)
     assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))

@@ -307,7 +307,7 @@ def test_the_inverse_mass_matrix_inverts_the_mass_matrix(free):
 
 
 @pytest.mark.parametrize("ref", REFERENCES)
-def test_apparent_mass_and_inertia_of_a_frame(free, ref):
+def test_apparent_mass_and_inertia_of_a_frame_follow_from_m(free, ref):
     m, d, where = free
     M = rb.mass_matrix(m, d).copy()
     name = m.frame_names[-1]

@@ -267,7 +267,7 @@ def test_the_length_of_a_direction_does_not_matter(both):
         assert hits.distance[0] < 6.0
 
 
-def test_no_rays_and_rays_along_the_axes(both):
+def test_no_rays_give_no_hits_and_rays_along_the_axes_hit(both):
     m, _ = both
     d = rb.make_data(m)
     assert rb.cast_rays(m, d, np.zeros((0, 3)), [0, 0, 1]).distance.shape == (0,)

@@ -188,7 +188,7 @@ def test_a_rebound_does_not_lead_into_the_next_ball(restitution):
 
 
 @pytest.mark.parametrize("h", [0.01, 0.004, 0.001])
-def test_many_elastic_balls_overlap_by_less_than_the_way_of_a_step(h):
+def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
     """27 balls collapse onto a floor; once a rebound ended 31 mm deep in the next ball."""
     at = 0.21 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 1.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)

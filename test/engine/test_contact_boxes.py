@@ -47,7 +47,7 @@ def test_a_box_rests(size, block, x, y, yaw, points):
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
 
 
-def test_beyond_the_edge_it_falls():
+def test_beyond_the_edge_a_box_falls():
     m = pair((0.2, 0.2, 0.1), (0.6, 0.6, 0.1))
     d = placed(m, (0.35, 0.0, 0.06), Rotation.identity())
     rb.step(m, d, 2000)

@@ -166,7 +166,7 @@ def test_a_free_root_transmits_nothing():
     assert d.cfrc_int[1] == pytest.approx(np.zeros(6), abs=1e-10 * abs(d.cfrc_contact).max())
 
 
-def test_a_press_that_is_driven_over_time():
+def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     """qfrc_driven is the force of the drive: the weight minus the force of the floor."""
     down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
     m = press(driven=down)
@@ -188,7 +188,7 @@ def test_a_press_that_is_driven_over_time():
     assert d.qfrc_driven[0] == pytest.approx(free.qfrc_driven[0] - floor, rel=1e-9)
 
 
-def test_a_press_with_a_prescribed_motion():
+def test_a_press_reaches_its_prescribed_position():
     """qfrc_drive is the force of the drive; a step reaches its position despite the floor."""
     m = press()
     d = rb.make_data(m)
@@ -206,7 +206,7 @@ def test_a_press_with_a_prescribed_motion():
     assert d.cfrc_contact[1, 5] == pytest.approx(2.0 * G, rel=1e-9)
 
 
-def test_a_robot_held_by_its_drives_while_it_touches():
+def test_drives_hold_a_robot_that_touches():
     m, d, _ = on_panda()
     rb.forward(m, d)
     assert d.ncon > 0

@@ -128,7 +128,7 @@ def test_given_stiffness_and_damping_are_used():
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 2e-3, 0.01, 5.0])
-def test_friction_is_coulombs(speed):
+def test_friction_obeys_coulombs_law(speed):
     """A contact without a memory resists a step of its velocity by STICK times its momentum."""
     along = np.array([0.6, -0.8])
     m = point()

@@ -56,7 +56,7 @@ def test_a_finger_and_a_torso_rest_quietly(mass, h):
 
 
 @pytest.mark.parametrize("h", [0.001, 0.002])
-def test_a_torso_that_rests_on_light_fingers(h):
+def test_a_torso_rests_on_light_fingers(h):
     """30 kg rest on three hinged fingers of 10 g at their limits; a fourth finger hangs free."""
     system = rb.SystemBuilder("hand", base="world")
     system.body("torso", rb.shapes.box((0.3, 0.3, 0.2), mass=30.0))

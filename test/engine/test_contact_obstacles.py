@@ -72,7 +72,7 @@ def test_a_belt_of_any_shape_carries_away():
     assert d.qvel[0] == pytest.approx(min(slip, 0.5), rel=0.02)
 
 
-def test_rays_and_distances_see_them():
+def test_rays_and_distances_include_obstacles():
     m = rb.build(falling("sphere", "capsule", height=0.2))
     d = rb.make_data(m)
     rb.fwd_position(m, d)
@@ -81,7 +81,7 @@ def test_rays_and_distances_see_them():
     assert rb.distance(m, d, "skin", "solid").distance == pytest.approx(0.2)
 
 
-def test_a_saved_model_keeps_them(tmp_path):
+def test_a_saved_model_keeps_its_pairs_with_obstacles(tmp_path):
     m = rb.build(falling("box", "cylinder"))
     rb.save(m, tmp_path / "m.npz")
     again = rb.load(tmp_path / "m.npz")

@@ -100,7 +100,7 @@ def test_a_robot_on_the_floor_stands_still(name):
     assert d.contact_dist[: d.ncon].min() > -1e-5
 
 
-def test_a_heavy_body_on_a_light_foot():
+def test_a_heavy_body_comes_to_rest_on_a_light_wheel():
     """A body of 100 kg is dropped on its wheel of 10 g."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("load", rb.shapes.box((0.4, 0.4, 0.2), mass=100.0))

@@ -111,7 +111,7 @@ def copy_state(d, other):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_and_without_m(seed):
+def test_steps_agree_with_and_without_the_mass_matrix(seed):
     """A Data that has had a drive mode is solved as a coupled system until it is reset."""
     plain, driven = leg(), leg()
     d, other = landed(plain, seed), rb.make_data(driven)
@@ -130,7 +130,7 @@ def test_with_and_without_m(seed):
 
 
 @robots.needs_robots
-def test_with_and_without_m_on_a_robot():
+def test_steps_of_a_robot_agree_with_and_without_the_mass_matrix():
     plain = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     driven = plain.replaced()
     d = landed(plain, 1, steps=200)
@@ -299,7 +299,7 @@ def test_rk4_steps_explicitly_where_nothing_touches():
     assert np.array_equal(d.qpos, before.qpos)
 
 
-def test_a_closed_loop_that_touches():
+def test_a_closed_loop_stays_closed_while_it_touches():
     """The loop of a mechanism that falls on the floor stays closed."""
     system = mechanisms.grashof()
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):

@@ -123,7 +123,7 @@ def test_an_impact_with_friction_adds_no_energy():
     assert impacts > 20
 
 
-def test_it_ends_at_rest():
+def test_bouncing_ends_at_rest():
     """Bodies do not bounce below four steps of free fall, so bounces come to an end."""
     m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(restitution=0.6)))
     d = touching.placed(m, (0, 0, 0.3), Rotation.from_euler("xyz", [0.3, 0.5, 0.1]))

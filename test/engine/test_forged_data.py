@@ -116,7 +116,7 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_bits(system, seed):
+def test_random_bits_in_a_buffer_are_only_a_wrong_state(system, seed):
     """No buffer of random bits makes a call crash or hang."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)

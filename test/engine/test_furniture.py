@@ -79,7 +79,7 @@ def test_a_scene_lets_the_first_moving_link_touch_a_table(tmp_path):
     assert d.qpos[1] < 0.5
 
 
-def test_distances_see_the_table():
+def test_distances_include_the_table():
     m = rb.load_urdf(URDF, contact=WITH_TABLE, srdf=False)
     pairs = {frozenset((one.geom1, one.geom2)) for one in rb.collisions(m, rb.make_data(m), 10.0)}
     assert pairs == {frozenset(("boom_box", "table_box"))}

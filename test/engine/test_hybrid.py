@@ -246,7 +246,7 @@ def test_steps_at_once_are_single_steps():
     assert d.qvel.tobytes() == e.qvel.tobytes()
 
 
-def test_reset_and_copies():
+def test_reset_clears_drive_modes_and_copies_keep_them():
     m, d = moving("tree", 8)
     rb.set_drive(m, d, "joint3", "position", 0.2)
     twin = d.copy()
@@ -274,7 +274,7 @@ def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
 
 
 @robots.needs_robots
-def test_momentum_of_a_humanoid_whose_joints_follow_a_pattern():
+def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
     """Forces between links change no momentum: d(momentum)/dt = m g + xfrc (D8)."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     m.opt.integrator, m.opt.timestep = "rk4", 1e-3

@@ -208,7 +208,7 @@ def test_bias_is_quadratic_in_velocity(tree):
         case.close("bias(2 v) = 4 bias(v)", bias[1], 4.0 * bias[0], TOLERANCE)
 
 
-def test_energy_balance(tree):
+def test_the_rate_of_energy_is_the_power_of_the_forces(tree):
     """The rate of the energy, by central differences, is the power of the applied forces.
 
     Differences at h and h / 2 are extrapolated (Richardson), which removes the truncation error

@@ -62,7 +62,7 @@ def test_a_step_solves_with_the_velocity_jacobian(kind, integrator):
 
 
 @each_integrator
-def test_mimic_joints_and_joints_driven_over_time(integrator):
+def test_implicit_steps_include_mimic_and_driven_joints(integrator):
     """The step is right for dofs with mimic joints, and for bodies that a driven joint moves."""
     description = trees.auto_tree(9, 1.5, kinds=trees.SIMPLE, seed=5, reversals=0.3, damping=0.2)
     fields = {

@@ -67,7 +67,8 @@ def warnings(monkeypatch, caplog):
 
 
 def files(folder):
-    return {path.suffix: path for path in folder.rglob("*") if path.is_file()}
+    """Return the files with code, by suffix; a callback also has a lock."""
+    return {path.suffix: path for path in folder.rglob("*.nb?")}
 
 
 def test_threads_keep_their_folders(tmp_path):
@@ -223,6 +224,23 @@ def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
     assert made(tmp_path) == (42, True)
 
 
+def test_processes_that_start_together_compile_a_callback_once(tmp_path):
+    """A lock that is opened twice excludes, also in one process."""
+    with ThreadPoolExecutor(1) as pool:
+        with cache.alone(str(tmp_path), "test_kernel_cache.double"):
+            waiting = pool.submit(callback_of, tmp_path)
+            with pytest.raises(TimeoutError):
+                waiting.result(1.0)
+        assert waiting.result(60.0) == (42, False)
+    assert callback_of(tmp_path) == (42, True)
+
+
+def test_a_process_that_never_ends_compiling_stops_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "PATIENCE", 0.1)
+    with cache.alone(str(tmp_path), "test_kernel_cache.double"):
+        assert callback_of(tmp_path) == (42, False)
+
+
 def test_a_damaged_callback_is_compiled_again(tmp_path):
     callback_of(tmp_path)
     for file in files(tmp_path).values():
@@ -251,7 +269,7 @@ def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
     assert warnings.messages == []
 
 
-def test_a_folder_that_cannot_be_written(made, tmp_path, warnings):
+def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warnings):
     """Not even root can write below a file."""
     folder = tmp_path / "file"
     folder.touch()
@@ -297,7 +315,7 @@ from test_kernel_cache import callback_of, kernel_of
 from pathlib import Path
 folder = Path({folder!r})
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
-print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglob("*.*")])
+print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglob("*.nb?")])
 """
 
 

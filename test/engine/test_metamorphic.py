@@ -86,7 +86,7 @@ def joint_map(m, other):
     return by_q, by_v
 
 
-def test_split_links_by_fixed_joints(tree):
+def test_splitting_links_by_fixed_joints_changes_no_result(tree):
     """Each link is cut in two pieces; a fixed joint with a rotated frame carries the second."""
     rng = np.random.default_rng(5)
     links, joints = [], []
@@ -292,7 +292,7 @@ def test_description_and_its_urdf_text_are_one_robot():
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
-def test_reordered_text_of_a_real_robot(name, tmp_path):
+def test_the_order_of_a_robot_file_changes_no_result(name, tmp_path):
     import xml.etree.ElementTree as ET
 
     path = robots.find(name)

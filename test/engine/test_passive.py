@@ -117,7 +117,7 @@ def limited(solref, kind="revolute", inertia=INERTIA):
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("solref", [(0.02, 1.0), (0.05, 0.5), (0.1, 2.0)])
-def test_limit_spring_against_its_differential_equation(solref, side, kind):
+def test_a_limit_spring_satisfies_its_differential_equation(solref, side, kind):
     """Beyond the limit r'' = -2/t r' - r/(t z)^2, here from rest."""
     m = limited(solref, kind)
     m.opt.integrator = "rk4"
@@ -134,7 +134,7 @@ def test_limit_spring_against_its_differential_equation(solref, side, kind):
     assert side * d.qvel[0] == pytest.approx(truth[1], rel=1e-6)
 
 
-def test_critically_damped_limit_in_closed_form():
+def test_a_critically_damped_limit_agrees_with_its_closed_form():
     m = limited((0.02, 1.0))
     m.opt.integrator = "rk4"
     m.opt.timestep = 1e-4

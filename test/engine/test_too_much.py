@@ -90,7 +90,7 @@ def test_a_box_crushed_by_a_driven_piston_is_reported():
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
-def test_energy_that_doubles_without_a_cause(integrator):
+def test_energy_that_doubles_without_a_cause_is_reported(integrator):
     """Explicit damping of 3.5 inertia / h reverses the velocity, 2.5 times as large."""
     m = hinged(damping=3.5 * hinged().dof_inertia0[0] / 1e-3)
     m.opt.integrator = integrator
@@ -103,7 +103,7 @@ def test_energy_that_doubles_without_a_cause(integrator):
         assert "implicit_damping for stiff damping" in text
 
 
-def test_energy_that_doubles_with_a_cause():
+def test_energy_that_doubles_with_a_cause_is_not_reported():
     """A force, a spring or a drive that moves a joint by 0.5 rad is not reported."""
     inertia = hinged().dof_inertia0[0]
     pushed = hinged()

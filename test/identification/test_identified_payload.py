@@ -95,7 +95,7 @@ def test_an_arm_and_its_payload_are_identified_together(pair):
     assert np.nanmax(np.abs(found.by_joint - payload.mass)) < 0.1
 
 
-def test_a_joint_with_another_drive_gain_says_another_mass(pair):
+def test_a_joint_with_another_drive_gain_estimates_another_mass(pair):
     described, motion, loaded = pair
     gain = np.array([1.0, 1.0, 1.3, 1.0, 1.0, 1.0])
     motion, loaded = (replace(one, effort=gain * one.effort) for one in (motion, loaded))

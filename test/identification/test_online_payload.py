@@ -165,7 +165,7 @@ def test_the_deviation_of_the_centre_has_the_covariance():
     np.testing.assert_allclose(found.com_std, spread, rtol=0.03)
 
 
-def test_an_arm_that_adds_its_own_gravity():
+def test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity():
     """The drives report efforts without the gravity of the bare arm."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 3)
@@ -180,7 +180,7 @@ def test_an_arm_that_adds_its_own_gravity():
     assert found.friction_scale == pytest.approx(1.5, abs=0.01)
 
 
-def test_efforts_that_come_late():
+def test_efforts_that_come_late_do_not_bias_the_payload():
     """Late efforts look like friction of the accelerations; the delay is also an unknown."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 2)

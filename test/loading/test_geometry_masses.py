@@ -57,7 +57,7 @@ def test_a_mimic_joint_moves_with_its_leader():
     assert m.geom_mass0[0] == pytest.approx(3 * 20 / 9, rel=1e-14)
 
 
-def test_constraints_make_it_heavier():
+def test_constraints_increase_geom_mass0():
     joints = (
         Joint("j", "prismatic", "base", "a", axis=X),
         Joint("k", "prismatic", "base", "b", axis=X),
@@ -108,7 +108,7 @@ def test_too_many_dofs_are_bounded(monkeypatch):
     assert with_masses(m).geom_mass0[0] == 2.0
 
 
-def test_a_long_chain_without_a_mass_matrix():
+def test_a_long_chain_without_a_mass_matrix_has_geom_mass0():
     names = [f"l{k}" for k in range(2001)]
     joints = tuple(
         Joint(f"j{k}", "revolute", "base" if k == 0 else names[k - 1], name, axis=X)

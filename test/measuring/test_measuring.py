@@ -41,7 +41,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_times_of_jobs_measured_in_turns(clock):
+def test_jobs_are_timed_in_turns(clock):
     calls, rounds = [], []
     jobs = [clock.job("a", 2e-6, calls), clock.job("b", 5e-4, calls)]
     a, b = in_turns(jobs, seconds=0.01, rounds=4, after_round=lambda: rounds.append(len(calls)))
@@ -63,7 +63,7 @@ def test_a_round_takes_the_given_time(clock):
     assert counts[-2:] == [10_000] * 2 or counts[-2:] == [9_999] * 2
 
 
-def test_one_run_longer_than_a_round(clock):
+def test_a_run_longer_than_a_round_is_timed_once_per_round(clock):
     calls = []
     (times,) = in_turns([clock.job("a", 1.0, calls)], seconds=0.01, rounds=3)
     assert times == pytest.approx([1e6] * 3)

@@ -79,7 +79,7 @@ def coupled_tree(seed, share=0.4, driven=False):
 
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_a_row_is_the_way_to_the_root_of_the_elimination_tree(seed, driven):
+def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
     """A symbolic elimination, dof by dof from the last, gives the same rows."""
     description = coupled_tree(seed, driven=driven)
     m, free = rb.build(description), rb.build(description, mimic=False)

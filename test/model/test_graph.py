@@ -43,7 +43,7 @@ def crank_slider(*order, loop=""):
     return rb.build(system(joints, (CRANK, ROD, SLIDER)))
 
 
-def test_crank_slider_whose_slider_closes_the_loop():
+def test_the_slider_can_close_the_loop_of_a_crank_slider():
     """Figure 4.5, left: lambda = [0, 1, 2]."""
     m = crank_slider(loop="J4")
     g = m.graph

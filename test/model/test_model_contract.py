@@ -60,7 +60,7 @@ def test_a_misspelt_model_field_is_refused(m):
         _ = m.body_mas
 
 
-def test_numbers_of_names(m):
+def test_names_have_the_numbers_of_their_positions(m):
     assert m.body_id("world") == 0
     assert m.body_id("link3") == m.body_names.index("link3")
     assert m.jnt_id("joint2") == m.jnt_names.index("joint2")
@@ -85,7 +85,7 @@ def test_bodies_are_numbered_regularly(m):
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
 
 
-def test_both_inertias_are_one(m):
+def test_both_fields_of_inertia_agree(m):
     """body_fullinertia equals body_imat diag(body_inertia) body_imat^T."""
     axes = m.body_imat.reshape(-1, 3, 3)
     I = np.einsum("bij,bj,bkj->bik", axes, m.body_inertia, axes)

@@ -61,7 +61,7 @@ def test_assignments_write_into_the_data_and_not_into_the_model():
         d.joint(name).id = 2
 
 
-def test_joints_of_several_coordinates_and_geometries():
+def test_named_joints_and_geometries_return_all_their_numbers():
     m = rb.load_urdf(ARM, floating_base=True, contact=True)
     d = rb.make_data(m)
     d.qpos[:] = np.arange(m.nq)

@@ -151,7 +151,7 @@ def test_an_export_of_isaac_lab_is_read(tmp_path):
         ("    history_length: 5", "    history_length: 1.5", "bad-value"),
     ],
 )
-def test_an_export_of_isaac_lab_that_cannot_be_used(tmp_path, before, after, code):
+def test_unusable_exports_of_isaac_lab_are_refused(tmp_path, before, after, code):
     path = tmp_path / "deploy.yaml"
     assert before in ISAAC_LAB
     path.write_text(ISAAC_LAB.replace(before, after))
@@ -159,7 +159,7 @@ def test_an_export_of_isaac_lab_that_cannot_be_used(tmp_path, before, after, cod
         read_policy(path, joints=["first", "second"])
 
 
-def test_an_export_with_places_that_have_no_joint(tmp_path):
+def test_an_export_can_have_places_without_a_joint(tmp_path):
     path = tmp_path / "deploy.yaml"
     text = ISAAC_LAB.replace("joint_ids_map: [1, 0]", "joint_ids_map: [2, 0]")
     text = text.replace("stiffness: [10.0, 20.0]", "stiffness: [10.0, 0.0, 20.0]")
@@ -208,7 +208,7 @@ def test_a_configuration_of_legged_gym_is_read(tmp_path, size, terms):
     assert next(x for x in spec.terms if x.name == "joint_vel_rel").scale == (0.0,)
 
 
-def test_a_configuration_of_legged_gym_that_cannot_be_used(tmp_path):
+def test_unusable_configurations_of_legged_gym_are_refused(tmp_path):
     path = tmp_path / "go2.yaml"
     path.write_text(json.dumps(LEGGED_GYM))
     with refused(rb.DescriptionError, "not-onnx"):

@@ -128,7 +128,7 @@ def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
                 assert getattr(d, name).tobytes() == getattr(run, name)[k].tobytes()
 
 
-def test_a_floating_robot_on_the_floor(tmp_path):
+def test_contact_of_a_floating_robot_is_recorded(tmp_path):
     path = robots.find("go2.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)

@@ -74,7 +74,7 @@ def test_fields_match_the_msg_file(request):
     assert [line for line in lines if line] == [line.split() for line in STATE_FIELDS.splitlines()]
 
 
-def test_others_read_the_same(tmp_path):
+def test_other_readers_read_the_same_recording(tmp_path):
     path = tmp_path / "run.mcap"
     write(path, 1200)
     with path.open("rb") as stream:

@@ -70,7 +70,7 @@ springs in joints
   J1     3                           0.5"""
 
 
-def test_a_mechanism_with_a_loop_a_reversed_joint_and_springs():
+def test_describe_prints_a_loop_a_reversed_joint_and_springs():
     assert describe(rb.build(CRANK_SLIDER)) == EXPECTED
 
 
@@ -121,7 +121,7 @@ rolling without slipping
   ball  sphere  2     0.1         0 0 0.5           0        0 0 0   0 0.6 0.8"""
 
 
-def test_constraints_couplings_and_joints_without_actuators():
+def test_describe_prints_constraints_and_joints_without_actuators():
     printed = describe(rb.build(HELD))
     assert printed.startswith("system model 'held': N_B = 4, N_L = 0, n_c = 10\n")
     assert printed.endswith(f"\n\n{EXPECTED_CONSTRAINTS}")

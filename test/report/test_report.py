@@ -136,7 +136,7 @@ def test_the_report_has_spanning_tree_and_loops(linkage):
     assert loop.cycle == ("J4", "J1", "J2", "J3")
 
 
-def test_spanning_tree_and_loops_as_text(linkage):
+def test_the_report_prints_spanning_tree_and_loops(linkage):
     lines = str(linkage).splitlines()
     start = lines.index("spanning tree: N_B 3, N_J 4, N_L 1")
     assert lines[start + 1 : start + 9] == [

@@ -349,7 +349,7 @@ def test_a_broken_law_is_seen(monkeypatch, module, name, wrong):
     assert worst > 10.0 * SAME or by_engine(b).all()
 
 
-def test_fields_that_are_bound_on_the_way_change_no_bits():
+def test_fields_that_are_bound_later_change_no_bits():
     m = finger()
     one, two = rb.Batch(m, 9), rb.Batch(m, 9)
     for b in (one, two):

@@ -126,7 +126,7 @@ def test_robots_have_parameters_forces_and_outputs(m):
     assert_same(b, g, ("time", "qpos", "qvel", *DERIVED))
 
 
-def test_broken_robots_numbers_and_copies(m):
+def test_a_batch_on_a_gpu_marks_diverged_robots_and_refuses_bad_arguments(m):
     cupy = gpu()
     b, g = pair(m, cupy)
     b.qvel[3, 1] = g.qvel[3, 1] = np.nan

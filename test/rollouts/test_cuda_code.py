@@ -80,7 +80,7 @@ def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatc
 
 
 @needs_compiler
-def test_some_of_the_robots_and_broken_ones(tmp_path):
+def test_chosen_robots_are_stepped_and_diverged_ones_marked(tmp_path):
     b, other = both(arm(), tmp_path)
     b.qvel[4, 2] = other.arrays["qvel"][2, 4] = np.nan
     b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4  # the argument is still within our own sines
@@ -106,7 +106,9 @@ def test_single_precision_is_close(tmp_path):
 @needs_nvcc
 @pytest.mark.parametrize("real", [DOUBLE, FLOAT], ids=lambda real: real.name)
 @pytest.mark.parametrize("processor", ["sm_80", "sm_90"])
-def test_nvcc_compiles_it_and_reports_registers(processor, real, tmp_path, record_property):
+def test_nvcc_compiles_the_kernels_and_reports_registers(
+    processor, real, tmp_path, record_property
+):
     kernels = kernels_of(arm(), {}, ("qfrc_applied", "xpos"), real.info.dtype)
     report = compiled_by_nvcc(source(kernels, real), tmp_path, processor)
     for kernel in kernels:

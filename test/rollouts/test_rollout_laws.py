@@ -175,7 +175,7 @@ def test_bad_laws_are_refused(name, specialize):
         rollout(robot("arm"), np.zeros(6), np.zeros(6), nstep=1, policy=law, specialize=specialize)
 
 
-def test_a_law_for_a_user_joint_that_loops():
+def test_a_user_joint_that_loops_runs_but_cannot_be_traced():
     """The engine can run its code, but tracing it would never end."""
 
     @rb.register_joint("winding", parameters=("lift",))

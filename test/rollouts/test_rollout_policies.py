@@ -70,7 +70,7 @@ def test_policies_equal_the_laws_of_control(policy, law, gains, specialize):
 
 @needs_robots
 @BOTH
-def test_a_spring_and_damper_in_every_actuated_joint_of_a_floating_robot(specialize):
+def test_pd_policy_drives_only_actuated_joints_of_a_floating_robot(specialize):
     m = robot("floating base")
     reference = wanted(m)[:, :, : m.nq + m.nv]
     stiffness = np.random.default_rng(7).uniform(0.0, 3.0, (NBATCH, m.nv))

@@ -124,7 +124,7 @@ def test_outputs_larger_than_the_memory_are_refused():
 
 
 @pytest.mark.parametrize("gain", [-1.0, [[[1.0]]], np.nan, "stiff", [], np.zeros((0, 6))])
-def test_gains_that_are_refused(gain):
+def test_bad_gains_are_refused(gain):
     with refused(rb.ParameterError, "bad-argument", "stiffness"):
         PDPolicy(gain, 1.0)
 

@@ -77,7 +77,7 @@ WATCHED = {
     ),
     "rbdyn sim --scene": (
         "ros/simulator/test_scene_node.py",
-        "test_objects_on_topics_and_as_entities",
+        "test_objects_are_on_topics_and_are_entities",
     ),
     # ros2_control is in no package registry: messages of its component stand for it
     "rbdyn sim seven_dof_arm.urdf.xacro": (
@@ -132,7 +132,7 @@ WATCHED = {
     ),
     "ros2 action send_goal --feedback /simulator/simulate_steps": (
         "ros/simulator/test_standard_node.py",
-        "test_states_steps_and_the_end",
+        "test_services_pause_stop_step_and_end_the_simulation",
     ),
 }
 

@@ -64,7 +64,7 @@ def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):
     assert max(abs(state.effort[0]) for state in walk(loop, 300)) > 10.0
 
 
-def test_a_reset_ends_it(start):
+def test_a_reset_ends_a_grip(start):
     loop = start(finger(), **WALKING)
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
     walk(loop, 500)
@@ -94,7 +94,7 @@ def test_a_weak_grip_does_not_slow_the_arm(start, effort):
     assert max(abs(state.effort[1]) for state in states) <= effort
 
 
-def test_lockstep_does_not_wait_for_it(start):
+def test_lockstep_does_not_wait_for_a_grip(start):
     loop = start(finger(), time_mode="lockstep", lockstep_timeout=0.0)
     loop.orders.command(commanded(0, EFFORT), tick=0)
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))

@@ -127,7 +127,7 @@ def test_a_walker_stands_on_its_brakes(start, policy):
     assert state.contact[:, 2].sum() == pytest.approx(weight, rel=1e-2)
 
 
-def test_its_first_command_ends_the_brakes(start):
+def test_the_first_command_ends_the_brakes(start):
     """Servos hold each other leg until it is commanded."""
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)

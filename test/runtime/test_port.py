@@ -130,7 +130,7 @@ def test_answers_to_old_states_are_refused_in_real_time(serve, client, timeout, 
 
 
 @needs_gcc
-def test_a_client_hears_that_the_server_ends(serve, client):
+def test_a_client_is_notified_when_the_server_ends(serve, client):
     loop, port = serve(rail())
     process = client(2)  # time is paused
     process.stdout.readline()

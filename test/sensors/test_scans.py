@@ -103,7 +103,7 @@ def test_rays_pass_through_the_own_body_unless_it_is_not_excluded():
     assert rb.scan(m, d, lidar(exclude=("slide", "chassis"), **ahead)).distance.item() == WALL
 
 
-def test_a_sweep_sees_the_cart_where_it_was():
+def test_a_sweep_measures_the_cart_where_it_was():
     m = cart()
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = (1.0, 0.3), (2.0, -1.5)

@@ -93,7 +93,7 @@ def test_symbolic_timestep_is_read():
     assert s._addresses == before
 
 
-def test_two_specialised_of_one_model():
+def test_two_specialised_of_one_model_agree():
     m = pendulum()
     d = specialised.random_data(m, 1, seed=33)[0]
     first, second = rb.specialize(m), rb.specialize(m, symbolic=("timestep", "dof_damping"))
@@ -189,7 +189,7 @@ def test_bad_numbers_of_steps_are_refused(count):
     assert d.time == 0.0
 
 
-def test_frames_and_references():
+def test_unknown_frames_and_references_are_refused():
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     for frame in ("nobody", -1, m.nframe, 1.0, None, True):

@@ -329,7 +329,7 @@ def test_timestep_and_gravity_may_be_inputs():
         case.close("A, B", given_later, step_slopes(m, d), tolerance)
 
 
-def test_step_with_damping_of_the_start():
+def test_derivatives_of_a_step_with_explicit_damping_are_right():
     m, d = in_motion("coupled")
     compare_step_slopes("coupled", m, d, "euler")
 

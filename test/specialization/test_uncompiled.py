@@ -100,7 +100,7 @@ def test_other_objects_are_returned_unchanged():
     assert uncompiled(abs) is abs
 
 
-def test_defaults_and_closures():
+def test_uncompiled_functions_keep_defaults_and_closures():
     factor = 3.0
 
     @numba.njit

@@ -47,7 +47,7 @@ ONE_IN = {
     "engine/test_joint_library.py::test_subspace_is_the_derivative_of_the_pose": 3,
     "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
     "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
-    "textbook/test_links.py::test_the_trunk_by_unit_vectors": 3,
+    "textbook/test_links.py::test_unit_vectors_give_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
     # scenes with contact, each judged by the same law
     "engine/test_contact_places.py::test_a_depth_is_the_distance_to_move": 3,
@@ -99,7 +99,7 @@ LONG = {
     "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": ["panda.urdf"],
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": ["quadruped-2"],
     "description/test_collisions.py::test_real_robots_become_models": ["talos_reduced.urdf"],
-    "description/test_appearance.py::test_pinocchio_reads_the_same": [
+    "description/test_appearance.py::test_pinocchio_reads_the_same_visuals": [
         "talos_reduced.urdf", "kinova.urdf",
     ],
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [
@@ -150,7 +150,7 @@ LONG = {
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
     "codegen/test_fmu.py::"
-    "test_it_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
+    "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
     "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
@@ -158,7 +158,7 @@ LONG = {
     "specialization/test_processors.py::test_code_has_its_instructions": [
         "x86-64-v3", "skylake-avx512",
     ],
-    "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": [
+    "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
     "rollouts/test_cuda_code.py::test_robots_have_parameters_forces_and_outputs": ["5200"],
@@ -194,7 +194,7 @@ LONG = {
         "command0-0.06", "command1-0.06",
     ],
     # signals between the first and the last of the moments that run
-    "ros/simulator/test_start_and_end.py::test_ctrl_c_while_it_starts": ["0.01", "0.1"],
+    "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_starting_simulator": ["0.01", "0.1"],
     # the paths of all kinds of drives are in test/control/mobile
     "ros/simulator/test_mobile_base_node.py::test_a_square_closes_within_a_percent": [
         "mecanum", "public", "skid", "car", "planar", "omni",

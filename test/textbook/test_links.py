@@ -64,7 +64,7 @@ def test_the_motion_of_all_links_agrees(system):
             case.close("sv", links[i].sv, axis[3:] + np.cross(com[i], axis[:3]), TOLERANCE)
 
 
-def test_torques_and_the_wrench_on_the_trunk(system):
+def test_torques_and_the_wrench_on_the_trunk_agree(system):
     x = system
     expected = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
     first = int(x.where.endswith("floating"))
@@ -115,7 +115,7 @@ def test_unit_vectors_give_the_accelerations(system):
         assert np.abs(by_rnea - bare).max() > 0.1 * np.abs(by_rnea).max()
 
 
-def test_the_trunk_by_unit_vectors(system):
+def test_unit_vectors_give_the_acceleration_of_the_trunk(system):
     """Figures 6.20 and 6.29: [dvo; dw; ddq] of a floating robot, ddq of a fixed one."""
     x = system
     m, d, rotor_inertia = with_rotors(x)

@@ -204,7 +204,7 @@ def test_a_parallelogram_agrees_with_its_closed_form():
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
-def test_a_parallelogram_near_its_singular_pose(angle):
+def test_methods_agree_near_the_singular_pose_of_a_parallelogram(angle):
     """With all bars on a line K loses one more row: 2 of 5 remain, then 1."""
     s = System.of(rb.build(four_bar()))
     q, qd = np.array([angle, -angle, angle]), np.array([1.3, -1.3, 1.3])
@@ -219,7 +219,7 @@ def test_a_parallelogram_near_its_singular_pose(angle):
 
 
 @pytest.mark.parametrize("radius", [0.02, 0.1, 1.0])
-def test_example_3_2(radius):
+def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
     """A gear of radius r at (-r, 0, 0) turns a wheel by a force along y: T_a = f / (f^T S).
 
     The motion does not depend on r; the bearing carries the force tau / r of the gear.

@@ -61,7 +61,7 @@ def test_two_spatial_forms_agree_with_the_engine(system):
         case.close("absolute, f_ext", base, body, TOLERANCE)
 
 
-def test_forces_on_bodies_and_across_joints(system):
+def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
     """With forces on bodies tau is that of forward dynamics, and f of each joint its cfrc_int."""
     x = system
     d = x.d.copy()
@@ -189,7 +189,7 @@ def test_the_recursion_agrees_with_pinocchio(name, floating):
             assert floating or JointType.FREE in x.m.jnt_type
 
 
-def test_inertia_and_its_properties():
+def test_mass_properties_are_read_back_from_an_inertia():
     rng = np.random.default_rng(1)
     com, A = rng.uniform(-1.0, 1.0, 3), rng.normal(size=(3, 3))
     mass, c, about_com = mass_properties(rigid_inertia(2.5, com, A @ A.T))

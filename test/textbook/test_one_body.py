@@ -28,7 +28,7 @@ TOLERANCE = 1e-11
 
 
 @pytest.mark.parametrize("name", trees.LIBRARY)
-def test_three_methods_and_the_articulated_body_algorithm(name):
+def test_three_methods_agree_with_the_articulated_body_algorithm(name):
     rng = np.random.default_rng(TYPE_OF_NAME[name])
     axis = trees.unit(rng.normal(size=3))
     ends = (("base", trees.random_pose(rng, 2.0)), ("link", trees.random_pose(rng, 2.0)))

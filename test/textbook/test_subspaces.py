@@ -83,7 +83,7 @@ def test_negligible_singular_values_count_as_zero():
     assert rank(np.diag([1e-20, 1e-21])) == 2
 
 
-def test_decomposition_in_three_subspaces():
+def test_a_vector_is_the_sum_of_its_parts_in_three_subspaces():
     rng = np.random.default_rng(4)
     subspaces = [rng.uniform(-1.0, 1.0, (6, n)) for n in (1, 3, 2)]
     v = rng.uniform(-1.0, 1.0, 6)
@@ -95,7 +95,7 @@ def test_decomposition_in_three_subspaces():
 
 
 @pytest.mark.parametrize("columns", [(2, 3), (3, 4), (3, 3)])
-def test_no_decomposition_without_a_direct_sum(columns):
+def test_decompose_refuses_subspaces_without_a_direct_sum(columns):
     """Too few columns, too many columns and dependent columns are refused."""
     subspaces = [np.eye(6)[:, :n] for n in columns]
     with refused(ParameterError, "bad-argument", "subspaces"):
@@ -119,7 +119,7 @@ def test_subspaces_without_a_direct_sum_are_found():
     assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
 
 
-def test_example_3_1(subspace):
+def test_the_accelerating_force_agrees_with_example_3_1(subspace):
     S, rng = subspace
     I, f = random_inertia(rng), rng.uniform(-1.0, 1.0, 6)
     T_a, T_c = I @ S, complement(S)

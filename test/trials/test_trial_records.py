@@ -22,7 +22,7 @@ def control(t, qpos, qvel, reference):
 """
 
 
-def test_a_recorded_run_is_the_run(tmp_path):
+def test_recording_a_run_does_not_change_its_result(tmp_path):
     found = trial(tmp_path)
     run = trials.record(found, 17, tmp_path / "run.mcap")
     assert run == trials.repeat(found, 17)

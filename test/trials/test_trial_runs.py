@@ -205,7 +205,7 @@ def test_a_command_that_is_not_finite_and_a_state_that_diverges_are_results(tmp_
     assert run.status in ("diverged", "not finite")
 
 
-def test_a_measure_of_the_user_sees_the_history(tmp_path):
+def test_a_measure_of_the_user_gets_the_history(tmp_path):
     code = "def last(run):\n    return run.qpos[-1, 0] + run.values['faults.command_delay']\n"
     code += "def broken(run):\n    return run.qpos[-1, 7]\n"
     found = trial(tmp_path, code, measures="{last: {python: 'policy.py:last'}}")

@@ -225,7 +225,7 @@ def test_a_film_without_a_renderer_is_refused_at_once(m, path, monkeypatch):
     assert not path.exists()
 
 
-def test_robots_without_joints_and_without_mass(path):
+def test_a_robot_without_joints_and_mass_can_be_animated(path):
     stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     animate(stone, np.zeros((2, 0)), path, size=SIZE)
     assert len(frames(path)[1]) >= 1

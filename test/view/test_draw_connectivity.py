@@ -147,7 +147,7 @@ def test_names_are_drawn_verbatim(tmp_path, name):
     draw_connectivity(linkage(names=("ground", name, "rod", "slider")), tmp_path / "graph.svg")
 
 
-def test_a_robot_without_joints_and_a_floating_one(tmp_path):
+def test_robots_without_joints_and_floating_ones_can_be_drawn(tmp_path):
     stone = '<robot name="stone"><link name="stone"/></robot>'
     draw_connectivity(rb.load_urdf(stone), tmp_path / "stone.svg")
     _, written = texts(trees.build(trees.auto_tree(2), floating_base=True))

@@ -187,7 +187,7 @@ def test_arrows_point_along_joint_axes():
         assert np.allclose((tip - tail) / np.linalg.norm(tip - tail), axis, atol=1e-12)
 
 
-def test_arcs_of_joints_without_limits_and_with_full_turns():
+def test_joints_without_limits_have_no_arc_and_full_turns_a_circle():
     m = rb.load_urdf(ARM)
     free = m.replaced(jnt_limited=[0, 0])
     assert all(len(mark.limits) == 0 for mark in Scene(free, NONE).marks)
@@ -232,7 +232,7 @@ def test_torques_without_a_force_have_arrows_of_their_own():
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 
-def test_the_scale_of_forces_without_gravity():
+def test_the_scale_of_forces_does_not_depend_on_gravity():
     m = rb.load_urdf(ARM)
     assert weight_of(m) == pytest.approx(9.81 * 3.0)
     m.opt.gravity = (0.0, 0.0, 0.0)

@@ -111,7 +111,7 @@ def test_an_address_of_another_machine_is_refused():
         open_server(0, "192.0.2.1")
 
 
-def test_which_addresses_are_local():
+def test_loopback_addresses_are_local():
     assert is_local("127.0.0.1")
     assert is_local("localhost")
     assert is_local("::1")
@@ -150,11 +150,11 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
         ("127.0.0.1@evil.example", None),
     ],
 )
-def test_other_pages_may_not(host, origin):
+def test_other_pages_may_not_talk_to_the_view(host, origin):
     assert refusal(host, origin) != ""
 
 
-def test_words_after_the_address_are_refused():
+def test_a_websocket_query_in_the_url_is_refused():
     """By ?websocket= a link of any page would let viser's page obey another server."""
     assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
     assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""

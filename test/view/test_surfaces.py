@@ -51,7 +51,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
-def test_sizes_and_sides(shape):
+def test_shapes_have_the_right_size_and_face_outwards(shape):
     extents, expected, part = SHAPES[shape]
     found = single(shape)
     assert found.vertices.dtype == np.float32
@@ -212,7 +212,7 @@ def test_a_mirroring_scale_keeps_the_sides(keep, scale):
 
 
 @pytest.mark.parametrize("scale", ["1 1 1", "1 1 -1", "-2 1 1"])
-def test_units_and_nodes_of_a_scene(keep, scale):
+def test_units_and_nodes_of_a_collada_scene_are_applied(keep, scale):
     """Each colour makes a surface; a mirroring node keeps the outer sides outside."""
     needs_collada()
     found = single(keep("m.dae", dae(unit="0.01", scale=scale)))
@@ -345,7 +345,7 @@ def test_a_usable_file_has_no_finding(keep):
     assert len(found) == 1
 
 
-def test_too_many_triangles(keep, monkeypatch):
+def test_too_many_triangles_are_refused(keep, monkeypatch):
     shape = keep("m.stl", stl(TETRAHEDRON[TURNED]))
     monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 3)
     with pytest.raises(UnusableMeshError, match="4 triangles"):

@@ -372,7 +372,7 @@ def test_without_viser_there_is_a_hint(monkeypatch):
 
 @needs_viser
 @pytest.mark.parametrize("serving", [True, False])
-def test_it_ends_with_a_killed_parent(tmp_path, path, serving):
+def test_a_view_ends_with_its_killed_parent(tmp_path, path, serving):
     script = tmp_path / "parent.py"  # without a guard: the view must not run it again
     script.write_text(
         textwrap.dedent(f"""

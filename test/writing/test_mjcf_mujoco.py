@@ -80,7 +80,7 @@ STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">
   </worldbody></mujoco>"""
 
 
-def test_several_joints_of_a_body_stay_in_one(tmp_path):
+def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
     """MuJoCo refuses bodies without mass between the joints."""
     given = tmp_path / "given.xml"
     given.write_text(STACKED)

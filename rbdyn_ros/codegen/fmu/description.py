@@ -22,11 +22,11 @@ VERSIONS = ("2.0", "3.0")
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the FMU; its reference is its place in the list.
+    """A variable of the FMU; its reference is its index in the list.
 
     Attributes:
         name: such as q.elbow.
-        causality, variability: of FMI.
+        causality, variability: as in FMI.
         about: its meaning and unit.
         start: value at the start; None: none is given.
     """
@@ -76,7 +76,7 @@ def _places(m: Model, count: int, addresses: object) -> list[str]:
 
 
 def token(texts: Mapping[str, str], version: str) -> str:
-    """Return the identity of an FMU: the same sources, by their names, have the same one."""
+    """Return the identity of an FMU, which is equal for equal names and texts of sources."""
     whole = hashlib.sha256(repr((version, sorted(texts.items()))).encode()).hexdigest()
     return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, whole)}}}"
 

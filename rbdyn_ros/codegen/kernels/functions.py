@@ -100,7 +100,7 @@ class Translation:
             for argument, kind in kinds.items()
             if kind != MODEL
         )
-        # one function with all that is called once is slower: it has too many live values
+        # a single function with everything inlined is slower: it has too many live values
         kind = "[[maybe_unused, gnu::noinline]] static"
         kind = kind if DATA in kinds.values() else "static inline"
         head = f"{kind} {_type(result, parts)} {name}({arguments})"
@@ -113,7 +113,7 @@ def _python_of(kernel: Any) -> FunctionType | None:
     """Return the Python function of a kernel, or None for other functions."""
     if isinstance(kernel, Entry):
         kernel = kernel.kernel
-    function = getattr(kernel, "py_func", kernel)  # without compilation it is the function
+    function = getattr(kernel, "py_func", kernel)  # without compilation the kernel is the function
     if not inspect.isfunction(function) or function.__module__.split(".")[0] in LIBRARIES:
         return None
     return function

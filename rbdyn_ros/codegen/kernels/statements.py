@@ -46,7 +46,7 @@ class KernelBody:
         self._node, self._names, self._result = node, names, result
         self._signature_of = signature_of
         self._scopes: list[dict[str, Text]] = [{k: Text(k, kind) for k, kind in kinds.items()}]
-        self._owners = {name: name for name in kinds}  # by array: its owner
+        self._owners = {name: name for name in kinds}  # owner of each array
         self.written: set[str] = set()
         stores = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
         self._stores = Counter(stores)
@@ -135,7 +135,7 @@ class KernelBody:
                 yield from self._unpack(target, node.value)
 
     def _store_each(self, target: ast.Tuple, value: ast.Tuple) -> Iterator[str]:
-        """Assign several values at once; none may use what another one assigns."""
+        """Assign several values at once; no value may use a target of another one."""
         if len(target.elts) != len(value.elts):
             raise TranslationError(target, f"`{ast.unparse(target)}` of another length")
         texts = [expression(part, self) for part in value.elts]

@@ -29,7 +29,7 @@ class Text:
     Attributes:
         text: its text.
         kind: its type: a number of NUMBERS, an array of ARRAYS, MODEL, DATA, or "tuple".
-        binds: how tightly it binds, see ATOM.
+        binds: how tightly its operator binds, see ATOM.
         parts: types of the entries of a tuple.
     """
 
@@ -63,7 +63,7 @@ def number(value: float) -> Text:
 
 
 def is_constant(name: str, value: object) -> bool:
-    """Return whether a global name of a module stands for a number that C++ gets, too."""
+    """Return whether a global name of a module is a number that the C++ also has."""
     return name.isupper() and type(value) in (int, float)
 
 
@@ -79,7 +79,7 @@ class TranslationError(Exception):
 
     Args:
         node: the Python.
-        what: what is not known.
+        what: the unsupported part.
     """
 
     def __init__(self, node: ast.AST, what: str) -> None:
@@ -96,7 +96,7 @@ class Signature:
         kinds: types of its arguments.
         result: type of its result: a number of NUMBERS, "None", or "tuple".
         parts: types of the entries of a tuple.
-        written: places of the arguments whose arrays it writes.
+        written: indices of the arguments whose arrays it writes.
     """
 
     name: str

@@ -7,7 +7,7 @@
     expected.py  states, and the efforts of the joint laws in them, for the test of the package
     package.py   Model -> ControlPackage: its names and the text of every file
     folder.py    texts -> a new folder, all files or none
-    templates/   the files of a package, as they are but for places such as @{package}
+    templates/   the files of a package, complete except for placeholders such as @{package}
 
 In templates/src everything but controller.* and solver.cpp is plain C++17: the tests of this
 project compile it and compare it with control/.

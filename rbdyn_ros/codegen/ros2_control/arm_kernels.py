@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 #: Modes.
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
-#: Outcome of an update: new efforts, the last ones go on, or no more efforts.
+#: Outcome of an update: new efforts, the last efforts again, or no more efforts.
 EFFORTS, KEEP, SILENT = range(3)
 #: Reasons for which the arm does not start or refuses a request; 0: none.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
@@ -204,13 +204,13 @@ def start(
 ) -> bool:
     """Start the arm in mode c.mode and state c.given, without a jump of the efforts.
 
-    Return False if it may not start: c.refusal says why.
+    Return False if it may not start; c.refusal is the reason.
     """
     c.refusal = 0
     if s.faulty > 0:
         refuse(c, LATCHED, 0, 0.0, 0.0)
         return False
-    if not (take(s, c) and take(s, c)):  # it is also the state before the first one
+    if not (take(s, c) and take(s, c)):  # the first state also counts as the state before it
         refuse(c, UNREADABLE, 0, 0.0, 0.0)
         return False
     hold(m, d, bare, own, a, s.state[0], s.holding)
@@ -257,7 +257,7 @@ def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mod
 def hold_here(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: ArmLoopState, c: ArmState
 ) -> None:
-    """Write efforts that hold the arm where it was seen last into c.first."""
+    """Write to c.first the efforts that hold the arm at its newest measured position."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
     for i in range(len(s.dofs)):
         most = s.limits[EFFORT, i]
@@ -312,7 +312,7 @@ def soften(b: BlindState, c: ArmState, gains: Matrix) -> None:
 
 @kernel
 def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
-    """Refuse an arm without room for its start-up test; write the ways of the test."""
+    """Refuse an arm without room for its start-up test; write the displacements of the test."""
     lower, upper = s.limits[LOWER], s.limits[UPPER]
     i = choose_ways(lower, upper, c.slides, s.dofs, s.state[0], trial.ways)
     if i >= 0 and c.tests > 0:
@@ -321,7 +321,7 @@ def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
 
 @kernel
 def judge_load(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm that no efforts can hold; gravity that the robot carries counts too."""
+    """Refuse an arm that no efforts can hold; gravity that the robot compensates also counts."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
         if not abs(load) <= s.limits[EFFORT, i]:
@@ -471,7 +471,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release the efforts of the start-up test, or of the mode after it; False: it has failed."""
+    """Release the efforts of the start-up test, or of the mode after it; False: it failed."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]
@@ -548,7 +548,7 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
             decelerate(s, c)
         c.idle += dt
     for k in range(len(b.controlled)):
-        if b.controlled[k] == 0:  # a target of its own would disturb the others
+        if b.controlled[k] == 0:  # a target for these joints would disturb the others
             c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], s.state[1, k], 0.0
 
 
@@ -575,7 +575,7 @@ def rest_at(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def stop(s: ArmLoopState, c: ArmState) -> None:
-    """Begin to decelerate the target, within the limits of the positions."""
+    """Begin to decelerate the target, within the position limits."""
     time = stopping_time(c.target, s.dofs, s.limits[LOWER], s.limits[UPPER])
     c.left, c.stopping, c.follows = time, time, 0
     for k in range(len(c.all_dofs)):
@@ -587,7 +587,7 @@ def stop(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def decelerate(s: ArmLoopState, c: ArmState) -> None:
-    """Write the target on its way to rest.
+    """Write the target while it comes to rest.
 
     The polynomial of degree 5 that begins with a velocity and ends at rest, without accelerations
     at both, covers half of velocity times time.

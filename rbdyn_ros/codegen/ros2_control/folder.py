@@ -39,7 +39,7 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
 
 
 def fill_folder(folder: Path, write: Callable[[Path], None]) -> None:
-    """Fill a folder by way of a folder beside it, so that an error leaves no files.
+    """Fill a folder through a temporary folder next to it, so that an error leaves no files.
 
     Raises:
         ParameterError: see check_empty, or a file cannot be written.

@@ -33,7 +33,7 @@ FUNCTIONS = ("gravity", "bias", "inverse", "forward", "mass_matrix")
 #: Names of packages (REP 144), with which colcon and CMake work, and the longest one.
 PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)+")
 LONGEST_PACKAGE = 64
-#: A place in a template, such as @{package}: C++, CMake and YAML keep their own signs.
+#: A placeholder in a template, such as @{package}: it does not clash with C++, CMake and YAML.
 PLACE = re.compile(r"@\{([a-z_]+)\}")
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -105,7 +105,7 @@ class ControlPackage:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a template with the texts of its places."""
+    """Return a template with texts in place of its placeholders."""
     return PLACE.sub(lambda place: values[place[1]], text)
 
 

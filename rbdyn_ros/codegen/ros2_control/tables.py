@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
 MODULES = (faults, limits, gate, loop_state)
-#: Settings whose defaults it uses, by the namespace of their constants.
+#: Settings whose defaults this code uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
     "settings": (
@@ -120,18 +120,18 @@ def fault_names() -> str:
 
 
 def fault_kinds() -> str:
-    """Return the faults of the kinds that kernels tell apart, from 1 on."""
+    """Return the faults of the kinds that kernels distinguish, from 1 on."""
     return ", ".join(f"Fault::{code}" for code in KIND_CODES[1:])
 
 
 def fault_rows() -> str:
-    """Return the rows of the table of faults: the words of a code without and with belief."""
+    """Return the rows of the table of faults: words for valid states, and for wrong states."""
     rows = [f"  {{{_words(code, 'brake')},\n   {_words(code, 'blind')}}}" for code in _codes()]
     return ",\n".join(["  {}", *rows])
 
 
 def _words(code: str, reaction: str) -> str:
-    """Return code, numbers, cause and remedy of a fault with a reaction, or with its only one."""
+    """Return code, numbers, cause and remedy of a fault with this reaction, or its only one."""
     kinds = [kind for kind in FAULTS if kind.code == code]
     kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
     found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")
@@ -196,7 +196,7 @@ def number(value: float) -> str:
 
 
 def text(value: str) -> str:
-    """Return a string of C++; other than plain characters are escaped."""
+    """Return a string of C++; all but plain characters are escaped."""
     safe = (
         chr(c)
         if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`{}"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
     """Repair a URDF file in its place; return the repairs by line.
 
-    Every repair that adds no error is written, also if other errors remain. A corrected word may
-    reveal errors that it hid; `with_hidden` reports them before.
+    Every repair that adds no error is written, even if other errors remain. A corrected word may
+    reveal errors that it hid; `with_hidden` reports these before.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
@@ -129,11 +129,11 @@ def with_appearance(
 
     Args:
         read: reads the description.
-        path: of the robot; only URDF and xacro files have an appearance of their own.
-        options: of the command.
+        path: path of the robot; only URDF and xacro files have an appearance of their own.
+        options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
-        collisions: whether `<collision>` elements count; reading for contact checks them, too.
-        text: of the URDF, instead of the file.
+        collisions: whether `<collision>` elements count; reading for contact also checks them.
+        text: text of the URDF, instead of the file.
 
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.

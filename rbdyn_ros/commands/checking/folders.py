@@ -19,7 +19,7 @@ from rbdyn_ros.errors import Finding
 
 #: The verdicts, from the best to the worst.
 LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"
-#: A xacro file of a whole robot has a name; files of macros have none.
+#: A xacro file of a whole robot names the robot; files of macros do not.
 _NAMED = re.compile(rb"<robot\b[^>]*\sname\s*=")
 _HEAD_BYTES = 1 << 16
 _YAML = re.compile(rb"^rbdyn_(?:mechanism|scene)\s*:", re.MULTILINE)
@@ -33,9 +33,9 @@ class FileVerdict:
     Attributes:
         file: its path.
         verdict: LOADS, REPAIRED, or REFUSES.
-        seconds: of the last try.
+        seconds: duration of the last try [s].
         reason: the first error of a strict reader; empty if it loads.
-        findings: of the last try.
+        findings: findings of the last try.
     """
 
     file: Path
@@ -94,7 +94,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
-    """Return a file's outcome, first strictly, then repaired; None: it has macros only."""
+    """Return a file's outcome, first strictly, then with repairs; None: it has only macros."""
     from rbdyn_ros.errors import Finding, RbdynError
 
     own = argparse.Namespace(**vars(options))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: The arguments behind it are passed to ROS 2.
+#: The arguments after this word are passed to ROS 2.
 ROS_ARGS = "--ros-args"
 
 #: Default mounting of the base link [rad] and gravity [m/s^2].
@@ -85,11 +85,11 @@ def add_robot(
     nargs: str | None = None,
     more: str = ", or a saved Model (.npz)",
 ) -> argparse._MutuallyExclusiveGroup:
-    """Add a robot, and all that decides how its file is read, to the arguments of a command.
+    """Add a robot, and the options for reading its file, to the arguments of a command.
 
     Args:
         command: gets the arguments.
-        name: of the argument.
+        name: name of the argument.
         nargs: number of robots, as for add_argument.
         more: text for the end of the help of the robot.
 
@@ -224,8 +224,8 @@ def opened_robot(
     """Return the description of a robot file, as the options of add_robot say.
 
     Args:
-        options: of the command.
-        path: of the file.
+        options: options of the command.
+        path: path of the file.
         contact: instead of `--contact`; None: the value of the option.
         more: for opened.
     """
@@ -322,7 +322,9 @@ def _demand_at_most(what: str, values: list[float], largest: float, more: str) -
     from rbdyn_ros.errors import not_allowed
 
     if not all(abs(value) <= largest for value in values):
-        raise not_allowed(what, values, f"three finite numbers up to {largest:g}{more}")
+        raise not_allowed(
+            what, values, f"a vector of three finite numbers up to {largest:g}{more}"
+        )
 
 
 def _demand_folders(folders: list[Path]) -> None:

@@ -186,7 +186,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
 
 
 def add_reading_options(command: argparse.ArgumentParser) -> None:
-    """Add the options that say how a recording is read."""
+    """Add the options for reading a recording."""
     add_table_options(command)
     command.add_argument(
         "--delay",
@@ -197,7 +197,7 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_table_options(command: argparse.ArgumentParser) -> None:
-    """Add the options that say which columns a recording has."""
+    """Add the options that name the columns of a recording."""
     command.set_defaults(reader=command.prog.split()[-1])
     command.add_argument(
         "--columns",

@@ -2,7 +2,8 @@
 """The steps from the efforts of the rigid body dynamics to the commands of an arm.
 
 A command contains friction, but not the efforts that the robot compensates itself. In these
-kernels m and d are the robot without payloads, for which it compensates, unless there is `bare`.
+kernels m and d are the robot without payloads, because it compensates only its own weight. Kernels
+with an argument `bare` have the robot without payloads there instead.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def to_command(
 def applied(
     m: Model, d: Data, a: Actuation, command: Vector, qpos: Vector, qvel: Vector, effort: Vector
 ) -> None:
-    """Write the efforts under a command, the inverse of `to_command`."""
+    """Write the efforts that result from a command, the inverse of `to_command`."""
     for k in range(m.nv):
         effort[k] = command[k]
     add_friction(a, qvel, -1.0, effort)

@@ -17,7 +17,8 @@ MODES = tuple(dict.fromkeys(EFFORT_MODES + POSITION_MODES))
 #: Modes that follow trajectories.
 TRACKING = ("computed_torque", "impedance", "tracking", "admittance")
 #: Largest jump of a target at the start of a trajectory [rad or m]. A jump of 0.1 rad led to the
-#: fault `velocity` on three of four arms. To a start at a later time the target moves instead.
+#: fault `velocity` on three of four arms. If the trajectory starts later, the target moves to its
+#: start instead.
 LARGEST_JUMP = 0.05
 
 
@@ -61,8 +62,8 @@ class ControlSettings:
         admittance_deadband: (6,) torques and forces that move nothing [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
         sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
-        tool_mass: of what hangs behind the force-torque sensor [kg].
-        tool_com: (3,) its centre of mass in the axes of the sensor [m].
+        tool_mass: mass of the parts behind the force-torque sensor [kg].
+        tool_com: (3,) their centre of mass in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: there are none.
         path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
             of Cartesian paths, see CartesianLimits.

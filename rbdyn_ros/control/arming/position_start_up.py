@@ -37,7 +37,7 @@ SETTLED = 0.05
 SLOWEST = 0.1
 #: Bounds of the ratios of reported to sent positions, and of reported to true velocities.
 TRUE_PLACE, TRUE_SPEED = (0.8, 1.25), (0.5, 2.0)
-#: Largest speed of a quintic with the way 1 and the duration 1.
+#: Largest speed of a quintic with the distance 1 and the duration 1.
 PEAK = 1.875
 
 _remember, _fit, _within = map(Entry, (replies.remember, replies.fit, replies.within))
@@ -47,8 +47,8 @@ class PositionTest:
     """Moves each joint by some mrad and compares its reports with the positions sent.
 
     Args:
-        limits: of the controlled joints (n).
-        place: (n,) where they rest.
+        limits: limits of the controlled joints (n).
+        place: (n,) positions where they rest.
         ways: (n,) largest displacements, see test_ways.
 
     Attributes:
@@ -135,7 +135,7 @@ class PositionTest:
             raise _refused(f"{text}. {cause}", self._names[k])
 
     def _check_near(self, place: Array) -> None:
-        """Raise RbdynError if the driven joint is too far away, or another one moves with it."""
+        """Raise RbdynError if the driven joint is too far away, or another joint moves with it."""
         k, name = self._k, self._names[self._k]
         off = abs(float(place[k] - self._rest[k]))
         if not off <= FAR:
@@ -150,7 +150,7 @@ class PositionTest:
         raise _refused(f"{text}. Check the order of the joints", self._names[other])
 
     def _judge_when_due(self, place: Array) -> None:
-        """Judge the reply once it can be complete, and go on."""
+        """Judge the reply once it can be complete, then go on to the next joint."""
         if self._time < self._moving() + LONGEST_DELAY:
             return
         last = self._attempt + 1 == len(ATTEMPTS)
@@ -200,7 +200,7 @@ class PositionTest:
             raise _refused(f"{text}. Check the filter of velocities", name)
 
     def _ratio(self) -> float:
-        """Return the mean displacement at the end of the stay, as a share of that sent.
+        """Return the mean displacement at the end of the stay, divided by the displacement sent.
 
         A servo that lags has nearly arrived by then. A fit over the whole motion would count a
         part of the lag as a smaller ratio.

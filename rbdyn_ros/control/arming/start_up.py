@@ -75,7 +75,7 @@ class StartUpTest:
 
     Args:
         arm: the robot.
-        limits: of the controlled joints (n).
+        limits: limits of the controlled joints (n).
         qpos: (nv,) where the arm rests.
         holding: (nv,) commands that hold it.
         period: mean time between two states [s].
@@ -158,7 +158,7 @@ class StartUpTest:
         """Raise RbdynError if the effort sent last has acted for too long.
 
         Args:
-            age: of the newest state [s].
+            age: age of the newest state [s].
         """
         if age > kernels.LATE + 2.0 * self._s.period:
             raise self._refused(kernels.APART, 0, 1e3 * age, 0.0)

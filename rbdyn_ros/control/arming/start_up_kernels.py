@@ -50,33 +50,35 @@ CLEAR = 0.002
 #: Number of strengths. From SIGN_ONLY on friction hides all but the sign of the reply. If it held
 #: the joint under the first pulse, the factor of the tolerance counts twice.
 LEVELS, SIGN_ONLY = 4, 2
-#: A joint that seems this much lighter while all others are free shares its axis with another one:
-#: only its sign is judged.
+#: A joint that seems this much lighter while all others are free turns about nearly the same axis
+#: as another joint: only the sign of its reply is judged.
 COUPLED = 15.0
-#: A joint counts as moved beyond this share of its way.
+#: A joint counts as moved beyond this share of its commanded displacement.
 MOVED = 0.25
-#: Farthest that the driven joint, or another one, may be reported away [rad or m].
+#: Farthest that the driven joint, or another joint, may be reported away [rad or m].
 FAR, OTHERS = 0.06, 0.03
 #: Time after a pulse in which the joint must come to rest [s]; largest share of its motion then.
 AFTER, RESTING = 0.04, 0.1
-#: Part of latency_limit that a reply may take.
+#: Largest delay of a reply, as a share of latency_limit.
 PROMPT = 0.9
 #: States that are further apart end the test: the last effort acted for too long [s].
 LATE = 0.03
 #: Bounds of the ratios of reported to true velocities, and of measured to sent efforts.
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
-#: Share of a known friction that is compensated for sure.
+#: At least this share of the known friction counts as compensated.
 SURE = 0.75
-#: Friction of this share of a pulse's largest effort lets a joint move less than MOVED of its way,
-#: by Newton's law. So does friction of the smaller share if the pulse moves other joints instead.
+#: Friction of this share of a pulse's largest effort holds a joint within MOVED of its
+#: displacement, by Newton's law. Friction of the smaller share does so if the pulse moves other
+#: joints instead.
 HOLDS, HINDERS = 0.65, 0.25
-#: The other joints move by at most this multiple of their motion with a fixed driven joint.
+#: The other joints may move by at most this multiple of their motion with a fixed driven joint.
 DRAGGED = 1.5
-#: Share of an effort limit that a pulse may take before friction must be larger than described.
+#: Pulses get stronger up to this share of the effort limit. A joint that still does not move must
+#: have known friction that holds it, or the test ends.
 GENTLE = 0.1
-#: Most of a reply that may remain unexplained.
+#: Largest share of a reply that the model may leave unexplained.
 UNLIKE = 0.3
-#: Peaks of the pulse sin^4 with the way 1 and the duration 1: speed, acceleration.
+#: Largest speed and acceleration of the pulse sin^4 with the distance 1 and the duration 1.
 PEAK_SPEED, PEAK_ACCELERATION = 1.299 * math.pi, 4.0 * math.pi**2
 #: Findings; 0: none. Texts are in start_up.py.
 APART, LEFT, DRIFTS, OTHER, HELD, SIGN, MISMATCH, SHARE, SLOW, SPEED, EFFORT = range(1, 12)
@@ -237,7 +239,7 @@ def predict(s: StartUp, released: Vector, step: float) -> None:
 
 @kernel
 def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
-    """Write the commands (nv,) of the present pulse: way sin^4(pi t / duration)."""
+    """Write the commands (nv,) of the present pulse, the motion way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
     if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:
@@ -310,9 +312,9 @@ def has_moved(s: StartUp) -> bool:
 
 @kernel
 def is_coupled(s: StartUp) -> bool:
-    """Return whether the driven joint and another one turn about nearly the same axis.
+    """Return whether the driven joint and another joint turn about nearly the same axis.
 
-    The efforts of both nearly cancel, so friction decides how far each of them moves.
+    Their efforts nearly cancel, so friction decides how far each of them moves.
     """
     return bool(inertia(s, s.k, s.k) * s.mobility[s.k, s.k] > COUPLED)
 
@@ -336,7 +338,7 @@ def is_held(s: StartUp, a: Actuation, share: float) -> bool:
 def dragged(s: StartUp, i: int) -> float:
     """Return how far a joint moves under the efforts of a pulse if the driven joint is fixed.
 
-    It is the larger distance: with all other joints free, or with all of them fixed too.
+    It is the larger of two distances: with all other joints free, and with all of them fixed.
     """
     free = s.mobility[i, s.k] / s.mobility[s.k, s.k]
     alone = inertia(s, i, s.k) / inertia(s, i, i)
@@ -347,9 +349,9 @@ def dragged(s: StartUp, i: int) -> float:
 def check_order(s: StartUp, a: Actuation) -> int:
     """Return OTHER if another joint moved instead of the driven one, or 0.
 
-    Efforts of other joints belong to the motion of the driven one, and move them if friction holds
-    it back: then a stronger pulse decides. A larger motion is not explained by friction, for any
-    declared friction.
+    The pulse also sends efforts to the other joints. If friction holds the driven joint back,
+    these efforts move the others, and a stronger pulse decides. No declared friction explains a
+    larger motion of another joint.
     """
     other = 0
     for i in range(len(s.dofs)):

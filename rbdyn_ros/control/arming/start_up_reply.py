@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reply of a joint to a known effort, compared with the model in the start-up test.
 
-While the joint moves one way, with the velocity v by its reported positions x and the velocity w
-that the efforts sent would cause without friction:
+While the joint moves in one direction, with the velocity v by its reported positions x and the
+velocity w that the efforts sent would cause without friction:
 
     v(t) = share w(t - delay) - viscous x - dry t + start
 
-Each way has a start and a dry friction of its own, so it does not matter where the joint stuck. A
-joint of the right sign and ratio has the share 1, with friction and without. The fit is by least
-squares: signal and delayed term are compared after all other terms were taken out of both.
+Each direction has a start and a dry friction of its own, so it does not matter where the joint
+stuck. A joint of the right sign and ratio has the share 1, with friction and without. The fit is
+by least squares: signal and delayed term are compared after all other terms were taken out of
+both.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rbdyn_ros.model.declared.fields import Field
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector
 
-#: Most states that are remembered of a reply, and most terms beside the delayed one.
+#: Most states that are remembered of a reply, and most terms besides the delayed one.
 ROWS, TERMS = 512, 5
 #: Delays are sought up to this one, in steps that are not shorter than this [s].
 LONGEST_DELAY, COARSE = 0.15, 0.004
@@ -32,12 +33,13 @@ LONGEST_DELAY, COARSE = 0.15, 0.004
 WINDOW = 0.02
 #: A joint moves while it is faster than this share of its largest speed.
 MOVING = 0.3
-#: A delay counts only if without it more than this part remains unexplained: with friction, a
-#: short motion can be explained by several.
+#: A delay counts only if more than this share remains unexplained without it: with friction,
+#: several delays can explain a short motion.
 CLEARER = 0.003
-#: Standard deviations by which a share may be off, and the most that counts in noise.
+#: A fitted share may be out of its bounds by this many of its standard deviations, but by at most
+#: NOISE.
 SIGMAS, NOISE = 3.0, 0.4
-#: A term that the others explain but for this share is left out.
+#: A term is left out if the other terms explain all of it except this share.
 SAME = 1e-5
 #: Comparisons: velocities with the expected ones, reported velocities with the true ones, measured
 #: efforts with the efforts sent.
@@ -93,7 +95,7 @@ def remember(
 
 @kernel
 def at(r: Reply, signal: Vector, moment: float) -> float:
-    """Return a signal at a moment, linear between states; outside it is constant."""
+    """Return a signal at a time: linear between the states, constant before and after them."""
     low, high = 0, r.count - 1
     if moment <= r.time[low]:
         return float(signal[low])
@@ -130,7 +132,7 @@ def dot(r: Reply, one: Vector, other: Vector) -> float:
 @kernel
 def take_terms_out(r: Reply, signal: Vector) -> None:
     """Subtract the fitted terms from a signal."""
-    for _ in range(2):  # rounding leaves some of it at first
+    for _ in range(2):  # the first pass leaves rounding errors
         for j in range(r.terms):
             share = dot(r, r.basis[j], signal)
             for i in range(r.count):
@@ -191,7 +193,7 @@ def prepare(r: Reply, kind: int) -> None:
 
 @kernel
 def explain(r: Reply, kind: int, delay: float) -> None:
-    """Write the fit of a delay."""
+    """Fit the signal with a delay, and write delay, share, sigma and unlike."""
     used = 0.0
     for i in range(r.count):
         counts = abs(r.counts[i])
@@ -214,7 +216,7 @@ def explain(r: Reply, kind: int, delay: float) -> None:
 
 @kernel
 def fit(r: Reply, kind: int) -> None:
-    """Write the fit of the delay that explains most; it takes two states or more."""
+    """Write the fit with the delay that explains most of the signal; needs at least two states."""
     prepare(r, kind)
     explain(r, kind, 0.0)
     if r.unlike < CLEARER:
@@ -235,6 +237,6 @@ def fit(r: Reply, kind: int) -> None:
 
 @kernel
 def within(r: Reply, low: float, high: float) -> bool:
-    """Return whether the share may be within bounds, by its standard deviation."""
+    """Return whether the share is within bounds, given its standard deviation."""
     margin = min(SIGMAS * r.sigma, NOISE)
     return bool(low - margin <= r.share and r.share <= high + margin)

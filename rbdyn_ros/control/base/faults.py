@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After one, no
-#: state is believed again. Only if a state jumped and was dropped are later ones believed, if they
-#: are near the predicted place of a braked arm.
+#: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After a wrong
+#: state, no state is believed again, with one exception: if a state jumped and was dropped, later
+#: states near the predicted position of the braked arm are believed.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
-#: Their codes; FINITE may also be `names`.
+#: Their codes; a fault FINITE can also have the code `names`.
 KIND_CODES = (
     "",
     *("position", "velocity", "velocity", "velocity", "acceleration", "power", "acceleration"),
@@ -73,8 +73,8 @@ FAULTS = (
     FaultKind(
         "age",
         "no state for `state_timeout`; or states come so rarely, or in bursts, that an effort "
-        "acts for more than 20 ms on average (0.25 s), or more than a single pause of "
-        "`state_timeout` makes of it",
+        "acts for more than 20 ms on average (0.25 s), or longer than after a single pause of "
+        "`state_timeout`",
         "blind",
     ),
     FaultKind(
@@ -126,7 +126,7 @@ FAULTS = (
     FaultKind("rivals", "another node commands the arm, or has the same name", "brake"),
     FaultKind("rivals", "states of the arm come from two publishers", "blind"),
 )
-#: More faults of arms that take positions. All faults bring such an arm to rest in the same way.
+#: More faults of arms that take positions. After any fault such an arm is brought to rest alike.
 POSITION_FAULTS = (
     FaultKind("command", "a position to be sent is not a number", "brake"),
     FaultKind("wrench", "in `admittance`, no wrench for `state_timeout`", "brake"),

@@ -181,7 +181,7 @@ class Limits:
         )
 
     def _check_power(self, limit: float) -> None:
-        """Raise ParameterError unless a power limit, or 0 for none, tightens this one."""
+        """Raise ParameterError unless a power limit, or 0 for none, tightens the present limit."""
         most = float(self.power.max())
         if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
             raise _not_tighter("power_limit", limit, f"above 0 and at most {exactly(most)}")
@@ -199,7 +199,7 @@ class Limits:
 
 
 def _gain(m: Model, joints: Ints) -> Array:
-    """Return the largest gains of speed (n,); a limit of 0 is none, as in many files."""
+    """Return the largest gains of speed (n,); a limit of 0 means no limit, as in many files."""
     limits = m.jnt_acceleration[joints]
     return np.where(limits > 0.0, OVERSHOOT * limits, np.inf)
 

@@ -42,7 +42,7 @@ class Record:
         shapes = {field.name: field.shape(sizes) for field in self.FIELDS}
         counts = [int(np.prod(shape, dtype=np.int64)) for shape in shapes.values()]
         starts = np.cumsum([0, *counts])
-        row = np.zeros(1 + starts[-1])  # the place before the fields has the address of the table
+        row = np.zeros(1 + starts[-1])  # the number before the fields is the address of the table
         table = np.array([*(sizes[name] for name in kind.sizes), *starts[:-1]], np.int64)
         row.view(np.int64)[0] = table.ctypes.data
         keep["memory"], keep["table"], keep["scalars"] = row, table, {}

@@ -42,19 +42,20 @@ BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
 #: briefest time they may then differ by this much [rad or m].
 JOLT, JOLTED = 0.5, 0.01
-#: Over the longest time, they may also differ by this share of the way.
+#: Over the longest time, they may also differ by this share of the distance travelled.
 SHARE = 0.05
 #: A step that the velocities explain is an overspeed, up to this multiple of the limit.
 EXPLAINED = 2.0
-#: Shortest time over which accelerations are measured [s], for noise of velocities.
+#: Shortest time over which accelerations are measured [s], because velocities are noisy.
 MEASURING = 0.005
-#: Gains of speed are measured over the time in which a limit allows this much, for noise
-#: [rad/s or m/s].
+#: Gains of speed are measured over the time in which a limit allows this gain [rad/s or m/s],
+#: because velocities are noisy.
 GAINED = 0.5
 
-#: Rows of the memory (ROWS, n): deviations over the three times, the way over the longest one,
-#: the velocity and its age since which the acceleration is measured, and the time for which a jump
-#: of the velocity is still remembered; the velocity and its age since which a gain is measured.
+#: Rows of the memory (ROWS, n): deviations over the three times, the distance over the longest
+#: one, the velocity and its age since which the acceleration is measured, and the time for which a
+#: jump of the velocity is still remembered; the velocity and its age since which a gain is
+#: measured.
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 

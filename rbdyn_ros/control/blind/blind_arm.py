@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The door to control/blind: its memory, for the kernels beside this file.
+"""The interface of control/blind: the memory of the kernels in this folder.
 
 They also run in generated controllers of ros2_control.
 """
@@ -31,7 +31,7 @@ class BlindArm:
 
     Attributes:
         s: the memory.
-        at: what kernels take for the arm and the memory: m, d, bare, own, a, b.
+        at: arguments of the kernels for the arm and the memory: m, d, bare, own, a, b.
 
     Raises:
         ParameterError: gains are negative or their number is wrong.
@@ -78,7 +78,7 @@ class BlindArm:
         _forget.call(self.s.handle)
 
     def pause(self) -> None:
-        """Take the next state as no evidence about the efforts before it; keep older states."""
+        """Do not use the next state as evidence about the efforts before it; keep older states."""
         _pause.call(self.s.handle)
 
     def end_coasting(self) -> None:

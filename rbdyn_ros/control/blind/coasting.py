@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let an armed arm coast while its newest state is late.
 
-The last effort of a law belongs to the moment of its state. While it acts on, it accelerates a
-light arm far beyond its bounds before the missing states are a fault. So an arm whose newest state
+The last effort of a law fits only the time of its state. If it acts longer, it accelerates a light
+arm far beyond its bounds before the missing states count as a fault. So an arm whose newest state
 is late coasts: the efforts carry it, balance the Coriolis forces of the velocity that it has by
-the model, and damp this velocity gently. They do not drive a blocked joint. If states come in time
-the law goes on; if not, the arm is braked from the position that it has coasted to.
+the model, and damp this velocity gently. They do not drive a blocked joint. If states come in
+time, the law goes on. If not, the arm is braked from the position to which it has coasted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def coast(
     command: Vector,
     effort: Vector,
 ) -> float:
-    """Write the efforts of an arm whose newest state is late; return the time since the last ones.
+    """Write the efforts of an arm whose newest state is late; return the time since the last.
 
     The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
     no friction.

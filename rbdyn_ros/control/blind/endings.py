@@ -2,10 +2,10 @@
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
 With valid states the arm is braked until it rests, and then held. Otherwise the states may be
-wrong, or a joint is blocked, so the reaction depends on no later state: for blind_time in total,
-the efforts take the momentum from the arm that it had when it became blind. Then, or if braking
-does not work, nothing is published any more, so that the arm's own watchdog takes over; the last
-efforts carry the arm.
+wrong, or a joint is blocked, so the reaction uses no later state: for blind_time in total, the
+efforts remove the momentum that the arm had when it became blind. Then, or if braking does not
+work, nothing is published any more, so that the arm's own watchdog takes over. The last efforts
+carry the arm.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LONGEST_BRAKING, CALM = 1.0, 0.2
 #: Largest mean speed of an arm that rests [rad/s or m/s].
 CALM_SPEED = 0.05
 #: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
-#: none may exceed this multiple of it, or of its speed at the onset if that was higher.
+#: no joint may exceed this multiple of the limit, or of its speed at the fault if that was higher.
 GRACE, EXCEEDED = 0.2, 1.2
 #: A push that begins with the fault accelerates a braked arm until the brake has estimated it [s].
 LEARNING = 0.1
@@ -55,7 +55,7 @@ HELD = 0.3
 #: After a wrong state that jumped and was dropped, the next states must be near where a braked arm
 #: is: by less than these differences [rad or m], [rad/s or m/s].
 NEAR, ALIKE = 0.03, 0.3
-#: Largest unexplained effort that a brake replaces, as a share of the effort limits.
+#: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25
 
 #: If the states were too old by more than this at the first call, the arm stays silent [s].
@@ -104,8 +104,8 @@ def see(
 ) -> bool:
     """Write the efforts for a valid state; return False to stay silent.
 
-    When braking does not work, efforts that only hold the arm are the last. `time` is that of the
-    state [ns], `dt` the time since the last one [s].
+    If braking does not work, the last efforts only hold the arm. `time` is that of the state [ns],
+    `dt` the time since the last one [s].
     """
     if s.phase == SILENT:
         return False
@@ -168,8 +168,8 @@ def stop_blindly(
 
     `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
     [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
-    somewhere else, in the care of its driver. The last state and its `time` [ns] count when the
-    arm becomes blind, unless it coasts.
+    somewhere else, under the control of its driver. The last state and its `time` [ns] count when
+    the arm becomes blind, unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0
@@ -206,7 +206,7 @@ def foresee(s: BlindState, now: int) -> None:
 
 @kernel
 def doubt(s: BlindState, dropped: bool) -> None:
-    """Note a wrong state; `dropped`: it jumped there and was dropped."""
+    """Note a wrong state; `dropped` means that it jumped and was dropped."""
     s.lied = 1
     if not dropped:
         s.lasts = 1
@@ -242,8 +242,8 @@ def brake(
 ) -> None:
     """Write efforts with which motion decays: M (-rate voted - push) + g.
 
-    Without the push, an arm whose payload is unknown would fall. It is only replaced up to a
-    share of the effort limits: an arm that is stuck is not pulled free.
+    Without the push, an arm whose payload is unknown would fall. The push is compensated only up
+    to a share of the effort limits, so that an arm that is stuck is not pulled free.
     """
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qacc[k] = qpos[k], 0.0, -s.push[k]
@@ -345,7 +345,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up; the load on the feedback may be an effect of wrong states."""
+    """Give up without the unexplained efforts: they may be an effect of wrong states."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

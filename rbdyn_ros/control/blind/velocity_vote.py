@@ -2,13 +2,13 @@
 """The velocity by which an arm is braked after a fault: the median of three.
 
     measured   the velocity of the newest state
-    moved      the way of the positions over the last WINDOW, by its time
+    moved      the change of the positions over the last WINDOW, divided by its time
     due        the velocity REACH before, and what the efforts sent have changed since then
 
 So one wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a clock
-of another pace, a model without the payload. Of states that repeat, `measured` is the old velocity
-and `moved` is 0, and the result lies between them. Of a joint that is really blocked both are 0,
-and the model, in which it goes on, is outvoted.
+at another rate, a model without the payload. If states repeat, `measured` is the old velocity and
+`moved` is 0, and the result lies between them. If a joint is really blocked, both are 0 and
+outvote the model, in which the joint moves on.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ SPACING = 0.004
 
 @kernel
 def forget(s: BlindState) -> None:
-    """Forget all states: until the next ones, the measured velocity counts alone."""
+    """Drop all states: until new states come, the measured velocity counts alone."""
     s.remembered = s.newest = 0
 
 
 @kernel
 def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Remember a state, unless it is close to the one before; a pause begins anew.
+    """Store a state, unless it is close to the state before; restart after a pause.
 
     `time` is that of its measurement [ns].
     """
@@ -62,7 +62,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
     """Write the median for a state, which need not be remembered; arguments as `remember`.
 
-    If the state is certainly an old one, the model decides alone.
+    If the state is certainly old, the model alone decides.
     """
     near, far = before(s, time, WINDOW), before(s, time, REACH)
     passed = seconds(s.past_time[near], time)
@@ -78,7 +78,7 @@ def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def before(s: BlindState, time: int, age: float) -> int:
-    """Return the place of the last state that is older by an age [s], or of the oldest."""
+    """Return the index of the newest state that is older by an age [s], or of the oldest."""
     oldest, number = max(0, s.remembered - REMEMBERED), max(0, s.remembered - 1)
     while number > oldest and (
         float(s.past_time[number % REMEMBERED]) > float(time) - age * NANOSECONDS

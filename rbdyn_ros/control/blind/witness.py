@@ -4,9 +4,9 @@
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A joint that something blocks looks the same, so a contact may
-withstand a given share of the effort limits. Measured efforts tell the two apart: they follow the
-commands of a joint that is held, but not where a driver repeats old states.
+friction should have moved it. A blocked joint moves like a frozen one, so a contact may withstand
+a given share of the effort limits. Measured efforts show the difference: they follow the commands
+of a joint that is held, but not if a driver repeats old states.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ RATE, STEADY_RATE = 20.0, 5.0
 #: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a joint whose
 #: numbers are nearly equal.
 STILL, STILL_SPEED = 1e-4, 0.02
-#: A joint moves at its measured velocity if it differs by less than this part.
+#: A joint moves at its measured velocity if the two differ by less than this fraction.
 AGREES = 0.5
-#: Noise of the velocities is learnt over this time [s]. A change counts for at most so many times
-#: the noise so far, or for the least one [rad/s or m/s], so that a single jump is no noise;
-#: changes within a multiple of the noise say nothing about a stop.
+#: Noise of the velocities is learnt over this time [s]. A change counts as at most SUDDEN times
+#: the noise so far, or as LEAST [rad/s or m/s] if that is more, so that a single jump does not
+#: count as noise. Changes up to NOISES times the noise are no evidence of a stop.
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
-#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
+#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this share of that
+#: speed.
 MOVED, STOPPED = 0.25, 0.25
 #: Shares of the effort limits that an unmodelled force may withstand: friction and contact; a
 #: hand, where people move the arm; any force after a fault, when efforts change too fast for a
@@ -51,7 +52,8 @@ CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
-#: After this time [s] a joint counts as not blocked, if there is a fault.
+#: At a fault, a measured effort that has not followed its command for longer than this time [s]
+#: shows that the states are old: no contact blocks the joint.
 UNHEARD = 0.01
 #: A stop is compared with the motion of this time before it [s].
 RECENT = 0.25
@@ -171,7 +173,7 @@ def compare(
 ) -> None:
     """Update the suspicions with a state and the accelerations of the efforts sent."""
     n, moves = len(qpos), False
-    for k in s.dofs:  # the encoders of an arm freeze together
+    for k in s.dofs:  # all encoders of an arm freeze together
         moves = moves or qpos[k] != s.last_qpos[k]
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
@@ -198,7 +200,7 @@ def compare(
         stopped += NOISES * learn_noise(s, dt * unmodelled, dt, k) / dt
         learn(s, a, qvel[k], unmodelled, dt, stopped, k)
         pushes = a if load > held else 0.0
-        if s.grip[k] > 0.0:  # the friction of other joints slows this one as well
+        if s.grip[k] > 0.0:  # the friction of other joints slows this joint as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
         if follows(s, command[k], measured[k], k) and moves:
             learn_friction(s, pushes, withstood, k)
@@ -227,7 +229,7 @@ def learn(
     s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, unmodelled)
     s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
     s.peak[k] *= kept
-    if abs(v) > abs(s.peak[k]):  # the motion before it is no evidence about a stop
+    if abs(v) > abs(s.peak[k]):  # motion before the peak is no evidence about a stop
         s.peak[k], s.lag[k], s.behind[k] = v, 0.0, 0.0
 
 
@@ -243,7 +245,7 @@ def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
 
 @kernel
 def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
-    """Return whether a measured effort followed the command since the numbers repeat exactly."""
+    """Return whether a measured effort followed its command since the numbers began to repeat."""
     if s.still_time[EXACTLY, k] == 0.0:
         s.still_command[EXACTLY, k], s.still_measured[EXACTLY, k] = command, measured
     change = abs(command - s.still_command[EXACTLY, k])
@@ -279,7 +281,7 @@ def listen(
 
 @kernel
 def stop(s: BlindState, k: int) -> float:
-    """Return the suspicion that a joint has not stopped, although its numbers say so."""
+    """Return the suspicion that a joint has not stopped, although its numbers show a stop."""
     peak = s.peak[k]
     if abs(peak) < MOVED or abs(s.last_qvel[k]) > STOPPED * abs(peak):
         return 0.0
@@ -302,7 +304,7 @@ def stand(
     q, v = s.last_qpos[k], s.last_qvel[k]
     if abs(q - s.still_qpos[i, k]) > near or abs(v - s.still_qvel[i, k]) > slow:
         stop_standing(s, i, k)
-        # a velocity that was wrong before the joint stood still says nothing about its positions
+        # a velocity that was wrong before the standstill is no evidence about the positions
         s.still_qpos[i, k], s.still_qvel[i, k] = q, v
         s.still_moving[i, k] = abs(moved - v) < AGREES * abs(v)
         s.still_push[i, k] = abs(s.push[k] if i == EXACTLY else s.steady_push[k])
@@ -320,6 +322,6 @@ def stand(
 
 @kernel
 def stop_standing(s: BlindState, i: int, k: int) -> None:
-    """Forget a standstill."""
+    """Clear the record of a standstill."""
     s.still_qpos[i, k] = s.still_qvel[i, k] = s.still_push[i, k] = s.still_gain[i, k] = 0.0
     s.still_way[i, k] = s.still_drift[i, k] = s.still_moving[i, k] = s.still_time[i, k] = 0.0

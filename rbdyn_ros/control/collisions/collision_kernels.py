@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Shortest way between two poses that are checked, summed over all joints [m].
+#: Shortest step between two checked poses, as relative motion of two points of the arm [m].
 RESOLUTION = 1e-3
-#: Pairs farther apart than the margin and this are not measured [m].
+#: Pairs that are farther apart than the margin plus this distance are not measured [m].
 SIGHT = 0.2
-#: Most poses of one path: some seconds.
+#: Most poses that are checked on one path, which takes some seconds.
 MOST_POSES = 200_000
 
 CLEAR, TOO_LONG = -1, -2

@@ -21,7 +21,7 @@ POSES = 200
 def with_guarded_pairs(
     m: Model, description: Description, margin: float
 ) -> tuple[Model, list[str]]:
-    """Return the Model with pairs of links that no joint connects, but whose bodies one connects.
+    """Return the Model with pairs of unconnected links whose bodies a joint connects.
 
     Pairs are left out if they are nearer than the margin at qpos0, in a state of the SRDF, or in
     more than half of random poses: their shapes are too coarse there.

@@ -84,7 +84,7 @@ class SelfCollision:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.
 
         Args:
-            parts: of the path, one after the other.
+            parts: parts of the path, one after the other.
             qpos: (nq,) present position; joints that the path does not move stay there.
             what: name of the path in the refusal.
         """
@@ -135,7 +135,7 @@ class SelfCollision:
 
 def _reach_of_dofs(m: Model) -> Array:
     """Return the largest relative speed of two points per unit of velocity of each dof, (nv,)."""
-    moved = m.jnt_dofadr < m.nv  # mimic joints by their leader
+    moved = m.jnt_dofadr < m.nv  # a mimic joint has the dof of its leader
     reach = np.zeros(m.nv)
     np.add.at(reach, m.jnt_dofadr[moved], (np.abs(m.jnt_mimic_ratio) * _reach(m))[moved])
     return reach

@@ -30,7 +30,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
     Args:
         m: the arm with its geometries.
-        dofs: of the controlled joints.
+        dofs: degrees of freedom of the controlled joints.
         pairs: (n, 2) geometries whose distances are checked.
     """
     controlled = np.zeros(m.nv, bool)
@@ -48,7 +48,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
 
 def _above(m: Model) -> Bools:
-    """Return whether each body is another one, or carries it (nbody, nbody)."""
+    """Return whether body i is body j or is carried by it, [i, j] of (nbody, nbody)."""
     above = np.eye(m.nbody, dtype=bool)
     for i in range(1, m.nbody):
         above[i] |= above[m.body_parentid[i]]

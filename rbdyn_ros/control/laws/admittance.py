@@ -24,7 +24,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 AXES = ("base", "tool")
-#: Longest way of the virtual mass from where the arm can follow it [m or rad].
+#: Largest distance of the virtual mass from the pose to which the link follows it [m or rad].
 LEASH = 1e-3
 #: Damping of differential_ik: in singular postures joints move by LEASH / 0.2 in a step at most.
 CALM = 1e-2
@@ -35,14 +35,15 @@ class Admittance:
     """Moves joints so that a link has the displacement of a VirtualMass from its target.
 
     The joints reach it by differential inverse kinematics: within their limits and, with a
-    clearance, without collisions. The virtual mass stays within LEASH of the places that the link
+    clearance, without collisions. The virtual mass stays within LEASH of the poses that the link
     can reach, so it does not wind up.
 
     Args:
         m: the robot; with geometries if distances are to be kept.
         frame: name of the link.
-        limits: of the controlled joints.
-        mass, damping, stiffness: (6,) of VirtualMass, about and along the axes.
+        limits: limits of the controlled joints.
+        mass, damping, stiffness: (6,) mass, damping and stiffness of VirtualMass, about and along
+            the axes.
         deadband: (6,) torques [N m] and forces [N] that move nothing.
         axes: "base": those of the base link; "tool": those of the link at its target.
         clearance: smallest distance of links from each other and from obstacles [m], or None.
@@ -128,7 +129,7 @@ class Admittance:
 
 
 def _leash(away: Array) -> Array | None:
-    """Return a distance (3,) shortened to LEASH; None if it is shorter."""
+    """Return a distance (3,) shortened to LEASH; None if it is not longer than LEASH."""
     length = float(np.linalg.norm(away))
     return LEASH / length * away if length > LEASH else None
 

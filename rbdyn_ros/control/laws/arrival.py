@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrival of an arm under Cartesian impedance control: the rest of its way is short."""
+"""Arrival of an arm under Cartesian impedance control: little of its motion remains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Longest rest of its way after a joint has arrived [rad or m].
+#: Largest motion that remains after a joint has arrived [rad or m].
 REST = 1e-3
 #: Largest speed [rad/s or m/s] and acceleration [rad/s^2 or m/s^2] of joints that have arrived.
 SPEED, ACCELERATION = 1e-3, 0.02
@@ -21,10 +21,10 @@ SPEED, ACCELERATION = 1e-3, 0.02
 def arrival(
     m: Model, d: Data, frame: int, root: Array, ratio: float, null: Array, dofs: Ints
 ) -> tuple[float, float]:
-    """Return the largest speed and acceleration of joints that have no more than REST before them.
+    """Return the largest speed and acceleration at which joints move no farther than REST.
 
     A mode x'' + c x' + w^2 x = 0 is |x| <= (|x''| + c |x'|) / w^2 away from where it rests, and
-    without damping x'^2 / w^2 + x^2 stays. Without a stiffness the way that is left is x' / c.
+    without damping x'^2 / w^2 + x^2 is constant. Without stiffness x' / c remains.
 
     Args:
         m: the robot.

@@ -30,8 +30,8 @@ class SensedWrench:
     Args:
         arm: the robot.
         frame: link on which the wrench acts.
-        mass: of what hangs behind the sensor [kg].
-        com: (3,) its centre of mass in the axes of the sensor [m].
+        mass: mass of the parts behind the sensor [kg].
+        com: (3,) their centre of mass in the axes of the sensor [m].
         timeout: largest age [s].
         sensor: link whose axes and origin a wrench has; empty: the link in each message.
 
@@ -58,11 +58,12 @@ class SensedWrench:
         self._newest: tuple[str, Array, int | None] = frame, np.zeros(6), None
 
     def take(self, link: str, force: Sequence[float], torque: Sequence[float], now: int) -> None:
-        """Take a measurement.
+        """Store a measurement.
 
         Args:
             link: link whose axes and origin it has, unless `sensor` is given.
-            force: (3,) of the surroundings on the robot, with the weight behind the sensor [N].
+            force: (3,) force of the surroundings on the robot, with the weight behind the sensor
+                [N].
             torque: (3,) about the link's origin [N m].
             now: steady clock [ns].
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Longest way of a joint between two positions that are written [rad or m].
+#: Largest motion of a joint between two positions that are written [rad or m].
 SPACING = 0.02
 
 
@@ -28,8 +28,8 @@ def rehearse(
     """Write the motion from the state in d under CartesianImpedance; return its number of points.
 
     Steps of dt [s] end when the arm has arrived: no joint exceeds the speed and the acceleration
-    `most`. It is 0 if the arm has not arrived after nstep, or when `times` and `places` are full.
-    Joints with held[k] = 1 stay where they are. The other arguments are those of
+    `most`. The number is 0 if the arm has not arrived after nstep, or when `times` and `places`
+    are full. Joints with held[k] = 1 stay where they are. The other arguments are those of
     cartesian_impedance.
 
     Source: semi-implicit Euler on M qacc = effort - C qvel - g.

@@ -14,8 +14,8 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 class VirtualMass:
     """M dv/dt + D v + K x = f for each of three rotations and three translations.
 
-    The displacement x has a rotation vector and a way. All numbers are [angular; linear] in the
-    same fixed axes.
+    The displacement x is a rotation vector and a translation. All numbers are [angular; linear] in
+    the same fixed axes.
 
     Args:
         mass: (6,) M [kg m^2; kg].
@@ -23,7 +23,7 @@ class VirtualMass:
         stiffness: (6,) K [N m/rad; N/m].
 
     Attributes:
-        way: (3,) [m].
+        way: (3,) translation [m].
         turn: (4,) quaternion wxyz of the rotation.
         velocity: (6,) v [rad/s; m/s].
 
@@ -33,7 +33,7 @@ class VirtualMass:
     def __init__(self, mass: Array, damping: Array, stiffness: Array) -> None:
         self._mass, self._damping, self._stiffness = mass, damping, stiffness
         self.way, self.turn, self.velocity = np.zeros(3), np.zeros(4), np.zeros(6)
-        self._before = np.zeros(7)  # way and turn before the last step
+        self._before = np.zeros(7)  # translation and rotation before the last step
         self.begin()
 
     def begin(self) -> None:
@@ -62,7 +62,7 @@ class VirtualMass:
         self.velocity += gain
 
     def place(self, way: Array, turn: Array, dt: float) -> None:
-        """Replace the displacement after the last step, which took dt [s], and its velocity."""
+        """Replace the displacement and the velocity after the last step, which took dt [s]."""
         back = self._before[3:] * (1.0, -1.0, -1.0, -1.0)
         self.velocity[:3] = rotation_vector(product(turn, back)) / dt
         self.velocity[3:] = (way - self._before[:3]) / dt

@@ -24,13 +24,13 @@ STILL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class WheelFit:
-    """The motion that explains ways or speeds of wheels best.
+    """The motion that explains the distances or speeds of the wheels best.
 
     Attributes:
-        twist: (3,) of the reference point.
-        ways: (n,) of the wheels that count, on their surfaces [m or m/s].
-        slip: (n,) what the twist does not explain of them.
-        inverse: (3, n) change of the twist per way of a wheel.
+        twist: (3,) twist of the reference point.
+        ways: (n,) distances or speeds of the wheels that count, at their surfaces [m or m/s].
+        slip: (n,) the part of them that the twist does not explain.
+        inverse: (3, n) change of the twist per distance of a wheel.
     """
 
     twist: Array
@@ -39,7 +39,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance of a way by its length squared, as the wheels disagree."""
+        """Return the variance of the distances, estimated from slip, over their mean square."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
@@ -96,7 +96,7 @@ class WheelDrive:
         """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
 
         Args:
-            angles: of the steering joints, to the left [rad].
+            angles: angles of the steering joints, to the left [rad].
         """
         return np.array([self._row(wheel, angles) for wheel in self.base.wheels])
 
@@ -134,11 +134,11 @@ class WheelDrive:
     def twist(self, angles: Array, speeds: Array) -> WheelFit:
         """Return the twist of the reference point that explains wheel speeds best.
 
-        Steered wheels do not count: their angles may have changed on the way.
+        Steered wheels do not count: their angles may have changed meanwhile.
 
         Args:
-            angles: of the steering joints, to the left [rad].
-            speeds: of the wheels [rad/s], or angles for a way instead of a speed.
+            angles: angles of the steering joints, to the left [rad].
+            speeds: speeds of the wheels [rad/s], or angles for a displacement instead of a twist.
         """
         radii = np.array([wheel.radius for wheel in self.base.wheels])[self._counted]
         rows = self.rows(angles)[self._counted]
@@ -150,7 +150,7 @@ class WheelDrive:
         return WheelFit(twist, ways, ways - lengths @ found, per_way)
 
     def curvature(self, angles: Array) -> float:
-        """Return the curvature of the way with these steering angles: their mean [1/m]."""
+        """Return the curvature of the path with these steering angles: their mean [1/m]."""
         found = []
         for joint, angle in zip(self.base.steerings, angles, strict=True):
             x, y = np.array(joint.at) - self.reference
@@ -160,7 +160,7 @@ class WheelDrive:
 
 
 def limited(twist: Array, most: Array) -> Array:
-    """Return a twist scaled so that no part is above its limit: the way stays the same."""
+    """Return a twist scaled so that no part is above its limit: the path stays the same."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(np.abs(twist) > STILL, most / np.abs(twist), math.inf)
     return twist * min(1.0, float(shares.min()))
@@ -179,10 +179,10 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
 
 
 def _bend(x: float, y: float, angle: float) -> float:
-    """Return the curvature at which a wheel has a steering angle; infinite: it never has.
+    """Return the curvature at which a wheel has a steering angle; infinite: at no curvature.
 
     Args:
-        x: of its steering joint from the reference, forward [m].
+        x: distance of its steering joint from the reference, forward [m].
         y: to the left [m].
         angle: to the left [rad].
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a base by its wheels: exact arcs, and a covariance that grows with the way."""
+"""Odometry of a base by its wheels: exact arcs, a covariance that grows with the distance."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.mobile.driving import WheelDrive
 
-#: Turns below this have the first terms of their series [rad].
+#: For rotations below this angle the first terms of the series are used [rad].
 SMALL = 1e-4
 #: Variance of a base that has not moved [m^2, rad^2].
 LEAST = 1e-12
 
 
 class WheelOdometry:
-    """Adds up the ways of wheels.
+    """Adds up the distances that wheels roll.
 
     Args:
-        drive: of the base.
-        slip: standard deviation of a wheel's way after a metre [m], where wheels do not contradict
-            each other. Errors of different metres are independent, so that the variance grows
-            with the way, at any rate of updates (Siegwart and Nourbakhsh, Introduction to
-            Autonomous Mobile Robots, 2004, section 5.2.4).
+        drive: drive of the base.
+        slip: standard deviation of a wheel's distance after a metre [m], where wheels do not
+            contradict each other. Errors of different metres are independent, so that the variance
+            grows with the distance, at any rate of updates (Siegwart and Nourbakhsh, Introduction
+            to Autonomous Mobile Robots, 2004, section 5.2.4).
 
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].
         pose_covariance: (3, 3).
-        twist: (3,) of the base now.
+        twist: (3,) twist of the base now.
         twist_covariance: (3, 3).
     """
 
@@ -45,11 +45,11 @@ class WheelOdometry:
         self.twist_covariance = np.eye(3) * LEAST
 
     def update(self, positions: Array, angles: Array, period: float) -> None:
-        """Take the positions of the wheels [rad] a period [s] after the last ones.
+        """Move by the positions of the wheels [rad], a period [s] after the last positions.
 
         Args:
-            positions: (n,) of the wheels.
-            angles: of the steering joints in between, to the left [rad].
+            positions: (n,) positions of the wheels.
+            angles: angles of the steering joints in between, to the left [rad].
             period: [s].
         """
         if self._last is None or period <= 0.0:
@@ -66,7 +66,7 @@ class WheelOdometry:
         self.twist_covariance = share * along @ along.T / period**2 + np.eye(3) * LEAST
 
     def _of_base(self, way: Array) -> Array:
-        """Return the motion of the base where the reference point has this one."""
+        """Return the motion of the base, given that of the reference point."""
         x, y = self._drive.reference
         moved: Array = way + way[2] * np.array([y, -x, 0.0])
         return moved

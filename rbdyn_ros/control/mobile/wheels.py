@@ -20,17 +20,17 @@ from rbdyn_ros.model.model import Model
 
 #: Kinds of mobile bases.
 KINDS = ("differential", "skid_steer", "ackermann", "mecanum", "omni")
-#: Tolerance of directions, as a sine, and of places [m].
+#: Tolerance of directions, as a sine, and of positions [m].
 PARALLEL, NEAR = 1e-3, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A driven wheel; its place and axis at the zero position, in the base.
+    """A driven wheel; position and axis are in the base, with all joints at zero.
 
     Attributes:
         name: its joint.
-        dof, qposadr: of the joint.
+        dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) where it touches the floor [m].
         heading: direction in which it rolls forward [rad].
         radius: [m].
@@ -60,9 +60,9 @@ class Steering:
 
     Attributes:
         name: the joint.
-        dof, qposadr: of the joint.
+        dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) its axis in the base [m].
-        sign: of the angle to the left per position of the joint.
+        sign: sign of the angle to the left per position of the joint.
         low, high: limits of the angle to the left [rad]; infinite: none.
     """
 
@@ -99,11 +99,11 @@ def wheel_base(
         kind: one of KINDS; empty: by the wheels.
         names: joints of the wheels; empty: joints whose name has `wheel`, else all joints that a
             round geometry turns on.
-        radius: of the wheels [m]; 0: by their geometries.
+        radius: radius of the wheels [m]; 0: by their geometries.
 
     Raises:
-        ParameterError: there are no wheels, one of them cannot be used, or their kind cannot be
-            told; the message says what to set.
+        ParameterError: there are no wheels, one of them cannot be used, or their kind is
+            ambiguous; the message names the parameter to set.
     """
     d = make_data(m)
     kinematics(m, d)

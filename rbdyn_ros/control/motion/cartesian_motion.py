@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a pose in time: straight lines and even turns, with blends or stops between them.
+"""Motion of a pose in time: straight lines and even rotations, with blends or stops between.
 
 Each segment from one pose to the next has a share s(t) from 0 to 1, whose rate rises smoothly,
 stays, and falls. Where poses are blended, a segment begins while the one before ends, and the
@@ -16,7 +16,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import bad_argument
 
-#: Shorter ways between two poses are none [m or rad].
+#: Shorter distances between two poses count as zero [m or rad].
 NOTHING = 1e-9
 #: Smallest and largest limits.
 SLOWEST, FASTEST = 1e-6, 1e6
@@ -29,9 +29,9 @@ class CartesianLimits:
     """Limits of a motion of a pose.
 
     Attributes:
-        speed: of the origin [m/s].
+        speed: speed of the origin [m/s].
         rotation_speed: [rad/s].
-        acceleration: of the origin [m/s^2].
+        acceleration: acceleration of the origin [m/s^2].
         rotation_acceleration: [rad/s^2]. Blends between rotations about different axes may exceed
             it by a quarter of the squared rotation_speed.
         blend: distance from a pose within which the origin may leave the straight lines to pass
@@ -55,11 +55,11 @@ class CartesianLimits:
 
 @dataclass(slots=True)
 class _Segment:
-    """The way from one pose to the next.
+    """The motion from one pose to the next.
 
     Attributes:
-        number: of the pose that it leads to.
-        way: (3,) of the origin [m].
+        number: number of the pose that it leads to.
+        way: (3,) translation of the origin [m].
         turn: (3,) rotation vector in the axes of the pose before [rad].
         axis: (3,) the same in the axes of the world.
         rate: largest rate of the share [1/s].
@@ -88,7 +88,7 @@ class _Segment:
         return 1.0 / self.rate + self.ramp
 
     def share(self, times: Array) -> Array:
-        """Return the share of the way at times (n,) [s]."""
+        """Return the share of the motion at times (n,) [s]."""
         t = np.clip(times - self.start, 0.0, self.duration)
         early, late = self._risen(t), 1.0 - self._risen(self.duration - t)
         return np.where(t <= 0.5 * self.duration, early, late)
@@ -104,7 +104,7 @@ class CartesianMotion:
     Args:
         start: (12,) position and rotation matrix, row by row, where it begins.
         targets: (n, 12) the poses to pass.
-        limits: of the motion.
+        limits: limits of the motion.
 
     Attributes:
         duration: [s].
@@ -140,7 +140,7 @@ class CartesianMotion:
         return places, turns
 
     def where(self, time: float) -> str:
-        """Return a text about the place of the motion at a time, for a message."""
+        """Return words for the part of the motion at a time, for a message."""
         begun = [s for s in self._segments if s.start <= time]
         segment = (begun or self._segments[:1])[-1]
         share = segment.share(np.array([time]))[0]
@@ -153,7 +153,7 @@ def _ramp(x: Array) -> Array:
 
 
 def _segments(start: Array, targets: Array) -> list[_Segment]:
-    """Return the ways between poses that differ."""
+    """Return the segments between poses that differ."""
     from scipy.spatial.transform import Rotation
 
     found, place, rotation = [], start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))
@@ -183,8 +183,9 @@ def _set_rate(segment: _Segment, limits: CartesianLimits) -> None:
 def _gentle(before: _Segment, after: _Segment) -> float:
     """Return the part of two ramps that may overlap without a larger acceleration.
 
-    Where parts y of two equal ramps have the accelerations 6 y (1 - y) of directions u and w, the
-    blend has most of it in its middle, |u - w| times that of each. It must not exceed 3/2.
+    Two equal ramps in the directions u and w have the acceleration 6 y (1 - y) after the part y.
+    Their blend accelerates most in its middle, |u - w| times as much as each. That must not exceed
+    3/2.
     """
     change = max(_change(before.way, after.way), _change(before.axis, after.axis))
     return 1.0 - float(np.sqrt(1.0 - 1.0 / change))

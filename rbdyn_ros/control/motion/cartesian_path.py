@@ -32,7 +32,7 @@ LONGEST, FARTHEST = 3600.0, 1e4
 STRAIGHT = 1e-4
 #: Rounding of velocities and accelerations at their limits.
 ROUNDING = 1.0 + 1e-6
-#: Farther steps between two points are jumps of a joint without a velocity limit [rad or m].
+#: Larger steps between two points are jumps of a joint without a velocity limit [rad or m].
 JUMP = 0.5
 CODE = "cartesian-path"
 
@@ -57,9 +57,12 @@ def cartesian_path(
         m: the robot.
         d: its Data; d.qpos is the start.
         frame: name or number of a frame.
-        positions: (n, 3) of its origin in the world, one after the other [m]; None: it stays.
-        rotations: of its axes in the world, (n, 3, 3) or quaternions wxyz (n, 4); None: they stay.
-        limits: of the frame's speed and acceleration, and its blend; None: CartesianLimits().
+        positions: (n, 3) positions of its origin in the world, one after the other [m]; None: it
+            stays.
+        rotations: rotations of its axes in the world, (n, 3, 3) or quaternions wxyz (n, 4); None:
+            they stay.
+        limits: limits of the frame's speed and acceleration, and its blend; None:
+            CartesianLimits().
         joints: names of the joints that may move, the columns of the path; None: all.
 
     Raises:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transitions of a target from its present motion to a new path.
 
-The target does not wait while the way to a path is checked. So it leaves its motion at a later
-moment, from a state that is already known: the driven path is the checked one.
+The target does not wait while the transition to a path is checked. So it leaves its motion at a
+later time, from a state that is already known: the arm then follows exactly the checked path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.state_kernels import LONGEST
 from rbdyn_ros.control.motion.paths import Path
 
-#: Time that is written for a jump of the target [s].
+#: Duration of the path that stands for a jump of the target [s].
 JUMP = 1e-3
 
 
@@ -24,7 +24,7 @@ class Piece:
     """A part of a motion.
 
     Attributes:
-        path: of which it is a part.
+        path: path of which it is a part.
         shift: time on the clock of the motion at which the time of the path is 0 [s].
         end: time on the clock of the motion [s].
     """
@@ -42,7 +42,7 @@ class Departure:
         rows: (3, n) target at that moment.
         ahead: time until then [s].
         at: time on the clock of the motion [s].
-        motion: pieces of the motion that leads there; none: the target rests.
+        motion: pieces of the motion that leads there; empty: the target rests.
         stops: number of stops of the target.
     """
 
@@ -55,12 +55,12 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class WayIn:
-    """The way of a target into a path.
+    """The transition of a target into a path.
 
     Attributes:
-        departure: start of the way.
+        departure: start of the transition.
         since: time of the path at the departure [s].
-        approach: the way to the first point; to a path that begins at time 0 the target jumps.
+        approach: the motion to the first point; a jump if the path begins at time 0.
     """
 
     departure: Departure
@@ -95,14 +95,14 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 
 
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
-    """Return the way into a path whose time began a while before the departure.
+    """Return the transition into a path whose time began `since` seconds before the departure.
 
-    The target makes up for that time, but for LONGEST at most, and for half of an approach; not at
-    all if a joint of the approach would then exceed its limit.
+    The target makes up for that time, but for at most LONGEST and half of an approach; not at all
+    if a joint would then exceed its velocity limit in the approach.
 
     Args:
         path: path of n joints.
-        departure: start of the way.
+        departure: start of the transition.
         since: time of the path at the departure [s].
         fastest: (n,) velocity limits.
     """

@@ -107,7 +107,7 @@ class Path:
     def extent(self) -> tuple[Array, Array]:
         """Return the lowest (n,) and the highest position (n,) of each joint [rad or m].
 
-        They are exact, found at the points and where a joint turns round between them.
+        They are exact, found at the points and where a joint reverses between them.
         """
         return self._peaks[2], self._peaks[3]
 

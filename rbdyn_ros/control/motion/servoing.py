@@ -28,15 +28,16 @@ from rbdyn_ros.model.model import Model
 
 #: Names of the parts of a twist, in its order.
 PARTS = ("roll", "pitch", "yaw", "x", "y", "z")
-#: Step of the joints that tells whether a singular posture is approached [rad or m].
+#: Step of the joints that shows whether they approach a singular posture [rad or m].
 PROBE = 1e-4
-#: Shares of a twist above this one count as all of it.
+#: Larger shares of a twist count as the whole twist.
 WHOLE = 1.0 - 1e-9
-#: A larger share of a twist that the arm leaves out is reported.
+#: If the arm leaves out a larger share of a twist, this is reported.
 LEFT_OUT = 0.01
 #: Share of the largest rate below which a rate is rounding.
 ROUNDING = 1e-12
-#: Singular values below this share of the largest are rounding, and postures that tell the rank.
+#: Singular values below this share of the largest are rounding, and number of postures from which
+#: the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
 #: Halvings of the change of a velocity that would not stop before a limit.
 HALVINGS = 30
@@ -52,8 +53,8 @@ class ServoSettings:
         frame: link of the tool.
         timeout: time for which a twist counts [s].
         max_linear, max_angular: largest speeds of the tool [m/s, rad/s].
-        acceleration: of joints for which the robot has no limit [rad/s^2 or m/s^2].
-        lower_singularity_threshold: condition number of the Jacobian, rad beside m, from which an
+        acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
+        lower_singularity_threshold: condition number of the Jacobian (in rad and m) from which an
             approach to a singular posture is slowed down.
         hard_stop_singularity_threshold: condition number at which it ends.
         joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most
@@ -107,7 +108,8 @@ class JointRates:
     Attributes:
         velocity: (n,) [rad/s or m/s].
         scale: share of the twist that they follow.
-        reason: why it is not all of it: `singularity`, `velocity`, `limit`, `direction`; or "".
+        reason: why they follow only a part of it: `singularity`, `velocity`, `limit`, `direction`;
+            or "".
         joint: number of the joint whose limit it is, or -1.
     """
 
@@ -131,9 +133,9 @@ def joint_rates(
         jacobian_at: returns the Jacobian of the tool (6, n) in the axes of the twist at positions.
         q: (n,) positions [rad or m].
         twist: (6,) angular, then linear [rad/s, m/s].
-        limits: of the joints.
+        limits: limits of the joints.
         settings: thresholds and margins.
-        rank: of the followed rows of the Jacobian in a regular posture; None: the most.
+        rank: rank of the followed rows of the Jacobian in a regular posture; None: the most.
 
     Source: the scaling of MoveIt Servo; Chiaverini, Singularity-robust task-priority redundancy
     resolution, 1997 (the bound of the inverse).
@@ -185,7 +187,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number; all of it where it gets better."""
+    """Return the share of a twist at a condition number; 1 if the condition improves."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold
@@ -204,8 +206,8 @@ def _limit_scale(
 ) -> tuple[float, int]:
     """Return the share of velocities from which all joints stop together before their limits.
 
-    With the share s they stop in the time s T, in which a joint makes s^2 T / 2 of its rate; until
-    they begin to stop, the step of a path passes, and half of another.
+    With the share s they stop in the time s T, in which a joint moves by s^2 T / 2 times its rate.
+    Before that, one and a half steps of a path pass at the speed s.
     """
     if not np.any(rates):
         return 1.0, -1
@@ -230,8 +232,8 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
     """Return the largest share of wanted velocities (n,) that now (n,) can become by a change.
 
-    So joints that cannot turn round fast enough slow all down, and the direction stays. Without
-    such a share, it is the share with the smallest of all largest changes.
+    So joints that cannot reverse fast enough slow all joints down, and the direction stays. If
+    there is no such share, return the share whose largest change is smallest.
     """
     moved = wanted != 0.0
     middle = now[moved] / wanted[moved]
@@ -247,12 +249,12 @@ class TwistServo:
 
     Args:
         m: the robot.
-        names: joints that may move, those above the tool do.
+        names: joints that may move; only those above the tool are used.
         settings: see there.
 
     Attributes:
         names: the joints above the tool, n.
-        limits: of these joints.
+        limits: limits of these joints.
         settings: as the argument.
 
     Raises:

@@ -100,7 +100,7 @@ class PathTracker:
         self.stop(low, high)
 
     def departure(self, ahead: float = 0.0) -> Departure:
-        """Return the moment a time ahead [s], or the earlier end of the motion."""
+        """Return the target in `ahead` seconds, or at the end of its motion if that is earlier."""
         if not self._motion:
             return Departure(self.rows, 0.0, self._clock, (), self.stops)
         at = min(self._clock + ahead, self._motion[-1].end)
@@ -110,7 +110,7 @@ class PathTracker:
     def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
     ) -> WayIn:
-        """Return the way into a path from a departure a time ahead.
+        """Return the transition into a path, from a departure in `ahead` seconds.
 
         Args:
             path: path of the n joints.
@@ -143,9 +143,9 @@ class PathTracker:
 
         Args:
             path: path of the n joints.
-            limits: of positions and velocities. A target beyond a limit may come back.
+            limits: limits of positions and velocities. A target beyond a limit may come back.
             tolerance: largest distance of its start from the target [rad or m].
-            way: into the path, from a departure that the motion leads to; None: from here.
+            way: transition into the path; None: from where the target is now.
 
         Raises:
             RbdynError: as entry, or the path starts too far away or exceeds a limit.
@@ -224,7 +224,7 @@ def far_from_target(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) 
 
 @kernel
 def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
-    """Return the time in which a target stops within its position limits [s]; 0: it stands."""
+    """Return the time in which a target stops within its position limits [s]; 0: it is at rest."""
     stands, time = True, STOPPING
     for i in range(len(dofs)):
         q, v = target[0, dofs[i]], target[1, dofs[i]]

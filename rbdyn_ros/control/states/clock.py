@@ -84,7 +84,7 @@ def judge(
 
 @kernel
 def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
-    """Take a state as one without delay."""
+    """Restart the judgement with this state, which counts as one without delay."""
     numbers[BASE], numbers[AHEAD], numbers[LAG] = float(arrival - stamp), 0.0, 0.0
     times[TIMELY], times[LATE_SINCE] = arrival, 0
 

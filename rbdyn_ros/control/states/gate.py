@@ -165,7 +165,7 @@ class SafetyGate:
 
     @property
     def dt(self) -> float:
-        """`step` limited to SHORTEST to LONGEST, or 0 without a new valid state [s]."""
+        """`step` clamped to SHORTEST and LONGEST, or 0 without a new valid state [s]."""
         return float(self._dt.item())
 
     @property
@@ -194,9 +194,10 @@ class SafetyGate:
 
         Args:
             wanted: (nv,) efforts of the law [N m or N].
-            holding: (nv,) efforts that hold the arm; only the excess pushes it.
-            dt: time since the last call, at most LONGEST counts [s].
-            last: without a limit of the rate, for last efforts: the driver may repeat them.
+            holding: (nv,) efforts that hold the arm; only efforts beyond these push it.
+            dt: time since the last call, of which at most LONGEST counts [s].
+            last: whether these are the last efforts, whose rate is not limited, because the driver
+                may repeat them.
         """
         self._wanted[:], self._holding[:] = wanted, holding
         return self.release_own(self._wanted, self._holding, dt, last)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
     from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
-#: Time over which the mean time that an effort acts is taken [s]. The mean may be LONGEST, or the
-#: value after one pause of state_timeout.
+#: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
+#: LONGEST, or its value after one pause of state_timeout.
 HELD = 0.25
 #: States are missing after this many periods without one, if that is more than the largest lag.
 MISSED = 2.0
@@ -52,7 +52,7 @@ def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
 
     Args:
         s: the state, and what came before.
-        time: of measurement [ns].
+        time: time of measurement [ns].
         arrival: on the steady clock [ns].
         stored: whether it is in s.state; False: it was refused.
 
@@ -130,7 +130,7 @@ def take_back(s: ArmLoopState) -> None:
 def count_held(s: ArmLoopState, time: float) -> None:
     """Count the time [s] for which the last effort acted: of a burst only its pause counts.
 
-    A longer one than state_timeout is a fault by itself, after which the count begins anew.
+    A pause longer than state_timeout is a fault by itself, after which the count begins anew.
     """
     time = max(time, 0.0)
     held = s.held - np.expm1(-time / HELD) * (time - s.held)
@@ -188,19 +188,20 @@ def begin(s: ArmLoopState, effort: Vector) -> None:
 def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: bool) -> int:
     """Write the efforts that may be commanded into s.out.
 
-    An effort changes by effort_rate at most, that of a STRONG joint in proportion, and for NaN it
-    is kept. The difference at a bumpless start decays within blend_time; the law of an arm that
-    starts has no rate.
+    An effort changes by at most effort_rate, or in proportion more if the joint's limit is above
+    STRONG; NaN keeps the last effort. The difference at a bumpless start decays within blend_time.
+    At the start itself the rate of the law is not limited.
 
     Args:
         s: the newest state, and the efforts released before.
         wanted: (nv,) efforts of the law [N m or N].
-        holding: (nv,) efforts that hold the arm; only the excess pushes it.
-        dt: time since the last call, at most LONGEST counts [s].
-        last: without a limit of the rate, for last efforts: the driver may repeat them.
+        holding: (nv,) efforts that hold the arm; only efforts beyond these push it.
+        dt: time since the last call, of which at most LONGEST counts [s].
+        last: whether these are the last efforts, whose rate is not limited, because the driver may
+            repeat them.
 
     Returns:
-        The first joint whose law is not a number, or -1; it is a fault.
+        The first joint for which the law is not a number, which is a fault; or -1.
     """
     starts, found, qpos = s.since_start == 0.0, -1, s.state[0]
     rate = s.effort_rate * (HASTE if s.faulty > 0 else 1.0)
@@ -241,9 +242,9 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add the rest of the initial difference; the result is within all limits, too.
+    """Add what is left of the initial difference; the result is also within all limits.
 
-    It stays between the law and the initial effort, also if the law changes meanwhile.
+    It stays between the law and the initial effort, even if the law changes meanwhile.
     """
     law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
     tau = law + share * out[DIFFERENCE, i]

@@ -53,7 +53,7 @@ class Measured:
         state: (3, nv), the next three.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
         before: (3, nv), the state before it.
-        known: (nv,) whether a message has named the joint; a position without one is assumed.
+        known: (nv,) whether a message has named the joint; else its position is assumed.
     """
 
     def __init__(self, m: Model, required: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class Measured:
         return names == self._last_names or not set(self._required).isdisjoint(names)
 
     def take_others(self, names: Sequence[str], position: Array) -> str:
-        """Store the positions in a message of another device; return why not, or "".
+        """Store the positions in a message of another device; return the refusal, or "".
 
         The joints rest there until the next message, as joints that are missing from a message do.
 
@@ -193,12 +193,12 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state if all its values are numbers; return whether. The last one goes to s.before.
+    """Store a state and keep the last one in s.before; return False if a value is not a number.
 
     Args:
         s: the state.
         given: rows of positions, velocities and efforts (NaN: not measured).
-        at: places in these rows of the degrees of freedom `to`; the others rest.
+        at: indices in these rows for the degrees of freedom `to`; the others rest.
         to: see `at`.
     """
     measured = False

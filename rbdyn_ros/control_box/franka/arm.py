@@ -30,14 +30,14 @@ class FrankaArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: of it.
-        prefix: of the names of this arm's joints, as `left/`; empty: the only arm.
+        description: its description.
+        prefix: prefix of the names of this arm's joints, such as `left/`; empty: the only arm.
 
     Attributes:
         finger_joints: numbers of the finger joints in the simulated Model.
         finger_effort, finger_reach: their limits.
         mimics: whether a finger follows the other one.
-        limits: of the interface.
+        limits: limits of the interface.
         F_T_NE: (4, 4).
 
     Raises:

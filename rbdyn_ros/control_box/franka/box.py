@@ -23,22 +23,23 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: In lock-step a motion that waits for its first command gets a state at once, the next after a
-#: while, and more after longer ones [s]: libfranka takes one state to see that the motion has
-#: begun, and another to answer it. A client that answers sooner always answers the same state.
+#: In lock-step, a motion that waits for its first command gets a state at once, the next after the
+#: first of these times, and more after the second [s]: libfranka needs one state to detect that
+#: the motion has begun, and another state to answer. A client that answers sooner always answers
+#: the same state.
 PAUSES = (0.05, 2.0)
 
 
 class FrankaBox(ControlBox):
     """A control box of Franka for an arm of a loop with a tick of 1 ms.
 
-    It listens at TCP 1337 and 1338. Without a new state a client gets the last one again: it
-    ignores the packet by its number, but sees that the box exists.
+    It listens at TCP 1337 and 1338. Without a new state a client gets the last state again: it
+    ignores the packet because of its number, but notices that the box still runs.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
         address: the address at which it listens.
-        number: of the box among its peers.
+        number: number of the box among its peers.
 
     Attributes:
         robot, gripper: the servers; gripper is None without a hand.

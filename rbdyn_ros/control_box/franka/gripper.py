@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of Franka's hand: bytes and widths come in, bytes and forces go out.
 
-As the server of the arm it uses no socket and no clock; see robot.py.
+Like the server of the arm, it uses no socket and no clock; see robot.py.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from rbdyn_ros.control_box.paths import CYCLE
 HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
 #: Stiffness [N/m] and damping [N s/m] of a finger.
 STIFFNESS, DAMPING = 2000.0, 11.0
-#: Fingers slower than this [m/s] have stopped after so many cycles; a width is reached within this
-#: distance [m].
+#: Fingers slower than this [m/s] have stopped after this many cycles; a width is reached within
+#: this distance [m].
 STILL, CYCLES, REACHED = 1e-3, 100, 5e-4
 #: Cycles between two states.
 EVERY = 10
@@ -35,7 +35,7 @@ class GripperServer(FrankaServer):
 
     Args:
         arm: has its fingers.
-        log: takes a sentence about what a client did wrong.
+        log: called with a sentence about what a client did wrong.
     """
 
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
@@ -53,7 +53,7 @@ class GripperServer(FrankaServer):
         self._number = 0
 
     def close(self) -> None:
-        """Let the client go; the fingers hold."""
+        """End the connection of the client; the fingers hold."""
         self._running = None
         self.open()
 
@@ -121,7 +121,7 @@ class GripperServer(FrankaServer):
         self._answer(command, number, status)
 
     def observe(self, x: Array, v: Array) -> bytes | None:
-        """Take positions and velocities of the fingers; return a packet now and then."""
+        """Store positions and velocities of the fingers; return a packet every few cycles."""
         self._x, self._v = x, v
         if self._aim is None:
             self._aim, self._goal = x.copy(), float(x.mean())
@@ -154,7 +154,7 @@ class GripperServer(FrankaServer):
         step = self._speed * CYCLE
         self._aim = self._aim + np.clip(self._goal - self._aim, -step, step)
         most = np.minimum(self._force, self._arm.finger_effort / self._sides)
-        lead = most / STIFFNESS  # the spring pulls at most with the force
+        lead = most / STIFFNESS  # the spring pulls with at most this force
         self._aim = np.clip(self._aim, self._x - lead, self._x + lead)
         one = np.full(len(self._x), float(self._sides))
         return Torques(0.0 * one, STIFFNESS * one, DAMPING * one, self._aim, 0.0 * one)

@@ -13,12 +13,12 @@ from rbdyn_ros.control_box.paths import gap_between, turn_between
 JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
 CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
 MOST_JOINT_STIFFNESS = 14250.0
-#: Stiffness of the motions that a Cartesian task leaves free [N m/rad].
+#: Stiffness in the null space of a Cartesian task [N m/rad].
 POSTURE = 20.0
 
 
 def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Return J^T (K e + D (v_d - v)) + M ddq_d + C dq, and a weak spring to q_d beside the task.
+    """Return J^T (K e + D (v_d - v)) + M ddq_d + C dq, plus a weak null-space spring to q_d.
 
     K and D act in the axes of the stiffness frame; D is critical for the inertia there.
 

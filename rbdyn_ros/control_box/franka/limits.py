@@ -17,10 +17,11 @@ from rbdyn_ros.arrays import Array
 MOST_LOST = 20
 #: The success rate counts this many cycles.
 COUNTED = 100
-#: Numbers that a client computed from floats differ by this share of a limit.
+#: Tolerance of limits, as a share, for numbers that a client computed from rounded numbers.
 TOLERANCE = 1e-2
-#: A motion must begin this near to the desired state [rad], [m] and [rad] of a pose; there its
-#: first command may be the measured state. The vendor's tolerance is not public.
+#: A motion must begin within these distances of the desired state: joints [rad], position [m] and
+#: rotation [rad]. So its first command may be the measured state. The vendor's tolerance is not
+#: public.
 START_JOINTS, START_POSITION, START_ANGLE = 2e-3, 2e-3, 1e-2
 
 
@@ -29,12 +30,13 @@ class InterfaceLimits:
     """Limits of an arm; the position limits come from its URDF.
 
     Attributes:
-        name: of the arm.
-        velocity, acceleration, jerk: of the joints (7,) [rad/s, rad/s^2, rad/s^3].
-        torque_rate: of commanded torques (7,) [N m/s].
+        name: name of the arm.
+        velocity, acceleration, jerk: velocity, acceleration and jerk of the joints (7,) [rad/s,
+            rad/s^2, rad/s^3].
+        torque_rate: largest rate of commanded torques (7,) [N m/s].
         translation, rotation: largest speed, acceleration, jerk of the end effector (3,), in m
             and rad.
-        elbow: the same of joint 3 in Cartesian motions (3,).
+        elbow: the same limits for joint 3 in Cartesian motions (3,).
         flip: position of joint 4 at which the elbow changes its side [rad].
         velocity_offset, deceleration: (7,) a joint may move at most as fast as
             sqrt(2 deceleration distance) - velocity_offset before its position limit.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion of the client: its interface, its commands, and the cycles without one."""
+"""A motion of the client: its interface, its commands, and the cycles without a command."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _USES = {
 
 @dataclass(slots=True, eq=False)
 class ClientMotion:
-    """A Move between its start and its end.
+    """A motion from its request, a Move, to its end.
 
     Attributes:
-        number: of the request.
-        controller, generator: who computes torques, and who the motion.
+        number: number of the request.
+        controller, generator: source of the torques, and source of the motion.
         arm: the robot.
         joints: the desired joints, which follow the commands.
-        path: of a Cartesian motion, or None.
-        deviation: (3,) largest from the path: [m], [rad], elbow [rad].
-        asynchronous: goals come now and then, and the box moves there within `speed`.
-        speed: (7,) of an asynchronous motion.
+        path: path of a Cartesian motion, or None.
+        deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
+        asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
+        speed: (7,) speed of an asynchronous motion.
         begun: whether a command came.
         answered: message_id of the newest command.
         fresh: whether it came in this cycle.
         lost: cycles without a command, in a row.
         finished: the last command ends the motion.
         is_finite: the last command had only finite numbers below LARGEST.
-        torque: (7,) of the external controller.
+        torque: (7,) torque of the external controller.
     """
 
     number: int
@@ -110,12 +110,12 @@ class ClientMotion:
         )
 
     def take(self, given: Any) -> None:
-        """Take a command that is newer than the last one."""
+        """Store a command that is newer than the last command."""
         self.answered, self.begun, self.fresh = int(given["message_id"]), True, True
         self._given = given
 
     def advance(self) -> str:
-        """Follow the command of this cycle, or go on without one; return an error by its name."""
+        """Follow the command of this cycle, or continue; return an error by its name."""
         came, self.fresh = self.fresh, False
         if self.asynchronous:
             return self._go(came)

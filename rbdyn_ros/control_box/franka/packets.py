@@ -28,8 +28,8 @@ class StateField:
 
     Attributes:
         name: as in libfranka's header.
-        type: of NumPy, little endian.
-        shape: of its numbers.
+        type: type in NumPy, little endian.
+        shape: shape of its numbers.
         fidelity: whether the box computes it from the simulated arm.
         meaning: meaning of the written value.
     """
@@ -123,7 +123,7 @@ class Mode(IntEnum):
 
 
 class Generator(IntEnum):
-    """The source of a motion: motion_generator_mode of a state; a Move has one less."""
+    """The source of a motion: motion_generator_mode of a state; in a Move the number is 1 less."""
 
     IDLE, JOINT_POSITION, JOINT_VELOCITY, CARTESIAN_POSITION, CARTESIAN_VELOCITY, NONE = range(6)
 
@@ -246,12 +246,12 @@ GRIPPER_STATE = np.dtype(
 
 
 class RequestStatus(IntEnum):
-    """Answers to requests; a Move is answered by MoveStatus."""
+    """Answers to requests; for those to a Move see MoveStatus."""
 
     SUCCESS, NOT_POSSIBLE, INVALID_ARGUMENT = range(3)
 
 
-#: The answer to Connect of another version.
+#: The answer to Connect if the client has another version.
 INCOMPATIBLE = 1
 
 
@@ -276,11 +276,11 @@ class Interface:
 
     Attributes:
         name: in messages.
-        version: of its protocol.
+        version: version of its protocol.
         clients: which clients speak it, for messages.
         command: type of a command in the header of a request.
         status: bytes of the status in an answer.
-        payloads: of the requests, by command; 0 is Connect.
+        payloads: payloads of the requests, by command; 0 is Connect.
     """
 
     name: str
@@ -299,7 +299,7 @@ class Framing:
     """Cuts a stream of bytes into requests: a header with command, number and size, then numbers.
 
     Args:
-        interface: of the requests.
+        interface: interface of the requests.
     """
 
     def __init__(self, interface: Interface) -> None:

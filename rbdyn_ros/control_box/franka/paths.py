@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.franka.limits import (
 )
 from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
-#: A client that computes from the floats of a state adds this to differences of positions.
+#: Error of differences of positions that a client computes from the rounded numbers of a state.
 ROUNDING = 5e-7
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
@@ -46,7 +46,7 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
-        stream: of the joints.
+        stream: stream of the joints.
         jerk: (7,).
         arm: has the limits.
     """
@@ -94,7 +94,7 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Take a pose; return the error by its name, or ""."""
+        """Follow a commanded pose; return the error by its name, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
         step = gap_between(self.T, T)
@@ -108,7 +108,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Take a twist, linear first; return the error by its name, or ""."""
+        """Follow a commanded twist, linear first; return the error by its name, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)

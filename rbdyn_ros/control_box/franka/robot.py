@@ -46,7 +46,7 @@ class RobotServer(BoxedRobot, FrankaServer):
 
     Args:
         arm: the robot.
-        log: takes a sentence about what a client did wrong, and about reflexes.
+        log: called with a sentence about what a client did wrong, or about a reflex.
 
     Attributes:
         arm, sensing: the robot and its measurements.
@@ -72,7 +72,7 @@ class RobotServer(BoxedRobot, FrankaServer):
     # a client
 
     def close(self) -> None:
-        """Let the client go; a motion ends as after lost commands."""
+        """End the connection of the client; a motion ends as after lost commands."""
         if self._motion is not None:
             self._log("the client left in a motion; the arm brakes and waits for the next client")
             self._reflex("communication_constraints_violation")
@@ -143,7 +143,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._received.clear()
 
     def _hold(self) -> None:
-        """Let the desired joints go on from the measured ones, and brake."""
+        """Continue the desired joints from the measured ones, and brake."""
         self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
 
     def _stop_move(self, number: int) -> None:
@@ -199,7 +199,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return True
 
     def reboot(self) -> None:
-        """Begin as after switching on: without errors, load or settings; the user stop stays."""
+        """Return to the state after power-on: no errors, load or settings; the user stop stays."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
         if self.mode == Mode.GUIDING:
@@ -237,11 +237,11 @@ class RobotServer(BoxedRobot, FrankaServer):
         return self._motion is None and self.mode != Mode.GUIDING
 
     def observe(self, now: MeasuredArm, ticks: int = 1) -> bytes:
-        """Take the state of a tick; return the packet that tells the client.
+        """Process the state of a tick; return the packet for the client.
 
         Args:
             now: the state.
-            ticks: since the last call; of those in between the box saw nothing.
+            ticks: ticks since the last call; the box did not read the states in between.
         """
         if self._joints is None:
             self._joints = Stream(now.q)
@@ -274,7 +274,7 @@ class RobotServer(BoxedRobot, FrankaServer):
             self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
-        """Return the message_id that a datagram answers; 0: it is not a command for now."""
+        """Return the message_id that a datagram answers; 0: it is not a command for this state."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
@@ -284,7 +284,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return number if motion.answered < number <= self._number else 0
 
     def command(self, data: bytes) -> None:
-        """Take a datagram."""
+        """Process a datagram."""
         if self.answered_by(data):
             assert self._motion is not None
             self._motion.take(np.frombuffer(data, packets.COMMAND)[0])
@@ -323,7 +323,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return joint_impedance(s, given.joint_stiffness, j.x, j.v, j.a)
 
     def _advance(self, motion: ClientMotion) -> None:
-        """Follow the command of this cycle, or go on without one."""
+        """Follow the command of this cycle, or continue without a command."""
         came = motion.fresh
         if not motion.asynchronous:
             self._received.append(came)

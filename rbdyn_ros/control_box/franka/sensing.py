@@ -31,9 +31,9 @@ class Sensing:
         gravity: torques (7,).
         tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
         external: torques of the robot on its surroundings (7,), filtered.
-        wrench: of the robot on its surroundings at K (6,): axes of O.
+        wrench: wrench of the robot on its surroundings at K (6,): axes of O.
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
-        joint_collision, collision: 1 if it ever was above the upper ones, until `clear`.
+        joint_collision, collision: 1 if above the upper thresholds at any time since `clear`.
     """
 
     at: At
@@ -49,24 +49,24 @@ class Sensing:
         self.contact, self.collision = np.zeros(6), np.zeros(6)
 
     def change(self) -> None:
-        """Go on with another load, if it changed."""
+        """Use the new load, if it has changed."""
         if self._m is not self._arm.m:
             self._m = self._arm.m
             self._observer.change(self._m)
 
     def clear(self) -> None:
-        """Forget collisions."""
+        """Clear the collisions."""
         self.joint_collision[:], self.collision[:] = 0.0, 0.0
 
     def forget(self) -> None:
-        """Forget collisions and begin the observer anew."""
+        """Clear the collisions and restart the observer."""
         self.clear()
         self._observer.reset()
 
     def take(
         self, now: MeasuredArm, settings: Settings, ddq_d: Array, period: float = CYCLE
     ) -> None:
-        """Take a state a period after the last one [s].
+        """Measure a state that follows the last one after a period [s].
 
         The desired acceleration decides which thresholds count.
         """

@@ -15,11 +15,11 @@ class FrankaServer(Server):
     """A server of Franka's control interface.
 
     Args:
-        interface: of the arm or the hand.
-        log: takes a sentence about what a client did wrong.
+        interface: interface of the arm or the hand.
+        log: called with a sentence about what a client did wrong.
 
     Attributes:
-        udp_port: where states go, or 0.
+        udp_port: port of the client to which states are sent, or 0.
     """
 
     def __init__(self, interface: Interface, log: Callable[[str], object]) -> None:
@@ -28,7 +28,7 @@ class FrankaServer(Server):
         self.open()
 
     def open(self) -> None:
-        """Begin with a new client."""
+        """Start the connection of a new client."""
         self._framing = Framing(self._interface)
         self._answers, self.udp_port = b"", 0
 

@@ -37,7 +37,7 @@ class Settings:
     Attributes:
         F_T_NE, NE_T_EE, EE_T_K: frames (4, 4).
         joint_stiffness: (7,).
-        stiffness: (6,) of the Cartesian controller.
+        stiffness: (6,) stiffness of the Cartesian controller.
         torques, forces: thresholds (2, 2, 7) and (2, 2, 6): accelerating and nominal, lower and
             upper.
         free, elbow_free: axes that guiding moves.

@@ -25,7 +25,7 @@ class CycleState:
     Attributes:
         arm, sensing, settings: the robot, its measurements, and what clients set.
         joints: the desired ones.
-        motion: of a client, or None.
+        motion: motion of a client, or None.
     """
 
     arm: FrankaArm
@@ -71,7 +71,7 @@ class CycleState:
 
 
 class StatePacket:
-    """A RobotState, filled again in each cycle: new ones would cost more than all the rest."""
+    """A RobotState, filled again in each cycle: a new array would cost more than the rest."""
 
     def __init__(self) -> None:
         self._numbers = np.zeros((), packets.STATE)
@@ -92,7 +92,7 @@ class StatePacket:
             now: the arm.
             tau_d: (7,) desired torques without gravity.
             errors: (41,) now, and of the last reflex.
-            mode: of the arm.
+            mode: mode of the arm.
             rate: share of cycles with a command.
         """
         p, sensing, arm, frames = self._numbers, now.sensing, now.arm, now.settings

@@ -29,9 +29,9 @@ READY = (0.0, -np.pi / 2, -np.pi / 2, -np.pi / 2, np.pi / 2, 0.0)
 MODELS = {
     "UR3": 0.24365, "UR5": 0.425, "UR16": 0.4784, "UR10": 0.612, "UR30": 0.637, "UR20": 0.862,
 }  # fmt: skip
-#: Starts of a search for joints in a pose.
+#: Number of starts of the search for joints that reach a pose.
 STARTS = 20
-#: A rotation vector turns by at most this [rad], and gravity has at most this [m/s^2].
+#: Largest angle of a rotation vector [rad], and largest gravity along an axis [m/s^2].
 MOST_TURN, MOST_GRAVITY = 1e3, 30.0
 
 
@@ -43,11 +43,11 @@ class UrArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: of it.
-        prefix: of the names of this arm's joints, as `left/`; empty: the only arm.
+        description: its description.
+        prefix: prefix of the names of this arm's joints, such as `left/`; empty: the only arm.
 
     Attributes:
-        model: the name of the arm, as UR5.
+        model: the name of the arm, such as UR5.
         velocity: (6,) largest speeds [rad/s].
         tool: load behind the flange in the robot file: the payload at the start.
 
@@ -160,7 +160,7 @@ def pose_from(p: Array) -> Array:
     """Return the pose (4, 4) of x y z and a rotation vector (6,).
 
     Raises:
-        ValueError: a number is not finite, or it turns by more than MOST_TURN.
+        ValueError: a number is not finite, or the angle is larger than MOST_TURN.
     """
     if not (np.isfinite(p).all() and (np.abs(p[3:]) <= MOST_TURN).all()):
         raise ValueError(
@@ -178,7 +178,7 @@ def payload(mass: float, com: Array, inertia: Array | None = None) -> Load:
     Args:
         mass: [kg].
         com: (3,) in the flange [m].
-        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about it [kg m^2]; None: of a small ball.
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com [kg m^2]; None: inertia of a small ball.
     """
     if inertia is None:
         return Load(mass, com, np.eye(3) * mass * BALL**2 * 0.4)

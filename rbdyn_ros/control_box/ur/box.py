@@ -31,12 +31,12 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: The primary, the secondary and the real-time interface; all of them take programs.
+#: The primary, the secondary and the real-time interface; each of them accepts programs.
 SCRIPT_PORTS = (30001, 30002, 30003)
 STATE_PORTS = SCRIPT_PORTS[:2]
 #: A TCP connection sends lost bytes again after this time [s].
 RETRANSMIT = 0.2
-#: In lock-step a box that is later than this [s] beside a client's clock does not catch up.
+#: In lock-step, a box that lags behind a client's clock by more than this [s] does not catch up.
 LATE = 5e-3
 #: Largest piece of a client's inputs that is read in one cycle [bytes].
 RTDE_PIECE = 4096
@@ -54,7 +54,7 @@ class UrBox(ControlBox):
     Args:
         loop, arm, log, patience, peers: see ControlBox.
         address: the address at which it listens.
-        number: of the box among its peers.
+        number: number of the box among its peers.
 
     Raises:
         RbdynError: the ticks of the loop do not divide 2 ms, or a port is in use.
@@ -149,7 +149,7 @@ class UrBox(ControlBox):
             hub.flush()
 
     def _packets(self) -> list[_State]:
-        """Return the packets of a cycle; a client that does not read gets none."""
+        """Return the packets of a cycle; a client that does not read gets no packet."""
         texts, self.robot.messages = self.robot.messages, []
         found = []
         for peer in [*self._rtde.peers]:
@@ -194,7 +194,7 @@ class UrBox(ControlBox):
             self._keep_pace(tick)
 
     def _is_abandoned(self) -> bool:
-        """In lock-step, return whether waiting for the next command is in vain.
+        """Return whether no next command will come, in lock-step.
 
         This happens after a button or a reset of the arm, or if the client of the program has
         left.
@@ -209,8 +209,8 @@ class UrBox(ControlBox):
     def _serve_all(self, tick: int | None) -> bool:
         """Serve all clients; return whether the one that commands the program sent something.
 
-        A program must see the registers that its client wrote before it: RTDE is read last, and
-        comes first.
+        A program needs the registers that its client wrote before it started. So the box reads
+        RTDE after the programs, and passes it on before them.
         """
         self._call_back()
         others = [(end, *found) for end in self.ends[1:] for found in end.receive()]
@@ -238,7 +238,7 @@ class UrBox(ControlBox):
             self._reverse.ask(partial(start_program, self.robot))
 
     def _keep_pace(self, tick: int) -> None:
-        """In lock-step go no faster than the clock while a client looks at its own clock."""
+        """In lock-step, go no faster than the clock while a client times its own commands."""
         began, first = self._free_since
         if not self.robot.runs_free:
             self._free_since = 0.0, 0
@@ -247,7 +247,7 @@ class UrBox(ControlBox):
         else:
             early = began + (tick - first) * self._period - time.monotonic()
             time.sleep(max(0.0, min(early, STEP)))
-            if early < -LATE:  # it does not catch up: the client would see time run
+            if early < -LATE:  # no catching up: simulated time would race for the client
                 self._free_since = time.monotonic(), tick
 
     def _act(self, tick: int) -> list[Torques]:

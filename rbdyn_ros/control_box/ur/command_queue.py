@@ -32,10 +32,10 @@ class CommandQueue(ArmProgram):
     Attributes:
         path: as given.
         watch: (3,) direction of a contact that is watched, or None.
-        free_first: whether the tool must be free before it.
+        free_first: whether the tool must be free before the contact.
         steps: how many steps ago the last contact began.
         most_silent: longest silence of the client [s]; 0: no watchdog.
-        damping, gain: of force mode.
+        damping, gain: damping and gain of force mode.
         goal: (6,) pose of the last goal.
     """
 
@@ -70,16 +70,16 @@ class CommandQueue(ArmProgram):
         return np.array(r.signals.in_int[first : first + 6], np.int64)
 
     def tell(self, r: UrRobot, numbers: Array) -> None:
-        """Answer numbers (n,)."""
+        """Write numbers (n,) to the output registers."""
         first = self._offset
         r.signals.out_double[first : first + len(numbers)] = numbers
 
     def tell_int(self, r: UrRobot, number: int, k: int = 1) -> None:
-        """Answer an integer."""
+        """Write an integer to an output register."""
         r.signals.out_int[k + self._offset] = number
 
     def tell_matrix(self, r: UrRobot, A: Array) -> None:
-        """Answer a matrix (6, 6)."""
+        """Write a matrix (6, 6) to the output registers."""
         r.signals.out_double[MATRIX] = A.T.ravel()
 
     @property

@@ -129,8 +129,8 @@ def start_force(
         T: pose (4, 4) of the task frame.
         kind: 1: y points from the tool to the origin of the frame; 3: x is the tool's velocity in
             the plane of the frame; else the frame as it is.
-        selected: (6,) which axes give way.
-        wrench: (6,) of the robot on its surroundings.
+        selected: (6,) whether each axis is compliant.
+        wrench: (6,) wrench of the robot on its surroundings.
         limits: (6,) largest speeds of the selected axes.
         damping: see ForceMode.
         gain: see ForceMode.

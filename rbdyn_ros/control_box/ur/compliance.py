@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that give way: force mode, freedrive, and torques of the client."""
+"""Compliant motions: force mode, freedrive, and torques of the client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ForceMode:
 
     Attributes:
         frame: axes of the task in O (3, 3).
-        selected: (6,) which axes give way.
+        selected: (6,) whether each axis is compliant.
         wanted: (6,) wrench of the robot on its surroundings, axes of the task [N, N m].
         most: (6,) largest speeds of the selected axes [m/s, rad/s].
         damping: 0 to 1: how fast a speed falls without a force.
@@ -50,8 +50,8 @@ class ForceMode:
 
         Args:
             c: the desired joints after the cycle.
-            before: joints at its begin (6,).
-            sensing: the forces.
+            before: joints at the beginning of the cycle (6,).
+            sensing: the measured forces.
             rests: whether the selected axes come to rest, in a pause.
         """
         R = np.kron(np.eye(2), self.frame)
@@ -106,7 +106,7 @@ class ClientTorque(Streamed):
     stiff = False
 
     def take(self, torque: Array, lasts: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.given = np.array(torque)
         self.last(lasts)
 

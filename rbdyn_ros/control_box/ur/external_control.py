@@ -32,14 +32,14 @@ from rbdyn_ros.control_box.ur.trajectories import Flow, TrajectoryThread, haltin
 
 #: Deceleration at a contact [m/s^2], and acceleration of speedj and speedl.
 CONTACT_A, SPEED_A = 3.0, 40.0
-#: In lock-step each command lasts a step, if at most so many wait.
+#: In lock-step, each command lasts a step if at most this many commands wait.
 EARLY = 8
 #: Results of the search for a contact.
 CONTACT, NO_CONTACT = range(2)
 #: Modes in which the client commands each step.
 STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
 RESTING = ("UNINITIALIZED", "IDLE")
-#: Sentences about a flood of the same mistake are this far apart [s].
+#: Shortest time between two sentences about the same mistake [s].
 SELDOM = 5.0
 
 
@@ -49,8 +49,8 @@ class ReverseMessage(NamedTuple):
     Attributes:
         timeout: in which the next one must come [s]; 0: never.
         numbers: (6,) integers.
-        mode: its name, or nothing.
-        number: of the mode.
+        mode: name of the mode; empty: the message has none.
+        number: number of the mode.
     """
 
     timeout: float
@@ -147,7 +147,7 @@ class ExternalControl(ArmProgram):
             r.motion.target = self._goal
 
     def _say(self, r: UrRobot, text: str) -> None:
-        """Log the fault of a stream of commands, not too often."""
+        """Log the fault of a stream of commands, but not for every command."""
         if r.clock >= self._complained + SELDOM:
             self._complained = r.clock
             r.say(text)
@@ -194,7 +194,7 @@ class ExternalControl(ArmProgram):
         return f"no message has come by the reverse interface for {timeout:g} s"
 
     def _take(self, early: int = 0) -> ReverseMessage:
-        """Take the next message; of a stream the newest one counts, if more than `early` wait."""
+        """Take the next message; in a stream the newest one, if more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
         self._taken += 1
@@ -207,7 +207,7 @@ class ExternalControl(ArmProgram):
     def _change(
         self, r: UrRobot, message: ReverseMessage
     ) -> Generator[None, None, ReverseMessage]:
-        """Leave the mode as the program does, and enter another one; return the newest message."""
+        """Change the mode as the program does; return the newest message."""
         self._check(r, message)
         if self.mode == "FORWARD":
             yield from self._trajectory.leave(r)

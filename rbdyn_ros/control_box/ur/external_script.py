@@ -47,12 +47,12 @@ class ExternalScript:
     """A version of the program.
 
     Attributes:
-        host: of the client.
-        ports: by SOCKETS.
-        numbers: by name, as MODE_SERVOJ.
-        scale, time_scale: of numbers and times in messages.
-        lookahead, gain: of servoj.
-        velocity, acceleration: their places in a point, from 0; None: it has none.
+        host: host of the client.
+        ports: by name of the socket, see SOCKETS.
+        numbers: by name, such as MODE_SERVOJ.
+        scale, time_scale: scales of numbers and times in messages.
+        lookahead, gain: lookahead and gain of servoj.
+        velocity, acceleration: their indices in a point, from 0; None: a point has none.
     """
 
     host: str
@@ -67,7 +67,7 @@ class ExternalScript:
 
     @staticmethod
     def read(text: str) -> ExternalScript | None:
-        """Read the text of a program; return None if it is another one.
+        """Read the text of a program; return None if it is not external_control.urscript.
 
         Raises:
             ValueError: it is of a version that the box does not support.
@@ -111,17 +111,17 @@ class ExternalScript:
 
     @property
     def message(self) -> int:
-        """Integers of a message of the reverse interface."""
+        """Number of integers in a message of the reverse interface."""
         return self.numbers["REVERSE_INTERFACE_DATA_DIMENSION"]
 
     @property
     def point(self) -> int:
-        """Integers of a point of a trajectory; the last two are its blend or spline, and kind."""
+        """Number of integers in a point; the last two are its blend or spline, and its kind."""
         return self.numbers["TRAJECTORY_DATA_DIMENSION"] + 2
 
     @property
     def command(self) -> int:
-        """Integers of a script command."""
+        """Number of integers in a script command."""
         return self.numbers["SCRIPT_COMMAND_DATA_DIMENSION"]
 
 

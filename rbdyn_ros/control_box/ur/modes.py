@@ -62,7 +62,7 @@ class Signals:
         digital_in, digital_out: bits 0 to 7 standard, 8 to 15 configurable, 16 and 17 of the tool.
         analog_in, analog_out: (2,) [V or A].
         analog_types: bits of analog outputs: 1 for voltage.
-        slider: of the speed, 0 to 1.
+        slider: slider of the speed, 0 to 1.
         tool_voltage: 0, 12 or 24 [V].
         wrench: external_force_torque of a client (6,).
         written: number of writes of each in_int by a client.

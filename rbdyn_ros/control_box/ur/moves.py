@@ -22,7 +22,7 @@ from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
-#: A path that turns more than it moves is as long as its turn [rad for m].
+#: The length of a path that rotates more than it moves is its rotation [rad instead of m].
 STILL = 1e-9
 
 
@@ -35,7 +35,7 @@ class Course:
         joints: the desired ones.
         F_T: the tool in the flange (4, 4).
         dt: a cycle [s].
-        scale: of the speed, 0 to 1.
+        scale: scale of the speed, 0 to 1.
     """
 
     arm: UrArm
@@ -82,7 +82,7 @@ class Move(ABC):
 
     @property
     def waits(self) -> bool:
-        """Return whether the newest command of a stream has run out."""
+        """Return whether the time of the newest command of a stream is over."""
         return False
 
 
@@ -90,9 +90,9 @@ class Profile:
     """A path of a length that begins and ends at rest: a trapezoid of the speed, or a triangle.
 
     Args:
-        length: of the path.
+        length: length of the path.
         v, a: largest speed and acceleration.
-        t: duration [s], in place of speed and acceleration: a third of it for each ramp; or 0.
+        t: duration [s], instead of speed and acceleration: a third of it for each ramp; or 0.
 
     Attributes:
         duration: [s].
@@ -120,7 +120,7 @@ class Profile:
 
 
 class JointMove(Move):
-    """movej: all joints begin and end together; the one with the longest way leads.
+    """movej: all joints begin and end together; the joint with the largest motion leads.
 
     Args:
         start, goal: (6,).
@@ -144,11 +144,12 @@ class JointMove(Move):
 
 
 class LineMove(Move):
-    """movel: the tool moves on a line and turns about one axis.
+    """movel: the tool moves on a line and rotates about one axis.
 
     Args:
         start, goal: poses of the tool (4, 4).
-        v, a, t: of the tool, see Profile; [rad] for [m] on a path that turns more than it moves.
+        v, a, t: of the tool, see Profile; in [rad] instead of [m] if the path rotates more than it
+            moves.
     """
 
     def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
@@ -180,11 +181,11 @@ class LineMove(Move):
 
 
 class ArcMove(LineMove):
-    """movec: the tool moves on an arc through a point; it turns as on a line, or with the arc.
+    """movec: the tool moves on an arc through a point; it rotates as on a line, or with the arc.
 
     Args:
         start, via, goal: poses of the tool (4, 4); the rotation of via does not count.
-        v, a: of the tool.
+        v, a: largest speed and acceleration of the tool.
         fixed: whether it keeps its rotation relative to the path: the rotation of goal does not
             count.
 
@@ -220,11 +221,11 @@ class ArcMove(LineMove):
 
 
 class StopMove(Move):
-    """stopj and stopl: the speed falls to zero in a line, on the way that the arm has.
+    """stopj and stopl: the speed falls linearly to zero along the present path.
 
     Args:
         a: deceleration of the leading joint, or of the tool.
-        of_tool: whether it is the tool's.
+        of_tool: whether `a` is the deceleration of the tool.
     """
 
     def __init__(self, a: float, of_tool: bool) -> None:
@@ -258,11 +259,11 @@ class Streamed(Move):
         return self.lasts > 0.0 and self._left <= STILL
 
     def last(self, time: float) -> None:
-        """Begin a command that lasts for a time [s]."""
+        """Start a command that lasts for a time [s]."""
         self.lasts = self._left = time
 
     def spend(self, c: Course) -> None:
-        """Let a cycle pass."""
+        """Count a cycle of the command's time."""
         self._left = (self.lasts if self.waits else self._left) - c.dt
 
 
@@ -275,7 +276,7 @@ class SpeedJoints(Streamed):
     """
 
     def take(self, speed: Array, a: float, lasts: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.speed, self.a = np.array(speed), a
         self.last(lasts)
 
@@ -305,10 +306,10 @@ class SpeedLine(SpeedJoints):
 
 
 class UntilContact(SpeedLine):
-    """Move until the tool touches something.
+    """A motion that ends when the tool touches something.
 
     Args:
-        touches: whether it does.
+        touches: returns whether the tool touches something.
     """
 
     def __init__(self, touches: Callable[[], bool]) -> None:
@@ -331,7 +332,7 @@ class ServoJoints(Streamed):
     """
 
     def take(self, target: Array, lasts: float, lookahead: float, gain: float) -> None:
-        """Take a command."""
+        """Store a command."""
         self.target, self.lookahead, self.gain = np.array(target), lookahead, gain
         self.last(lasts)
 

@@ -31,7 +31,7 @@ from rbdyn_ros.control_box.ur.statements import (
 
 #: Speeds above this are refused [rad/s]. Source: the program of ur_client_library.
 IGNORED_SPEED = 20.0
-#: The first point of a spline may have no time if it is so near [rad].
+#: The first point of a spline may have no time if it is nearer to the arm than this [rad].
 NEAR = 0.01
 #: optimovel with a factor of 1: speed and acceleration of the tool [m/s, m/s^2]; not public.
 OPTIMAL_V, OPTIMAL_A = 1.0, 2.5

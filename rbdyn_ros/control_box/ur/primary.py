@@ -41,7 +41,7 @@ def version() -> bytes:
 
 
 def state(r: UrRobot) -> bytes:
-    """Return the state as clients get it."""
+    """Return the package of the state that clients get."""
     parts = (
         (MODE, _mode), (JOINTS, _joints), (TOOL, _tool), (KINEMATICS, _kinematics),
         (CONFIGURATION, _configuration),

@@ -18,7 +18,7 @@ from rbdyn_ros.control_box.sockets import Dialled, Session
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM
 from rbdyn_ros.errors import quote
 
-#: Rows of a client that wait; more are not read from its connection. Bytes read in one cycle.
+#: Most rows of a client that wait; further rows stay in its connection. Bytes read in one cycle.
 MOST_ROWS, PIECE_OF_ROWS = 256, 4096
 #: The port at which a client serves its program, and the mark of the program's end.
 SENDER = ("127.0.0.1", 50002)
@@ -33,7 +33,7 @@ class IntegerSession(Session):
 
     Attributes:
         rows: that have come and wait.
-        open: whether there is a connection, as far as the program knows.
+        open: whether the program counts the connection as open.
     """
 
     def __init__(self, count: int) -> None:
@@ -58,7 +58,7 @@ class IntegerSession(Session):
         self._pending = data[whole:]
 
     def tell(self, number: int) -> None:
-        """Say an integer; `said` has it."""
+        """Queue an integer for the client; `said` returns it."""
         self._said += struct.pack(">i", number)
 
     def said(self) -> bytes:
@@ -101,7 +101,7 @@ class CallingProgram(Protocol):
     """A program that opens connections to its client.
 
     Attributes:
-        host: of the client.
+        host: host of the client.
         lines: name, port and session of each connection, in the order in which they open.
         unreachable: set to the reason why one did not open.
     """

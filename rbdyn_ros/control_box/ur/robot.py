@@ -2,7 +2,8 @@
 """The state machine of the arm: power, safety, programs and motions.
 
 It uses no socket and no clock. In each tick its caller calls `observe` with the measured state,
-lets clients write registers and upload programs, and calls `act` for the torques until the next.
+lets clients write registers and upload programs, and calls `act` for the torques until the next
+tick.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-#: Sentences that wait for clients; how many are logged in a second; and the longest [letters].
+#: Most sentences that wait for clients; most that are logged in a second; longest one [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
@@ -53,7 +54,7 @@ class ArmProgram(ABC):
     Attributes:
         name: for the log and the dashboard.
         called: its name in the message about its end.
-        command: the input that a client commands it by, or nothing.
+        command: the input through which a client commands it, or nothing.
         is_blocked: whether it waits for the end of a motion, and its client with it.
     """
 
@@ -86,11 +87,11 @@ class ArmProgram(ABC):
         """Go on for a tick; return whether the program is over."""
 
     def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Return whether it does something before a client asks."""
+        """Return whether the program acts before a command of a client."""
         return True
 
     def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
-        """Return whether a client commands something that it has not begun."""
+        """Return whether the program has not yet begun the newest command of a client."""
         return False
 
     def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
@@ -104,23 +105,24 @@ class UrRobot(BoxedRobot):
     Args:
         arm: the robot.
         dt: a tick [s].
-        log: takes a sentence about what a client did wrong, and about stops.
+        log: called with a sentence about what a client did wrong, or about a stop.
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
-        mode, safety: of the robot.
+        mode, safety: mode and safety of the robot.
         program: that runs, or None.
         paused: whether the program is paused.
-        motion, force: the motion, and force mode beside it; or None.
+        motion, force: the motion, and force mode during it; or None.
         F_T: the tool in the flange (4, 4).
         past: joints and forces of the last ticks.
         clock: [s]; it goes on while time stands.
         joints: the desired ones.
-        teaches: whether somebody guides the arm by its button.
-        messages: for clients, until they are sent.
-        in_turn: whether each command of a stream lasts its time; else the newest one counts.
+        teaches: whether the freedrive button of the arm is pressed.
+        messages: sentences for clients, until they are sent.
+        in_turn: whether each command of a stream lasts for its time; else only the newest one
+            counts.
         told: whether a client of RTDE has got the state of this tick.
-        plays: whether somebody wants to play the program of a client that serves one.
+        plays: whether the program that a client serves shall be played.
     """
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
@@ -177,7 +179,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program; the one that runs ends."""
+        """Start a program; the running program ends."""
         if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -204,14 +206,14 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion; it takes the place of the one before."""
+        """Begin a motion, which replaces the motion before."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # no spring held the arm at the desired joints
             self._hold()
         self.motion = motion
 
     def _hold(self) -> None:
-        """Let the desired joints go on from the measured ones."""
+        """Continue the desired joints from the measured ones."""
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
@@ -264,7 +266,7 @@ class UrRobot(BoxedRobot):
         return True
 
     def reboot(self) -> None:
-        """Begin as after switching on, with the brakes released: without program and settings."""
+        """Return to the state after power-on, brakes released: program and settings are lost."""
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
         stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
         self.safety = self.safety if stopped else SafetyMode.NORMAL
@@ -316,7 +318,7 @@ class UrRobot(BoxedRobot):
         return moves and not waits and (self.program is not None or self.teaches)
 
     def observe(self, now: MeasuredArm, ticks: int = 1) -> None:
-        """Take the state of a tick.
+        """Process the state of a tick.
 
         Args:
             now: the state.

@@ -38,8 +38,8 @@ class Recipe:
     """Variables of a package, in their order.
 
     Attributes:
-        names: of the variables.
-        layout: of their numbers.
+        names: names of the variables.
+        layout: layout of their numbers.
         counts: number of values of each.
     """
 
@@ -102,7 +102,7 @@ class Owners:
         return name in self._by_name
 
     def leave(self, client: object) -> None:
-        """Forget a client."""
+        """Release the inputs of a client."""
         self._by_name = {k: one for k, one in self._by_name.items() if one is not client}
 
 
@@ -111,9 +111,9 @@ class RtdeSession(Session):
 
     Args:
         robot: the robot.
-        owners: of the inputs, of all clients.
-        period: of a cycle [s].
-        log: takes a sentence about what a client did wrong.
+        owners: owners of the inputs, of all clients.
+        period: period of a cycle [s].
+        log: called with a sentence about what a client did wrong.
         in_turn: whether each command is acted out before the next one is read; else the newest
             one counts.
     """
@@ -150,7 +150,7 @@ class RtdeSession(Session):
         return self._waits
 
     def close(self) -> None:
-        """Let the client go; its inputs keep their values, and others may write them."""
+        """End the connection; inputs keep their values, and other clients may write them."""
         self._owners.leave(self)
         self._started = False
 

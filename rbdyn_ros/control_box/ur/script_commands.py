@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings and force mode that a client of external_control.urscript commands beside motions.
+"""Settings and force mode that a client of external_control.urscript commands besides motions.
 
 COMMANDS is also a table of docs/reference/control_box.md.
 """
@@ -46,7 +46,7 @@ def _nothing(_: UrRobot, __: Array) -> None:
     pass
 
 
-#: Commands by their names: what the box does, and how; numbers of a command are without its name.
+#: By name of the command: what the box does, and the function, which gets the numbers behind it.
 COMMANDS: dict[str, tuple[str, Callable[[UrRobot, Array], None]]] = {
     "ZERO_FTSENSOR": ("simulated", lambda r, _: r.sensing.zero()),
     "SET_PAYLOAD": ("simulated", lambda r, n: set_payload(r, n[0], n[1:4])),

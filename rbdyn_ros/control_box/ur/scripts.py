@@ -74,7 +74,7 @@ class Call:
     """A call of a program.
 
     Attributes:
-        name: of the function.
+        name: name of the function.
         values: its arguments without names: numbers, text, or (n,) arrays.
         named: its arguments by name.
         is_pose: whether the first argument is a pose.
@@ -86,7 +86,7 @@ class Call:
     is_pose: bool
 
     def number(self, name: str, at: int, default: float) -> float:
-        """Return a numeric argument by name or place.
+        """Return a numeric argument by name or position.
 
         Raises:
             ValueError: it is not a finite number.

@@ -15,9 +15,10 @@ from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
 
 #: Gain of the momentum observer [1/s].
 GAIN = 100.0
-#: Force at which a contact counts, and where it began [N]. The vendor's are not public.
+#: Force from which a contact counts, and force from which it began [N]. The vendor's values are
+#: not public.
 CONTACT, BEGAN = 10.0, 3.0
-#: Ticks of the past that count.
+#: Longest past that is kept [ticks].
 PAST = 500
 
 
@@ -30,12 +31,13 @@ class ToolSensing:
     Attributes:
         at: the state with its dynamics at the tool.
         flange: its pose (4, 4) in O.
-        twist: of the tool (6,): linear first, axes of O.
+        twist: twist of the tool (6,): linear first, axes of O.
         gravity: torques (6,).
-        effort: of the motors (6,), measured.
+        effort: effort of the motors (6,), measured.
         qdd: accelerations (6,).
         external: torques of the surroundings on the joints (6,).
-        wrench: of the surroundings on the tool (6,): axes of O, about the tool; since `zero`.
+        wrench: wrench of the surroundings on the tool (6,): axes of O, about the tool; since
+            `zero`.
     """
 
     at: At
@@ -55,12 +57,12 @@ class ToolSensing:
         self.wrench = np.zeros(6)
 
     def forget(self) -> None:
-        """Begin the observer anew."""
+        """Restart the observer."""
         self._observer.reset()
         self.external = np.zeros(6)
 
     def take(self, now: MeasuredArm, F_T: Array, period: float) -> None:
-        """Take a state a period after the last one [s], with a tool in the flange (4, 4)."""
+        """Measure a state that follows after a period [s], with a tool in the flange (4, 4)."""
         arm = self._arm
         if self._m is not arm.m:  # another payload
             self._m = arm.m

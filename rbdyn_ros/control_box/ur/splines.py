@@ -21,7 +21,7 @@ def _monomial(i: int, derivative: int, s: float) -> float:
 
 
 def _inverse(order: int) -> Array:
-    """Return the matrix from conditions at 0 and 1, with derivatives below order, to powers."""
+    """Return the matrix from values and derivatives below `order` at 0 and 1 to coefficients."""
     rows = [
         [_monomial(i, k, s) for i in range(2 * order)] for s in (0.0, 1.0) for k in range(order)
     ]
@@ -39,11 +39,11 @@ class SplineMove(Move):
             accelerations: fifth degree.
         duration: [s].
         rests: whether the arm has to come to rest: it slows down on the path if it is fast.
-        before: how much of the time has passed already [s].
+        before: time of the spline that has passed already [s].
 
     Attributes:
         end: as given.
-        over: how much of the time of its last cycle was left [s].
+        over: time that was left in its last cycle [s].
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SplineMove(Move):
         return np.array(s @ self._powers / self._T**derivative)
 
     def move_on(self, x: Array) -> None:
-        """Set the end to the place of the arm (6,), which went on with the end's speed."""
+        """Set the end to the position of the arm (6,), which went on with the end's speed."""
         self.end, self.over = np.array([x, *self.end[1:]]), 0.0
 
     def step(self, c: Course) -> bool:

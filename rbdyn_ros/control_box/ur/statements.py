@@ -60,7 +60,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
 
 
 def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool) -> Move:
-    """Return movec through a pose (4, 4) to another one.
+    """Return movec through a pose (4, 4) to another pose.
 
     Raises:
         ValueError: as line_move, or the points are on a line.
@@ -189,7 +189,7 @@ class _Pause(Move):
         return self._left <= 0.0
 
 
-#: The calls of a row; a call that returns a motion waits for its end.
+#: The known calls; a call that returns a motion lasts until its end.
 CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "movej": _movej,
     "movel": _movel,
@@ -213,11 +213,11 @@ CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
 
 
 class StatementRow(ArmProgram):
-    """A program that is a row of known calls, one after the other.
+    """A program that consists of known calls, one after the other.
 
     Args:
-        name: of the program.
-        calls: of it.
+        name: name of the program.
+        calls: its calls.
     """
 
     def __init__(self, name: str, calls: list[Call]) -> None:

@@ -45,7 +45,7 @@ class TrajectoryThread:
     Args:
         script: the program's version.
         session: brings points, and takes results.
-        name: of the program, in messages.
+        name: name of the program, in messages.
 
     Attributes:
         waits: whether it waits for a point.
@@ -60,7 +60,7 @@ class TrajectoryThread:
         self.waits, self._until = False, math.inf
 
     def kill(self) -> None:
-        """End the thread; the points stay."""
+        """End the thread; the points are kept."""
         self._thread, self.waits = None, False
 
     def step(self) -> None:
@@ -106,7 +106,7 @@ class TrajectoryThread:
             yield from self._cancel(r)
 
     def _end_stream(self, count: int) -> None:
-        """Note the number of points that the client has sent in an endless trajectory."""
+        """Set the number of remaining points of a trajectory whose end was not known before."""
         self._left = count - (ENDLESS - self._left)
         self._endless = False
 
@@ -117,7 +117,7 @@ class TrajectoryThread:
         self._session.tell(CANCELED)
 
     def clear(self, r: UrRobot) -> Flow:
-        """Drop the points of a trajectory until all have come, or none comes."""
+        """Drop the points of a trajectory until all have come, or no more come."""
         self.waits = False
         while self._left > 0:
             yield from self._until_point(r, POINT_PATIENCE)

@@ -39,7 +39,7 @@ TYPES = {
     "VECTOR6INT32": ("iiiiii", 6), "VECTOR6UINT32": ("IIIIII", 6),
 }  # fmt: skip
 Fidelity = Literal["simulated", "approximated", "absent"]
-#: Torque for a current of the two sizes of joints [N m/A], behind the gear.
+#: Torque per current of the two sizes of joints, behind the gear [N m/A].
 TORQUE_CONSTANT = np.array([13.6, 13.6, 13.6, 9.3, 9.3, 9.3])
 
 
@@ -51,7 +51,7 @@ class OutputVariable:
         name, type: as in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
         meaning: meaning of the written value.
-        read: it from the robot.
+        read: reads the value from the robot.
     """
 
     name: str
@@ -68,7 +68,7 @@ class InputVariable:
     Attributes:
         name, type: as in the vendor's guide.
         meaning: what the box does with it.
-        write: it to the robot.
+        write: writes the value to the robot.
     """
 
     name: str
@@ -116,12 +116,12 @@ def _constant(name: str, kind: str, value: float, meaning: str = "") -> OutputVa
 
 
 def _entry(name: str, k: int) -> Callable[[UrRobot], Any]:
-    """Return the reader of an entry of a row of signals."""
+    """Return a function that reads an entry of an array of signals."""
     return lambda r: getattr(r.signals, name)[k]
 
 
 def _bits(name: str, low: int, count: int) -> Callable[[UrRobot], int]:
-    """Return the reader of bits of a signal."""
+    """Return a function that reads bits of a signal."""
     return lambda r: getattr(r.signals, name) >> low & ((1 << count) - 1)
 
 

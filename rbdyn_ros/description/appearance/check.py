@@ -38,7 +38,7 @@ def check_appearance(
         strict: if False, errors are warnings.
         folder: of the meshes that are named relative to the file.
         package_dirs: folders to search for packages of meshes.
-        collisions: whether to check `<collision>` elements, too.
+        collisions: whether to check `<collision>` elements too.
 
     Raises:
         DescriptionError: the document is not a URDF.

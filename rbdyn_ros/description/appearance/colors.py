@@ -58,7 +58,7 @@ class Colors:
         return self._named.get(material.get("name", "").strip(), own)
 
     def _texture(self, material: Element) -> Path | None:
-        """Return the image of a material; a missing one gets a warning, once."""
+        """Return the image of a material; warn once if it is missing."""
         texture = material.find("texture")
         # exporters also write a texture without a file
         name = "" if texture is None else texture.get("filename", "").strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect errors in the appearance of a robot as warnings: no robot is refused for them."""
+"""Collect errors in the appearance of a robot as warnings, which never make a load fail."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CountingAudit(Audit):
 
 
 class OnlyWarnings(CountingAudit):
-    """An Audit that turns errors into warnings and keeps the first MOST_FINDINGS."""
+    """An Audit that converts errors to warnings and keeps the first MOST_FINDINGS."""
 
     def __init__(self) -> None:
         super().__init__(strict=False)

@@ -56,7 +56,7 @@ from rbdyn_ros.errors import Finding, listing, quote
 #: Maximum number of visuals, and of collisions; no browser shows more.
 MOST_SHAPES = 10_000
 
-#: Colours of the objects of a scene, in turns (Okabe, Ito, 2008).
+#: Colours of the objects of a scene, used in turn (Okabe, Ito, 2008).
 PALETTE: tuple[Color, ...] = (
     (0.90, 0.62, 0.0, 1.0),
     (0.34, 0.71, 0.91, 1.0),
@@ -299,7 +299,7 @@ def read_shapes(
         if read is not None:
             shape, origin = read
             _can_be_shown(shape, origin, Subject(audit, owner, element.line))
-            if audit.error_count == before:  # reading it adds errors too
+            if audit.error_count == before:  # reading the shape also adds errors
                 shapes.append(LinkShape(link, shape, origin, color, texture))
     return tuple(shapes)
 
@@ -392,12 +392,12 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
     )
 
 
-#: Readers of formats beside URDF, by the suffixes of the format.
+#: Readers of formats other than URDF, by the suffixes of the format.
 READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf_file, MJCF_SUFFIXES: _of_mjcf}
 
 
 class NamedMeshes:
-    """Finds the meshes of a robot, each name once.
+    """Finds the meshes of a robot; each name is looked up once.
 
     Args:
         files: finds them.
@@ -433,7 +433,7 @@ class NamedMeshes:
         self._missing[name] = found
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one warning about all missing meshes, or none."""
+        """Return a list with one warning about all missing meshes, or an empty list."""
         if not self._missing:
             return ()
         count, first = len(self._missing), next(iter(self._missing.values()))

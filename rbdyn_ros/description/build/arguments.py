@@ -22,7 +22,7 @@ def positive(what: str, value: object, quantity: str) -> float:
 
 
 def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:
-    """Return a sequence of finite numbers, of a given length if there is one."""
+    """Return a sequence of finite numbers; check its length if one is given."""
     return tuple(finite(what, value, (count,), element="").tolist())
 
 

@@ -64,8 +64,8 @@ def check_contact(contact: object) -> Contact | None:
 def with_contact(description: Description, contact: Contact | None, audit: Audit) -> Description:
     """Return a description with the obstacles, surfaces and filters of a Contact.
 
-    Obstacles of the description stay, unless the Contact has one of the same name. If there are
-    any, the default floor of the Contact is left out.
+    Obstacles of the description stay, unless the Contact has an obstacle of the same name. If the
+    description has obstacles, the default floor of the Contact is left out.
 
     Args:
         description: of the robot.
@@ -92,7 +92,7 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
 
 
 def with_furniture(description: Description, names: Iterable[str]) -> Description:
-    """Return the description in which these links, fixed to the base, are not in the robot."""
+    """Return the description with these links, fixed to the base, as furniture of the world."""
     return replace(description, robots=tuple(dict.fromkeys((*description.robots, *names))))
 
 
@@ -119,7 +119,7 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with surfaces; a geometry with its own keeps it unless it is named."""
+    """Return geometries with the surfaces of a Contact; a named geometry loses its own."""
     _audit_named(contact.surfaces, geometries, audit)
     dressed = []
     for part in geometries:
@@ -131,7 +131,7 @@ def _dressed(
 
 
 def _chosen(geometry: Geometry, named: Mapping[str, _Part], own: _Part) -> _Part:
-    """Return the part named for a geometry, else for its link, else its own."""
+    """Return the part given by name for a geometry, else for its link, else its own."""
     return named.get(geometry.name, named.get(geometry.link, own))
 
 

@@ -116,7 +116,7 @@ def _audit_row(row: object, at: Subject) -> None:
     for what, quantity in _ENTRIES.items():
         value = getattr(row, what)
         number = math.nan if isinstance(value, bool) else value
-        audit_finite(what, (number,), 1, quantity, at)
+        audit_finite(f"parameter {what}", (number,), 1, quantity, at)
     if row.type not in TYPES:
         allowed = ", ".join(TYPES)
         message = (
@@ -146,7 +146,7 @@ def _chain(
     before: Callable[[DHRow], Pose],
     behind: Callable[[DHRow], Pose] = lambda _: Pose(),
 ) -> Description:
-    """Return a chain by the poses of the joint frames in the links before and behind."""
+    """Return a chain from the poses of the joint frames in the parent and child links."""
     table, base = _checked(rows, name), frame("base", base)
     links, joints = [Link("base")], list[Joint]()
     for i, row in enumerate(table, start=1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change all parts of a Description: their names, their lines, parts of another one."""
+"""Change all parts of a Description: rename them, drop their lines, add another Description."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def audit_description(
     audit_inertials(description.links, audit)
     sound = [joint for joint in description.joints if audit_joint_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
-    bounded = not description.base  # URDF requires limits, a mechanism file does not
+    bounded = not description.base  # only URDF requires limits
     joints = [audit_joint(joint, bounded, audit) for joint in sound]
     joints = audit_mimics(joints, types, audit)
     audit_mimic_limits(joints, audit)

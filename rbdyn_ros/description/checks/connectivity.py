@@ -69,7 +69,7 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
     at, base = Subject(audit, robot_element(description.name)), str(description.base)
     names = list(dict.fromkeys(link.name for link in description.links))
     if base not in names:
-        if audit.partial:  # it may be a link that could not be read
+        if audit.partial:  # the base may be a link that could not be read
             return
         hint = audit.hint(base, names)
         message = f"its base link {quote(base)} does not exist{hint}"

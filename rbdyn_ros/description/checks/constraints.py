@@ -70,7 +70,7 @@ def audit_constraints(
     for constraint in description.constraints:
         if isinstance(constraint, Length):
             _audit_length(constraint, bodies, audit)
-    # the first one wins among duplicate joints
+    # of duplicate joints the first one counts
     by_name = {joint.name: joint for joint in reversed(joints)}
     for gear in (one for one in description.constraints if isinstance(one, Gear)):
         _audit_gear(gear, by_name, audit)
@@ -150,7 +150,7 @@ def _audit_term(term: GearTerm, joints: Mapping[str, Joint], at: Subject) -> Non
         at.error("zero-factor", message, found="0")
     joint = joints.get(term.joint)
     if joint is None:
-        if not at.audit.partial:  # else it may be a joint that could not be read
+        if not at.audit.partial:  # a missing name may belong to a joint that could not be read
             names = sorted(joints)
             message = f"there is no joint {named}{at.audit.hint(term.joint, names)}"
             known = listing(names)

@@ -43,7 +43,7 @@ from rbdyn_ros.errors import exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
-#: Maximum number of heights of a height field: their triangles have numbers in contact_key.
+#: Maximum number of heights of a height field, so that contact_key can number its triangles.
 MOST_HEIGHTS = 1 << 20
 _FORCE = "force coefficient"
 #: Largest contype and conaffinity.
@@ -61,7 +61,7 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
     """
     for geometry in description.geometries:
         at = audit.about("geometry", geometry)
-        if not audit.partial:  # else it may be a link that could not be read
+        if not audit.partial:  # a missing name may belong to a link that could not be read
             audit_links((geometry.link,), links, at)
         audit_shape(geometry.shape, at)
         audit_place(geometry.origin, at)
@@ -108,7 +108,7 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return the parts of each name that can touch; a geometry named like its link is its link."""
+    """Return by name the parts that can touch; a geometry named like its link is the link."""
     found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:
@@ -127,7 +127,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         audit_place(obstacle.origin, at)
         audit_filter(obstacle.filter, at)
         audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
-        friction: object = obstacle.friction  # infinity: the friction of the geometry holds
+        friction: object = obstacle.friction  # at infinity that of the geometry counts
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             at.error("bad-friction", message, allowed="a number or infinity")
@@ -261,7 +261,7 @@ def audit_surface(surface: Surface, at: Subject) -> None:
     audit_positive("damping ratio", surface.damping_ratio, "damping ratio", at)
     if surface.stiffness is not None:
         audit_positive("stiffness", surface.stiffness, _FORCE, at)
-    for what in ("damping", "viscosity"):  # 0 switches it off
+    for what in ("damping", "viscosity"):  # 0 switches the property off
         if (value := getattr(surface, what)) is not None:
             audit_not_negative(what, value, _FORCE, at)
     for what in ("torsional", "rolling"):

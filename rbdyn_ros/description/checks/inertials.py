@@ -13,7 +13,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose
 from rbdyn_ros.description.parts.types import Link
 
-INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits
+INERTIA_ROUNDING = 1e-6  # tolerance relative to the largest moment, as files have few digits
 
 #: Index of each matrix entry in xx yy zz xy xz yz; row and column of each of the six.
 _IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]

@@ -21,7 +21,7 @@ from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.errors import apart, quote, shown
 
-#: Forces of a joint by itself, and their quantities.
+#: Scalar coefficients of a joint, and their quantities.
 _FORCES = {
     **dict.fromkeys(("damping", "friction", "stiffness"), "force coefficient"),
     "armature": "armature",
@@ -157,7 +157,7 @@ def _audit_parameters(joint: Joint, spec: JointSpec, at: Subject) -> None:
     takes = f"a {joint.type} joint takes {' and '.join(spec.parameters) or 'none'}"
     unknown = [str(name) for name in joint.parameters if name not in spec.parameters]
     for name in unknown:
-        # in Python a misspelt field is a parameter, too
+        # a misspelt field in Python becomes a parameter
         hint = at.audit.hint(name, (*spec.parameters, *_JOINT_FIELDS))
         message = f"the parameter {quote(name)} is unknown{hint}; {takes}"
         at.error("unknown-parameter", message, found=name)

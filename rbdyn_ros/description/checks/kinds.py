@@ -73,17 +73,17 @@ _BY_ANNOTATION: dict[object, Kind] = {
 _SEVERAL: dict[type, dict[str, Kind]] = {
     Description: {"gravity": (tuple | None, "a tuple or None")},
     Joint: {
-        "rest": (tuple, "a sequence of numbers, one a coordinate"),
-        "start": (tuple, "a sequence of numbers, one a coordinate"),
-        "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
+        "rest": (tuple, "a sequence of numbers, one per coordinate"),
+        "start": (tuple, "a sequence of numbers, one per coordinate"),
+        "transmission": (tuple, "a sequence of spatial forces, one per degree of freedom"),
     },
     Length: {
         "links": (tuple, "a sequence of names"),
-        "points": (tuple, "a sequence of points, one a link"),
+        "points": (tuple, "a sequence of points, one per link"),
     },
     Gear: {"terms": (tuple, "a sequence of GearTerm")},
     Points: {"points": (tuple, "a sequence of points")},
-    HeightField: {"heights": (tuple, "rows of numbers")},
+    HeightField: {"heights": (tuple, "a sequence of rows of numbers")},
     Placed: {"start": (Mapping, "a mapping of names of joints to numbers")},
     Contact: {
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
@@ -118,7 +118,7 @@ def _fields_of(part: type) -> dict[str, Kind]:
 
 
 def audit_kinds(description: Description, audit: Audit) -> bool:
-    """Return whether every field has its type; add an error for each that has not."""
+    """Return whether every field has its type; add an error for each field of a wrong type."""
     before = len(audit.findings)
     name: object = description.name
     robot = Subject(audit, robot_element(name) if isinstance(name, str) else "robot")

@@ -84,7 +84,7 @@ def audit_limits(
 
 
 def _bounded(joint: Joint, at: Subject) -> Joint:
-    """Return the joint with limits in their range; a limit beyond it is not a limit."""
+    """Return the joint with limits in range; larger limits become infinite."""
 
     def bounded(limit: Limit) -> Limit:
         values = [getattr(limit, what) for what in _LIMITS]

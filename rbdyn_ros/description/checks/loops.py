@@ -3,7 +3,7 @@
 
 A joint that closes a loop is no joint of the spanning tree and has no coordinate, so nothing can
 limit, damp or drive it. A loop is cut at the joint with the least to lose. If all its joints have
-properties, a link is split: a new link gets half of its inertia and one of the two joints, and a
+properties, a link is split: a new link gets half of the inertia and one of the two joints, and a
 weld holds both halves together. Equal halves add up to the inertia of the link without rounding,
 both joints move an inertia, and m1 m2 / (m1 + m2), which the weld works on, is the largest.
 """
@@ -25,10 +25,10 @@ from rbdyn_ros.description.parts.spanning import rigid_groups, span
 from rbdyn_ros.description.parts.types import Description, Gear, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import listing, quote
 
-#: Loss of a joint without its coordinate: none, its start or actuator, or a property.
+#: What a joint loses without a coordinate: nothing, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
-#: Below this part of the largest moment, an inertia has no moment about some axis.
+#: A moment of inertia below this part of the largest one counts as zero.
 FLAT = 1e-9
 
 
@@ -37,7 +37,7 @@ def cut_loops(description: Description, audit: Audit) -> Description:
 
     Args:
         description: checked, without errors.
-        audit: receives a note for every loop that the description leaves open where to cut.
+        audit: receives a note for every loop whose cut the description does not determine.
     """
     if len(description.joints) < len(description.links):  # the description is a tree
         return description
@@ -59,14 +59,14 @@ def cut_loops(description: Description, audit: Audit) -> Description:
             else:
                 description = _split(description, cycle, spanning.base, audit)
                 changed = True
-            if changed:  # the spanning tree is another one now
+            if changed:  # the cut has changed the spanning tree
                 break
         if not changed:
             return description
 
 
 def _named_coordinates(description: Description) -> set[str]:
-    """Return the joints whose coordinates other parts name."""
+    """Return the joints whose coordinates other parts refer to."""
     gears = (part for part in description.constraints if isinstance(part, Gear))
     return {
         *(joint.mimic.joint for joint in description.joints if joint.mimic is not None),
@@ -95,7 +95,7 @@ def _loss(joint: Joint, needed: Collection[str]) -> int:
 
 
 def _released(description: Description, losses: Mapping[str, int]) -> Description:
-    """Return the description in which joints with properties may carry links."""
+    """Return the description; no joint with properties is marked as closing a loop."""
     lost = {j.name for j in description.joints if j.closes_loop and losses[j.name] == MUCH}
     if not lost:
         return description

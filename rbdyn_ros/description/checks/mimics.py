@@ -28,7 +28,7 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
-    # the first one wins among duplicate joints
+    # of duplicate joints the first one counts
     by_name = {joint.name: joint for joint in reversed(joints)}
     names = [joint.name for joint in joints]
     single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]

@@ -15,8 +15,8 @@ from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import apart, quote, shown
 
-#: Fields of Joint that change no prescribed motion, and their default values. The transmission
-#: stays: the motion needs a force.
+#: Fields of Joint that have no effect on a prescribed motion, and their default values. The
+#: transmission is kept because the motion needs a force.
 _WITHOUT_EFFECT: dict[str, Any] = {
     "limit": None,
     "limits": (),
@@ -28,7 +28,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {
     "actuated": True,
 }
 
-CLOSURE = 1e-9  # of the largest position: rounding at the end of a period
+CLOSURE = 1e-9  # tolerance at the end of a period, relative to the largest position
 
 
 def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:

@@ -17,12 +17,12 @@ _REAL = (float, int, np.floating, np.integer)
 
 
 def are_numbers(values: tuple[object, ...]) -> bool:
-    """Return whether all are real numbers that a float can hold; infinity is, NaN is not."""
+    """Return whether all values are real numbers in the range of a float, or infinite; not NaN."""
     if not all(isinstance(value, _REAL) for value in values):
         return False
     try:
         return not any(map(math.isnan, values))  # type: ignore[arg-type]
-    except OverflowError:  # an integer beyond the largest float
+    except OverflowError:  # an integer can exceed the largest float
         return False
 
 
@@ -30,7 +30,7 @@ def are_finite(values: object, count: int) -> bool:
     """Return whether this is a tuple of `count` finite numbers."""
     if not isinstance(values, tuple) or len(values) != count:
         return False
-    if _FLOAT.issuperset(map(type, values)):  # the quick and usual case
+    if _FLOAT.issuperset(map(type, values)):  # shortcut for the usual case
         return all(map(math.isfinite, values))
     return are_numbers(values) and all(map(math.isfinite, values))
 
@@ -56,7 +56,7 @@ def audit_finite(what: str, values: object, count: int, quantity: str, at: Subje
 
 
 def audit_sign(what: str, value: float, at: Subject) -> None:
-    """Add an error if a number that must not be negative is."""
+    """Add an error if a number is negative."""
     if value < 0.0:
         found = f"{value:g}"
         message = f"the {what} is {found}; it must not be negative"

@@ -151,7 +151,7 @@ def read_obstacles(section: Given, folder: Path | None, meshes: Meshes) -> list[
 
 
 def read_floor(given: Given | None) -> list[Obstacle]:
-    """Return the floor of a table; nothing without one, or after an error."""
+    """Return the floor of a table; empty without a floor, or after an error."""
     if given is None or not given.sound:
         return []
     at = Pose((0.0, 0.0, given["height"]))
@@ -166,7 +166,7 @@ def surface_of(given: Mapping[str, Any]) -> Surface:
 
 
 def shape_of(given: Given, meshes: Meshes) -> Shape | None:
-    """Return the one shape in a sound table; None after an error."""
+    """Return the only shape in a table without errors; None after an error."""
     kind = next(name for name in names(SHAPES) if name in given)
     value: Any = given[kind]
     if kind == "points":
@@ -178,7 +178,7 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
 
 
 def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShape | None:
-    """Return the one shape in a sound table; None after an error."""
+    """Return the only shape in a table without errors; None after an error."""
     if "plane" in given:
         return Plane()
     if "height_field" in given:

@@ -171,7 +171,7 @@ def _joint(
 
 
 def _check_keys(given: Given, *, new: bool) -> None:
-    """Check that a new joint has its ends, and that one key places a joint."""
+    """Check that a new joint names its links, and that only one key sets its pose."""
     for key in ("type", "parent", "child") if new else ():
         if key not in given.lines:
             message = f"the joint has no key {quote(key)}"
@@ -248,7 +248,7 @@ def _trajectory(given: Given) -> Trajectory | None:
 def _exists(name: str, names: set[str], owner: str, line: int, audit: Audit) -> bool:
     if name in names:
         return True
-    if not audit.partial:  # else it may be a joint that could not be read
+    if not audit.partial:  # a missing name may belong to a joint that could not be read
         known = sorted(names)
         message = f"there is no joint {quote(name)}{audit.hint(name, known)}"
         audit.error("unknown-joint", owner, line, message, found=name, allowed=listing(known))

@@ -77,7 +77,7 @@ LINKS = ByName(
 
 
 def read_links(section: Given, known: Sequence[Link]) -> list[Link]:
-    """Return the known links, some with a new inertial, then the links of the section."""
+    """Return the known links, with new inertials from the section, then its new links."""
     links = {link.name: link for link in known}
     for name, line in section.lines.items():
         parts = section.get(name, ())

@@ -193,7 +193,7 @@ def _with_geometries(
     meshes: Meshes,
     folder: Path | None,
 ) -> Description:
-    """Return a description with the geometries of the robot, then its own, and its obstacles."""
+    """Return a description with the geometries of the robot and the file, and with obstacles."""
     own = read_geometries(section(top, "geometries"), meshes)
     floor = read_floor(top.get("floor"))
     obstacles = read_obstacles(section(top, "obstacles"), folder, meshes)
@@ -269,7 +269,7 @@ def _at_line(finding: Finding, file: str, line: int) -> Finding:
 
 
 def _keep(robot: Description, top: Given, audit: Audit) -> None:
-    """Add the findings of the robot file, without repeating them for the mechanism."""
+    """Add the findings of the robot file; the mechanism does not repeat them."""
     replaced = {f"link {quote(name)}" for name in section(top, "links").lines}
     kept = [finding for finding in robot.findings if finding.element not in replaced]
     known = {(finding.code, finding.element) for finding in kept}

@@ -64,7 +64,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
         ValueError: the encoding is unusual.
     """
     parser, text = expat.ParserCreate(), bytearray(data)
-    hidden: list[bool] = []  # for each open element, whether it is hidden
+    hidden: list[bool] = []  # whether each open element is hidden
 
     def hide(begin: int) -> None:
         text[text.index(b"instance_material", begin)] = ord("x")  # an unknown tag is ignored
@@ -76,7 +76,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
             hide(parser.CurrentByteIndex)
 
     def end(tag: str) -> None:
-        index = parser.CurrentByteIndex  # the start of </a>, or the place behind <a/>
+        index = parser.CurrentByteIndex  # the start of </a>, or the position after <a/>
         if hidden.pop() and text.startswith(b"</" + tag.encode(), index):
             hide(index)
 
@@ -108,7 +108,7 @@ class _InstanceCounter:
         self.shown: dict[str, list[str]] = {}
         self.sizes: dict[str, tuple[int, int]] = {}
         self._parser = parser
-        self._geometry = ("", 0, 0)  # the current one: name, position, number of primitives
+        self._geometry = ("", 0, 0)  # current geometry: name, position, number of primitives
         self._open = [""]
         self._count = 0
         self._path: list[str] = []

@@ -28,10 +28,10 @@ from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, hull_m
 #: Depth of a hollow that may be filled, as a part of the mesh's size.
 CONCAVITY = 0.05
 
-#: Most parts of a mesh.
+#: Largest number of parts of a mesh.
 MOST_PARTS = 64
 
-#: Most triangles of a mesh: beyond it coacd takes minutes.
+#: Largest number of triangles of a mesh; coacd would need minutes for more.
 MOST_TRIANGLES = 200_000
 
 Triangles = NDArray[np.int64]
@@ -93,7 +93,7 @@ def _parts(coacd: Any, vertices: Array, faces: Triangles) -> list[Array]:
 
 
 def _file(vertices: Array, faces: Triangles) -> Path:
-    """Return the file of a mesh's parts, beside the compiled code of this package."""
+    """Return the path of a mesh's parts, next to the compiled code of this package."""
     version = importlib.import_module("importlib.metadata").version("coacd")
     settings = f"{version} {CONCAVITY} {MOST_PARTS}"
     content = hashlib.sha256(settings.encode() + vertices.tobytes() + faces.tobytes())
@@ -114,7 +114,7 @@ def _kept(file: Path) -> list[Array] | None:
 
 
 def _keep(file: Path, parts: list[Array]) -> None:
-    """Write the parts, completely or not at all; without such a folder go on without them."""
+    """Write the parts completely or not at all; skip this if the folder cannot be written."""
     content = io.BytesIO()
     np.savez(content, *parts)
     with contextlib.suppress(OSError):

@@ -28,7 +28,7 @@ ONE_FACE = 1.0 - 1e-6
 #: Corners of an ellipsoid: rings from pole to pole, and corners of each.
 RINGS, ON_RING = 7, 12
 
-_NEAR = 8  # number of hull triangles to test first: a point is mostly above one of them
+_NEAR = 8  # number of hull triangles to test first, as most points are above one of them
 _AT_ONCE = 2_000_000  # number of distances from planes in memory at once
 
 
@@ -87,7 +87,7 @@ def hull_moments(points: Array) -> tuple[float, Array, Array]:
         raise NoHullError
     found = _hull(points)
     middle = points[found.vertices].mean(axis=0)
-    corners = points[found.simplices] - middle  # tetrahedra with the middle, (n, 3, 3)
+    corners = points[found.simplices] - middle  # tetrahedra with the middle as a corner, (n, 3, 3)
     volumes = np.abs(np.linalg.det(corners)) / 6.0
     sums = corners.sum(axis=1)
     volume = float(volumes.sum())
@@ -122,7 +122,7 @@ def is_on_hull(vertices: Array, faces: Ints) -> bool:
 def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
     """Return the faces of the convex hull of points (n, 3): outward normal and corners of each.
 
-    The corners are numbers of points, anticlockwise seen from outside. Points in a plane have two
+    The corners are indices of points, anticlockwise seen from outside. Points in a plane have two
     faces; points on a line, or too extreme ones for Qhull, have none.
     """
     seen = _in_own_axes(points)
@@ -163,7 +163,7 @@ def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[in
             continue
         left.remove(first)
         group = [first]
-        for n in group:  # the list grows in the loop
+        for n in group:  # the loop appends to the list
             for other in neighbours[n]:
                 if other in left and normals[other] @ normals[first] > ONE_FACE:
                     left.remove(other)
@@ -210,7 +210,7 @@ def reduced(corners: Array) -> Array:
         more = [corner for corner in farthest if corner not in kept]
         if not more:
             break
-        # not all at once: a new corner may cover others
+        # add few corners at a time, as a new corner may cover others
         kept.update(more[: max(1, (MOST_CORNERS - len(kept)) // 2)])
     return corners[sorted(kept)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The appearance of a link, as a file describes it: its meshes are not opened yet."""
+"""The appearance of a link as a file describes it, before its meshes are opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MeshName(NamedTuple):
         uri: of its file.
         scale: along its axes.
         submesh: the only part of it that counts; empty: all parts.
-        centred: whether the middle of the part is moved to the origin.
+        centred: whether the centre of the part is moved to the origin.
     """
 
     uri: str

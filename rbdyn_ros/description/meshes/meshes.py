@@ -43,8 +43,8 @@ from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES
 from rbdyn_ros.errors import listing, quote
 
 MAX_BYTES = 64 * 1024 * 1024
-MIN_LENGTH = 1e-6  # links are longer than this [m]
-FARTHEST = BOUNDS["contact length"].high  # farthest place of a vertex [m]
+MIN_LENGTH = 1e-6  # shortest allowed size of a mesh [m]
+FARTHEST = BOUNDS["contact length"].high  # largest allowed coordinate of a vertex [m]
 LARGEST = 1e100  # the square of this number is finite
 
 #: Part of its volume by which the hull of a convex mesh may be larger.
@@ -59,7 +59,7 @@ _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 _START = 1000
 
 
-#: The name of the only part of a mesh that counts, and whether its middle is moved to the origin.
+#: The name of the only part of a mesh that counts, and whether its centre is moved to the origin.
 Only = tuple[str, bool]
 WHOLE: Only = ("", False)
 
@@ -83,7 +83,7 @@ class Meshes:
         """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
 
         Args:
-            name: of the file, as MeshFiles.find takes it.
+            name: of the file, as for MeshFiles.find.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
             only: the part of it that counts.
 
@@ -120,7 +120,7 @@ class Meshes:
     def concave(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points | TriangleMesh:
         """Return the triangles of a mesh, or `points` if it is convex.
 
-        The triangles of a closed mesh that all look inwards are turned.
+        If all triangles of a closed mesh face inwards, they are flipped.
 
         Raises:
             UnusableMeshError: as for `points`, or the mesh has no triangles or too many.
@@ -131,7 +131,7 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, NoHullError):  # the mesh is open, or flat
+        with contextlib.suppress(UnusableMeshError, NoHullError):  # the mesh is open or flat
             volume = closed_moments(grown, faces)[0]
             is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
             if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
@@ -160,7 +160,7 @@ class Meshes:
         return parts
 
     def _warn(self, name: str, at: Subject) -> None:
-        """Add a warning about a file that was read although it is not quite right, once."""
+        """Add a warning, once, about a file that was read despite a flaw."""
         flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
         if flaw:
             message = f"the mesh {quote(name, 200)} {flaw}"
@@ -279,8 +279,9 @@ class MeshPart:
         geometry: of trimesh, with faces and colors; its vertices are not placed.
         mirrored: whether the scene mirrors it, so that its faces are inside out.
         texture: name of its image in the file; "" for none.
-        names: by which the file calls it.
-        flaw: of the file that was read nevertheless; follows its name in a warning; "" for none.
+        names: of the part in the file.
+        flaw: of a file that was read despite it; follows the name of the file in a warning; "" for
+            none.
     """
 
     vertices: Array
@@ -292,7 +293,7 @@ class MeshPart:
 
     @property
     def faces(self) -> Ints:
-        """The triangles (k, 3), numbers of its vertices; turned if the scene mirrors them."""
+        """The triangles (k, 3), indices of its vertices; flipped if the scene mirrors them."""
         own: Ints = np.asarray(getattr(self.geometry, "faces", ()), np.int64).reshape(-1, 3)
         return own[:, ::-1] if self.mirrored else own
 
@@ -362,7 +363,7 @@ def read_parts(
             parts = [_part(scene, node, unit, materials) for node in nodes]
     except ImportError as error:
         raise lacks((error.name or "trimesh").partition(".")[0]) from error
-    except Exception as error:  # mesh readers raise many types
+    except Exception as error:  # mesh readers raise errors of many types
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnusableMeshError("bad-mesh", f"cannot be read: {reason}") from error
     if not any(len(part.vertices) for part in parts):

@@ -9,7 +9,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_moments
 
-#: Vertices nearer to each other than this part of the size of a mesh are one.
+#: Vertices nearer to each other than this part of the size of a mesh are merged.
 _SAME = 1e-7
 #: Volume [m^3], centre (3,) [m], and second moments (3, 3) about it [m^5].
 Moments = tuple[float, Array, Array]
@@ -19,8 +19,8 @@ def moments(vertices: Array, faces: Ints, kind: str) -> Moments:
     """Return volume (or area), centre and second moments of the solid that triangles enclose.
 
     Each triangle and a centre make a tetrahedron, whose second moment is
-    V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` takes
-    the size of V, as MuJoCo does for meshes with faces that look inwards.
+    V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` uses
+    the absolute value of V, as MuJoCo does for meshes with faces that point inwards.
     """
     if kind == "convex" or not len(faces):
         return hull_moments(vertices)
@@ -53,7 +53,7 @@ def moments(vertices: Array, faces: Ints, kind: str) -> Moments:
 
 
 def closed_moments(vertices: Array, faces: Ints) -> Moments:
-    """Return the moments of a closed surface, whose faces all look outwards or all inwards.
+    """Return the moments of a closed surface, whose faces all point outwards or all inwards.
 
     Raises:
         UnusableMeshError: it is not closed, or encloses no volume.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide the polygons of an OBJ into triangles as MuJoCo does, which reads it by tinyobjloader.
+"""Divide the polygons of an OBJ into triangles as MuJoCo does, by the rules of tinyobjloader.
 
 The corners of a polygon may leave its plane, so the choice of its triangles changes the volume.
 """
@@ -16,7 +16,7 @@ from rbdyn_ros.arrays import Array
 _POLYGON = re.compile(rb"^f(?:[ \t]+[^\s#\\]+){4,}[ \t\r]*$", re.MULTILINE)
 _VERTEX = re.compile(rb"^v[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
 #: The time to clip ears grows with the cube of the number of corners. Beyond this sum of cubes,
-#: which takes two seconds, the reader of meshes divides polygons, into fans.
+#: which takes two seconds, the reader of meshes divides the polygons into fans instead.
 _MOST_WORK = 100_000_000
 
 
@@ -95,7 +95,7 @@ def _axes(corners: Array) -> list[int]:
 
 
 def _is_ear(ear: Array, others: Array) -> bool:
-    """Return whether a triangle turns as its first side does about the origin, and is empty."""
+    """Return whether a triangle winds like its first side about the origin, and is empty."""
     (ax, ay), (bx, by), (cx, cy) = ear
     turn = (bx - ax) * (cy - by) - (by - ay) * (cx - bx)
     if turn * (ax * by - ay * bx) < 0.0:

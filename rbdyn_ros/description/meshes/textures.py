@@ -2,7 +2,8 @@
 """Materials and textures that mesh files name.
 
 The files are untrusted, like meshes: they are found by the same rules, and only images of known
-formats and sizes are decoded. trimesh never sees an image: it gets a stand-in of one pixel.
+formats and sizes are decoded. trimesh never reads an image; it gets a substitute
+of one pixel.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ MATERIALS = (".mtl",)
 
 MAX_IMAGE_BYTES = 64 * 1024 * 1024
 MAX_MATERIAL_BYTES = 1024 * 1024
-#: The most pixels of an image file.
+#: Largest number of pixels of an image file.
 MAX_PIXELS = 4096 * 4096
 #: Larger images are reduced to this many pixels in a row and in a column.
 LARGEST_EDGE = 1024
 
 
 class Materials:
-    """Resolves the files that a mesh names for trimesh: material files, but no images.
+    """Gives trimesh the files that a mesh names: material files, but no images.
 
     Args:
         mesh: path of the mesh.
@@ -52,7 +53,7 @@ class Materials:
         self._names: list[str] = []
 
     def get(self, name: str) -> bytes:
-        """Return a material file, or for all else an image of one pixel with its number.
+        """Return a material file; for any other file a one-pixel image with its number.
 
         Raises:
             OSError: there is no such material file; trimesh goes on without it.
@@ -88,7 +89,7 @@ def find_texture(name: str, mesh: Path) -> Path:
     except UnusableMeshError:
         if "%" not in name:
             raise
-        return files.find(unquote(name))  # names in COLLADA are addresses
+        return files.find(unquote(name))  # names in COLLADA are URIs
 
 
 def read_texture(path: Path) -> Pixels:
@@ -112,7 +113,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height <= MAX_PIXELS:
-                # reduces a JPEG before it is decoded
+                # let the decoder reduce a JPEG
                 image.draft("RGB", (LARGEST_EDGE, LARGEST_EDGE))
                 whole = image.convert("RGB")
                 whole.thumbnail((LARGEST_EDGE, LARGEST_EDGE))
@@ -122,7 +123,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
     except Image.UnidentifiedImageError as error:
         message = "is not an image in the format PNG or JPEG"
         raise UnusableMeshError("bad-texture", message, "PNG or JPEG") from error
-    except Exception as error:  # readers of images raise many types
+    except Exception as error:  # readers of images raise errors of many types
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnusableMeshError("bad-texture", f"cannot be read: {reason}") from error
     message = f"has {width} x {height} pixels; allowed are at most {MAX_PIXELS} in all"
@@ -130,7 +131,7 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
 
 
 def _stand_in(number: int) -> bytes:
-    """Return a PNG of one pixel that carries a number."""
+    """Return a PNG of one pixel that encodes a number."""
     Image = importlib.import_module("PIL.Image")
     info = importlib.import_module("PIL.PngImagePlugin").PngInfo()
     info.add_text("texture", str(number))

@@ -78,7 +78,7 @@ class _ServoReader:
             self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
-        """Return the reason why an actuator that moves no joints is not read."""
+        """Return the reason why an actuator is not read: its target or its delay."""
         for name in ELSEWHERE:
             if item.element.get(name):
                 return f"it acts on a {name}; read are actuators of joints and fixed tendons"
@@ -87,7 +87,7 @@ class _ServoReader:
         return f"its delay of {delay:g} s is not read" if delay > 0.0 else ""
 
     def _terms(self, item: Item) -> tuple[ServoTerm, ...]:
-        """Return the joints that an actuator moves; none after an error."""
+        """Return the joints that an actuator moves; an empty tuple after an error."""
         gear = (*item.numbers("gear", 1, 6), 1.0)[0]
         joint = item.text("joint") or item.text("jointinparent")
         tendon = item.text("tendon")
@@ -147,7 +147,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with the additions of its actuators; without any it is passive."""
+        """Return a joint with the additions of its actuators; it is passive without one."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

@@ -30,7 +30,7 @@ class MjcfBody:
     Attributes:
         name: of its link.
         parent: None for the world.
-        place: in the world, before a joint moves.
+        place: pose in the world, before a joint moves.
         moves: whether it has joints of its own.
         item: of its element.
         inertial: of its element <inertial>; None without one.

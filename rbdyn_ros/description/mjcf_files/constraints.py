@@ -19,13 +19,13 @@ from rbdyn_ros.errors import quote
 _LEFT_OUT = "it is left out"
 #: Joints that tendons and couplings may name.
 _FLAT = ("revolute", "continuous", "prismatic")
-#: Effects of a fixed tendon beside being a lever of actuators.
+#: Attributes by which a fixed tendon does more than transmit actuator forces; they are not read.
 _FORCES = ("stiffness", "damping", "frictionloss", "armature", "actuatorfrcrange")
 
 
 @dataclass(slots=True)
 class Couplings:
-    """The constraints between bodies and joints beside the tree.
+    """The constraints between bodies and joints that are not part of the tree.
 
     Attributes:
         loops: joints that close loops.
@@ -167,7 +167,7 @@ class _CouplingReader:
         if given and any(given[3:]):
             length = sum(x * x for x in given[3:]) ** 0.5
             w, x, y, z = (n / length for n in given[3:])
-            # of the anchor of the second body, not of its frame
+            # pose of the anchor of the second body, not of its frame
             back = Pose((-anchor[0], -anchor[1], -anchor[2]))
             relative = compose(Pose((given[0], given[1], given[2]), (w, x, y, z)), back)
         return (first, relative), (second, Pose())
@@ -217,7 +217,7 @@ class _CouplingReader:
             mimics[follower] = Mimic(leader, ratio, offset)
 
     def _follows(self, joint: str, other: str) -> bool:
-        """Return whether a joint is another one, or follows it."""
+        """Return whether a joint is the other one, or follows it."""
         while joint != other and joint in self.couplings.mimics:
             joint = self.couplings.mimics[joint].joint
         return joint == other
@@ -254,7 +254,7 @@ class _CouplingReader:
 
 
 def followed(joints: list[Joint], mimics: Mapping[str, Mimic]) -> list[Joint]:
-    """Return joints of which some follow others."""
+    """Return the joints with their mimics; a joint that follows another has no start."""
     return [
         replace(joint, mimic=mimics[joint.name], start=()) if joint.name in mimics else joint
         for joint in joints

@@ -30,7 +30,7 @@ _BITS = 31
 def read_contacts(
     document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
 ) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
-    """Return the contact geometries, the obstacles of the world, and what does not touch."""
+    """Return the contact geometries, the obstacles of the world, and the excluded pairs."""
     furniture = _furniture(tree)
     pairs = _NamedPairs(document, classes, tree, furniture)
     names = UniqueNames()
@@ -118,7 +118,7 @@ def _families(tree: BodyTree) -> list[Exclusion]:
 
 
 class _NamedPairs:
-    """The filters of geoms of which some touch by name only.
+    """The contact filters of geoms, including pairs that touch only by their names in <pair>.
 
     Each <pair> gets a bit of its own: the first geom has it in its contype, the second in its
     conaffinity.

@@ -44,7 +44,7 @@ class Classes:
             elif child.tag != "default":
                 self._document.seen.add(id(child))
                 given = own.setdefault(child.tag, {})
-                if not child.attrib.keys().isdisjoint(ORIENTATIONS):  # the nearest class decides
+                if not child.attrib.keys().isdisjoint(ORIENTATIONS):  # the nearest class counts
                     for key in ORIENTATIONS:
                         given.pop(key, None)
                 for key, value in child.attrib.items():

@@ -19,7 +19,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 SUFFIXES = (".xml", ".mjcf")
-#: Most files that a model includes.
+#: Largest number of files that a model includes.
 MOST_FILES = 1024
 _FLAGS = {"true": True, "false": False}
 _INCLUDED = "mujocoinclude"
@@ -64,13 +64,13 @@ class MjcfDocument:
         return Item(self, element, owner, defaults or {})
 
     def skip(self, *tags: str) -> None:
-        """Count all elements of some tags as read, with their attributes."""
+        """Mark all elements of some tags as read, with their attributes."""
         for element in self.root.iter():
             if element.tag in tags:
                 self.pass_over(element)
 
     def pass_over(self, element: object) -> None:
-        """Count an element as read, with its attributes."""
+        """Mark an element as read, with its attributes."""
         assert isinstance(element, Element)
         self.seen.add(id(element))
         self.used |= {(key, name) for name in element.attrib for key in (id(element), element.tag)}
@@ -104,7 +104,7 @@ def elements(parent: Element) -> Iterator[Element]:
 
 
 def _height(element: Element) -> int:
-    """Return how deep the elements in an element are nested."""
+    """Return the nesting depth of the elements in an element."""
     height, level = -1, [element]
     while level:
         height, level = height + 1, [child for one in level for child in elements(one)]
@@ -112,7 +112,7 @@ def _height(element: Element) -> int:
 
 
 def overlaid(name: str, own: str, below: str) -> str:
-    """Return an attribute of an element, which overrides its class."""
+    """Return an attribute; in _OPEN the class gives the numbers that are missing at the end."""
     words = own.split()
     return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
@@ -140,7 +140,7 @@ class _Includes:
 
     def __init__(self, document: MjcfDocument) -> None:
         self._document, self._files = document, 1
-        self._open = list[Path]()  # the files that include the present file
+        self._open = list[Path]()  # the chain of files that include the current file
         self._elements = sum(1 for _ in document.root.iter())
         if document.folder is not None:
             self._open.append(Path(document.source).resolve())
@@ -249,7 +249,7 @@ class Item:
         return Subject(self.document.audit, self.owner, self.line)
 
     def given(self, name: str) -> bool:
-        """Return whether an attribute has a value, of its own or of its class."""
+        """Return whether an attribute has a value in the element or in its class."""
         self._use(name)
         return name in self.element.attrib or name in self.defaults
 
@@ -274,7 +274,7 @@ class Item:
         self.document.audit.add(severity, code, self.owner, self.line, where, **of)
 
     def numbers(self, name: str, low: int, high: int = 0, *, inf: bool = False) -> list[float]:
-        """Return the numbers of an attribute; none if it is missing, or after an error.
+        """Return the numbers of an attribute; empty if it is missing, or after an error.
 
         Args:
             name: of the attribute.

@@ -10,7 +10,7 @@ from rbdyn_ros.description.mjcf_files.document import Item
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.errors import listing, quote
 
-#: All actuators of MJCF; those behind "velocity" are not read.
+#: All actuators of MJCF; the actuators after "velocity" are not read.
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "damper", "intvelocity", "orientation", "pid"),
     *("cylinder", "muscle", "adhesion", "dcmotor", "plugin"),
@@ -68,7 +68,7 @@ class Drives:
         if "type" in self.other:
             return f"a <{self.other['type']}> is not read; read are {listing(READ)}"
         for name, value in self.other.items():
-            return f"{name} is {quote(value)}, which is not read; a <motor> or <position> is"
+            return f"{name} is {quote(value)}, which is not read; use a <motor> or <position>"
         return ""
 
 

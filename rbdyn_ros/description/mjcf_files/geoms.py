@@ -72,8 +72,8 @@ class Geom:
     def resolved(self, meshes: MeshShapes) -> Geom | None:
         """Return the geom with the sizes of a shape that is fitted to a mesh.
 
-        The shape has the size of the box with the inertia of the mesh. None: the mesh encloses no
-        volume, which is an error.
+        The shape has the size of the box with the inertia of the mesh. Return None after an error
+        if the mesh encloses no volume.
         """
         if self.mesh is None or self.kind in ("mesh", "sdf"):
             return self
@@ -93,7 +93,7 @@ class Geom:
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
-        """Return its shape; a mesh may be several, and none after an error.
+        """Return its shapes: a mesh may have several; there are none after an error.
 
         An sdf that stands in the world has the triangles of its mesh, another one its hull.
         """

@@ -22,7 +22,8 @@ from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.errors import DescriptionError, quote
 
-#: A file with another suffix has two counts of 4 bytes, and so many floats of 4 bytes.
+#: A file with another suffix has the numbers of rows and columns and then the heights, 4 bytes
+#: each.
 _HEAD = 8
 #: The largest height before it is scaled; differences stay finite.
 _MOST = 1e300

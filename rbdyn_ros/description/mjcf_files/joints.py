@@ -43,7 +43,7 @@ class JointReader:
         Args:
             found: the elements, each with the frame around it in the child.
             parent: link of the body above.
-            child: link of the body; the other joints get links of their own.
+            child: link of the body; there is a massless link after each joint except the last.
             at: place of the child in the parent before a joint moves.
             top: whether the parent is the world.
         """
@@ -165,7 +165,7 @@ class JointReader:
         }
 
     def _limit(self, item: Item, kind: str) -> Limit | None:
-        """Return the limits of position and effort; None: there are none."""
+        """Return the limits of position and effort; None without limits."""
         lower, upper = -math.inf, math.inf
         bounds = limiting_range(item, "limited", "range", self._settings)
         if bounds:

@@ -22,7 +22,7 @@ from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import quote
 
-#: Most triangles of a mesh that gives an inertia; MuJoCo takes as many from an STL.
+#: Largest number of triangles of a mesh that gives an inertia, as for an STL in MuJoCo.
 MOST_TRIANGLES = 200_000
 _KINDS = ("legacy", "exact", "convex", "shell")
 
@@ -32,7 +32,7 @@ class MeshAsset:
     """A <mesh> of the assets.
 
     Attributes:
-        file: its path from the folder of the model; empty: it has vertices of its own.
+        file: its path from the folder of the model; empty if the element has vertices.
         at: the frame of the file in the frame of the geom.
     """
 
@@ -93,10 +93,10 @@ def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None
 
 
 def _triples(item: Item, name: str) -> Array:
-    """Return the numbers of an attribute, three in a row."""
+    """Return the numbers of an attribute, three in each row."""
     numbers = item.numbers(name, 3, 10 * MOST_TRIANGLES)
     if len(numbers) % 3:
-        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are threes")
+        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are multiples of 3")
         numbers = []
     return np.array(numbers).reshape(-1, 3)
 
@@ -132,7 +132,7 @@ class MeshShapes:
         self._inertials: dict[tuple[int, bool], Inertial | None] = {}
 
     def convex(self, asset: MeshAsset, geom: Item) -> tuple[Points, ...]:
-        """Return the convex parts of a mesh in the axes of its file; none after an error."""
+        """Return the convex parts of a mesh in the axes of its file; empty after an error."""
         if not asset.file:
             points = asset.vertices * np.array(asset.scale)
             return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)
@@ -140,7 +140,7 @@ class MeshShapes:
         return found or ()
 
     def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
-        """Return the triangles of a mesh in the axes of its file; none after an error."""
+        """Return the triangles of a mesh in the axes of its file; empty after an error."""
         if not asset.file:
             grown = asset.vertices * np.array(asset.scale)
             return (TriangleMesh(grown, outwards(grown, asset.faces, asset.scale)),)
@@ -148,7 +148,7 @@ class MeshShapes:
         return () if found is None else (found,)
 
     def field(self, geom: Item) -> tuple[HeightField, ...]:
-        """Return the height field of a geom; none after an error."""
+        """Return the height field of a geom; empty after an error."""
         name = geom.text("hfield")
         if self._fields is None or name in self._fields:
             return () if self._fields is None else (self._fields[name],)
@@ -191,4 +191,4 @@ class MeshShapes:
             raise UnusableMeshError(
                 "mesh-too-large", f"{message}: simplify it, or give an inertia"
             )
-        return vertices.astype(np.float32) * scale, triangles  # in single precision, as in MuJoCo
+        return vertices.astype(np.float32) * scale, triangles  # MuJoCo also uses single precision

@@ -25,7 +25,7 @@ _KINDS = {
     "torque": "force_torque",
     "rangefinder": "range",
 }
-#: A range sensor looks along x, a rangefinder along z of its site.
+#: A range sensor measures along x, a rangefinder along z of its site.
 _ALONG_Z = Pose(quat=(math.sqrt(0.5), 0.0, -math.sqrt(0.5), 0.0))
 #: Distance that a rangefinder without cutoff measures [m].
 _FAR = 1000.0

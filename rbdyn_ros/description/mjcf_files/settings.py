@@ -26,7 +26,7 @@ class CompilerSettings:
 
     Attributes:
         radians: whether angles are in radians instead of degrees.
-        eulerseq: axes of Euler angles; small letters turn with the body.
+        eulerseq: axes of Euler angles; axes in small letters rotate with the body.
         autolimits: whether a range limits a joint without `limited`.
         inertiafromgeom: whether geoms give the inertia of a body: false, true or auto.
         groups: first and last group of the geoms that do.
@@ -35,7 +35,7 @@ class CompilerSettings:
         total: mass to which all bodies are scaled; not above 0: they are not.
         meshdir: folder of meshes.
         strippath: whether only the names of mesh files count.
-        exact: whether a mesh without `inertia` has an exact one.
+        exact: whether a mesh without `inertia` has its exact inertia.
         fitaabb: whether shapes fit the bounding box of a mesh, which is not read.
     """
 
@@ -105,7 +105,7 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
     """Return the settings of all <compiler> of a document; a later one overrides."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
-        message = "coordinate is 'global'; MuJoCo does not read it any more, either"
+        message = "coordinate is 'global'; MuJoCo no longer reads it, either"
         item.error("bad-value", message, found="global", allowed="local")
     if item.flag("alignfree", False):
         message = "alignfree moves the frames of free bodies, which is not read"
@@ -168,13 +168,13 @@ def _merged(document: MjcfDocument, tag: str) -> Item:
 
 
 def unit(vector: list[float]) -> list[float]:
-    """Return a vector divided by its length; raises ZeroDivisionError for one without."""
+    """Return a vector divided by its length; raise ZeroDivisionError if its length is 0."""
     length = math.hypot(*vector)
     return [x / length for x in vector]
 
 
 def about(axis: list[float], angle: float) -> Quat:
-    """Return the turn about an axis."""
+    """Return the quaternion of a rotation about an axis."""
     x, y, z = unit(axis)
     s = math.sin(angle / 2)
     return (math.cos(angle / 2), x * s, y * s, z * s)

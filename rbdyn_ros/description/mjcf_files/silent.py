@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of MJCF that are not read, with the reasons. Those of appearance get no note."""
+"""The parts of MJCF that are not read, with the reasons. Parts of the appearance get no note."""
 
 from __future__ import annotations
 
-#: Elements without meaning for dynamics by their tag; attributes by the tag and a blank, those of
-#: all elements by "".
+#: Words without meaning for dynamics. A key is the tag of an element; or a tag and a blank, for
+#: attributes of the element; or "", for attributes of all elements.
 SILENT: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("visual", "statistic", "size", "camera", "light", "texture", "skin", "custom"),
@@ -25,7 +25,7 @@ SILENT: dict[str, frozenset[str]] = {
         )
     ),
     "mesh ": frozenset(("smoothnormal", "texcoord", "normal", "content_type", "maxhullvert")),
-    # friction is read of a geom that touches, mass of a geom that gives an inertia
+    # friction counts only for a geom that touches, mass only for a geom that gives an inertia
     "geom ": frozenset(
         (
             *("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto"),
@@ -73,5 +73,5 @@ REASONS = {
     "stiffness": "a free joint has no spring",
     "lengthrange": "only muscles need it",
 }
-#: Without these the robot moves otherwise than meant.
+#: A robot without these parts does not move as intended.
 WARNED = ("gravcomp", "deformable", "surfacevel", "stiffness")

@@ -111,6 +111,7 @@ def within_or_unlimited(what: str, value: float, at: Subject) -> float:
 def _outside(what: str, values: Sequence[float], quantity: str) -> tuple[str, str]:
     """Return the first number outside its range, and the message."""
     found = exactly(next(value for value in values if not within(quantity, (value,))))
-    is_plural = what.endswith("s") and not what.endswith("axis")
+    noun = what.partition(" of ")[0]
+    is_plural = noun.endswith("s") and not noun.endswith("axis")
     number = "is" if len(values) == 1 else "have" if is_plural else "has"
     return found, f"the {what} {number} {found}; allowed are {BOUNDS[quantity].allowed}"

@@ -74,7 +74,7 @@ class HeightField:
     """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
 
     Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
-    to that of large x and y. Beside the grid there is no ground.
+    to that of large x and y. Outside the grid there is no ground.
 
     Attributes:
         heights: (rows, columns), at least (2, 2), of z [m]; rows along y, columns along x, the
@@ -95,8 +95,8 @@ class TriangleMesh:
     """A triangle mesh that need not be convex, in its frame; for obstacles only.
 
     A triangle acts from its front side, from which its corners are anticlockwise: an open mesh
-    is a surface, a closed mesh a solid. Places that several vertices have count once, and
-    triangles without area do not count.
+    is a surface, a closed mesh a solid. Vertices at the same position are merged, and
+    triangles without area are left out.
 
     Attributes:
         vertices: (n, 3), corners [m]; an array or nested sequences.
@@ -143,7 +143,7 @@ class Surface:
             times the radius of its patch.
         rolling: greatest torque across the normal per normal force [m].
         limit_surface: whether the friction and the torsional friction of a single point share an
-            ellipsoid, as those of a patch do: what slides then resists a spin less.
+            ellipsoid, as in a contact patch: a sliding point then resists spin less.
     """
 
     friction: float = 0.8
@@ -223,8 +223,8 @@ FLOOR = Obstacle("floor", Plane())
 class Exclusion:
     """Two links, geometries or obstacles that may overlap.
 
-    No distance query lists the pair, and the two do not push each other. A link stands for all
-    its geometries.
+    No distance query lists the pair, and the two do not push each other. A link means all its
+    geometries.
 
     Attributes:
         links: whether the names are those of links only, as in an SRDF.
@@ -259,8 +259,8 @@ class Contact:
         surface: of the geometries without another surface in the robot's file, such as `<mu1>` of
             a URDF or any of an SDF, or from Python.
         surfaces: by the name of a geometry or of a link; it wins over the file.
-        exclude: pairs of names of links, geometries or obstacles that do not push each other, and
-            that `collisions` leaves out.
+        exclude: pairs of names of links, geometries or obstacles that do not push each other;
+            `collisions` leaves these pairs out.
         self_collision: whether links of one robot push each other, except those that overlap at
             qpos0 or in a pose of the SRDF. Free bodies and several robots always do.
         filters: by the name of a geometry, of a link or of an obstacle: which geometries it

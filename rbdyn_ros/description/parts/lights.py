@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rbdyn_ros.description.parts.poses import Vec3
 
-#: The most lights that are drawn.
+#: Largest number of lights that are drawn.
 MOST_LIGHTS = 8
-#: The largest number of a colour, the largest divisor of brightness, and the farthest place [m].
+#: Largest component of a colour, largest divisor of the brightness, and largest coordinate [m].
 BRIGHTEST, DARKEST, FARTHEST = 100.0, 1e12, 1e6
 DIRECTIONAL, POINT, SPOT = KINDS = ("directional", "point", "spot")
 
@@ -23,7 +23,7 @@ class LinkLight:
         kind: one of KINDS.
         link: name of the link.
         pos: position in the link [m].
-        direction: in which it shines, in the link, of length 1; of a point light without meaning.
+        direction: unit vector in the link along which it shines; unused for a point light.
         color: red, green and blue with its intensity, 0 or more.
         range: beyond it there is no light [m].
         attenuation: a, b, c: at the distance r its light is divided by a + b r + c r^2.
@@ -58,7 +58,7 @@ def unit(direction: Vec3) -> Vec3:
 
 
 def clipped(color: tuple[float, ...], intensity: float = 1.0) -> Vec3:
-    """Return a colour times an intensity, none of it negative or infinite."""
+    """Return a colour times an intensity, clipped to finite values of 0 or more."""
     strength = min(max(intensity, 0.0), BRIGHTEST)
     red, green, blue = (min(max(x * strength, 0.0), BRIGHTEST) for x in color[:3])
     return red, green, blue

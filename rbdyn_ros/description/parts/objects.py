@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a scene beside its obstacles: robots in their places, and free objects."""
+"""The parts of a scene other than its obstacles: robots with their poses, and free objects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A robot of a scene and its place.
+    """A robot of a scene and its pose.
 
     Attributes:
         source: path of a .urdf, .xacro, .sdf or mechanism .yaml file, URDF text, a SystemBuilder
@@ -61,7 +61,8 @@ class Placed:
         contact: surfaces and filters of its geometries, and pairs of them that may overlap.
         start: positions at qpos0 by the names of joints with one coordinate [rad or m].
         box: its control box in a simulation, such as franka@127.0.0.2; empty: none.
-        base: how it takes cmd_vel in a simulation, such as differential; empty: not at all.
+        base: kind of mobile base that follows cmd_vel in a simulation, such as differential;
+            empty: no mobile base.
     """
 
     source: Any

@@ -20,15 +20,15 @@ Quat = tuple[float, float, float, float]
 
 LARGEST_ANGLE = BOUNDS["angle"].high
 ZERO: Vec3 = (0.0, 0.0, 0.0)
-#: A quaternion whose length differs from 1 by less keeps its bits.
+#: A quaternion whose length differs from 1 by less than this keeps its bits.
 UNIT = 1e-12
 
 
 def keep_floats(owner: object, name: str, always: bool = False) -> None:
-    """Turn a field of a frozen dataclass into a tuple of floats, if it holds numbers.
+    """Convert a field of a frozen dataclass to a tuple of floats, if it holds numbers.
 
-    Lists and arrays become tuples; a tuple is only looked into with `always`, for speed. Anything
-    else stays as it is: the checks refuse it with a message.
+    Lists and arrays become tuples. For speed a tuple is converted only with `always`. Anything
+    else stays as it is, and the checks refuse it with a message.
     """
     value = getattr(owner, name)
     if always or type(value) is not tuple:
@@ -112,7 +112,7 @@ def inverse(a: Pose) -> Pose:
 
 
 def quat_mul(a: Quat, b: Quat) -> Quat:
-    """Return the product of two quaternions (w, x, y, z): first turn by ``b``, then by ``a``."""
+    """Return the product of two quaternions (w, x, y, z): rotate by ``b``, then by ``a``."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return (
@@ -124,7 +124,7 @@ def quat_mul(a: Quat, b: Quat) -> Quat:
 
 
 def rotate(quat: Quat, v: Vec3) -> Vec3:
-    """Turn a vector by a unit quaternion: v + 2 u x (u x v + w v), with u its vector part."""
+    """Rotate a vector by a unit quaternion: v + 2 u x (u x v + w v), with u its vector part."""
     w, ux, uy, uz = quat
     vx, vy, vz = v
     tx, ty, tz = uy * vz - uz * vy + w * vx, uz * vx - ux * vz + w * vy, ux * vy - uy * vx + w * vz
@@ -136,7 +136,7 @@ def rotate(quat: Quat, v: Vec3) -> Vec3:
 
 
 def turn_of_z(direction: Sequence[float]) -> Quat:
-    """Return the shortest turn of the z axis into a direction of any length."""
+    """Return the shortest rotation of the z axis into a direction of any length."""
     x, y, z = direction
     sine = math.hypot(x, y)
     if sine <= 1e-10 * math.hypot(x, y, z):
@@ -163,8 +163,8 @@ def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:
 def rpy_from_quat(quat: Quat) -> Vec3:
     """Return the roll, pitch and yaw of a unit quaternion (w, x, y, z) [rad].
 
-    The rotation of the angles is that of the quaternion also near a pitch of pi/2, where roll and
-    yaw have one axis: the roll is what remains after the pitch and the yaw that are returned.
+    The angles give the rotation of the quaternion even near a pitch of pi/2, where roll and yaw
+    have the same axis: the roll is the rest of the rotation after the returned yaw and pitch.
     """
     xx, xy, xz = rotate(quat, (1.0, 0.0, 0.0))
     yx, yy, _ = rotate(quat, (0.0, 1.0, 0.0))

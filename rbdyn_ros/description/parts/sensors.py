@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.poses import Quat
 
-#: Orientation in a link of an optical frame that looks along x: z forward, x right, y down.
+#: Orientation in a link of an optical frame that points along x: z forward, x right, y down.
 OPTICAL: Quat = (0.5, -0.5, 0.5, -0.5)
 
 

@@ -42,7 +42,7 @@ class Spanning:
     chords: list[Joint]
 
     def parents(self) -> dict[str, str]:
-        """Return, by link, the next link on the way to the base."""
+        """Return, by link, the next link on the path to the base."""
         return {link: parent for link, (_, parent) in self.rises().items()}
 
     def rises(self) -> dict[str, tuple[Joint, str]]:
@@ -104,7 +104,7 @@ def rigid_groups(description: Description) -> dict[str, str]:
 
     def find(name: str) -> str:
         while leader[name] != name:
-            leader[name] = leader[leader[name]]  # path halving, for later calls
+            leader[name] = leader[leader[name]]  # halve the path to make later calls faster
             name = leader[name]
         return name
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triangles that count: each place is one corner, and each triangle has an area."""
+"""Clean up triangles: merge corners at the same position, and drop triangles without area."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 
-#: Maximum number of triangles of a triangle mesh: they have numbers in contact_key.
+#: Maximum number of triangles of a triangle mesh, so that contact_key can number them.
 MOST_TRIANGLES = 1_000_000
 
-#: Height of a triangle, as a part of its longest edge, up to which it has no area.
+#: A triangle whose height is at most this part of its longest edge has no area.
 FLAT_TRIANGLE = 1e-7
 
 
 def cleaned(vertices: Array, faces: Ints) -> tuple[Array, Ints]:
-    """Return a mesh with each place once, without triangles that have no area.
+    """Return a mesh without repeated vertices and without triangles that have no area.
 
     Args:
         vertices: (n, 3), finite.

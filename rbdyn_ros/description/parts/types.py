@@ -120,15 +120,15 @@ class Joint:
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
         child_origin: joint frame in the child link frame; X_S.
-        axis2: second unit axis, perpendicular to the first: the axis of the second turn of a
+        axis2: second unit axis, perpendicular to the first: the second rotation axis of a
             universal joint, the x axis of a plane, the direction of a rack.
         parameters: by name, for example {"pitch": 0.01} [m/rad] or {"radius": 0.1} [m].
         limits: for a joint with several coordinates, one each.
         stiffness: of a spring in the joint [N m/rad or N/m].
         rest: rest position of the spring, one number per coordinate; empty: the zero position.
         armature: rotor inertia reflected to the joint [kg m^2 or kg].
-        closes_loop: no joint of the spanning tree, unless it has a property that needs a
-            coordinate; checks/loops.py marks the joints that do.
+        closes_loop: keep the joint out of the spanning tree, unless it has a property that needs a
+            coordinate; checks/loops.py makes the final choice.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
             the name of a function registered with register_motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
@@ -242,7 +242,7 @@ class Gear:
     """A linear equation between joint positions: the terms add up to `offset`.
 
     A gear keeps all degrees of freedom and adds a constraint force; it may connect more than two
-    joints. For one joint that follows another a Mimic is simpler: it removes the freedom.
+    joints. If one joint follows another, a Mimic is simpler: it removes a degree of freedom.
     """
 
     name: str
@@ -304,7 +304,7 @@ class Description:
         exclusions: pairs of links, geometries or obstacles that may overlap, from an SRDF,
             a Contact or a scene.
         states: named poses, from an SRDF or a scene file: keyframes of the Model. Pairs that
-            overlap in one do not push each other.
+            overlap in one of these poses do not push each other.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a

@@ -12,7 +12,7 @@ from rbdyn_ros.errors import did_you_mean, quote
 
 
 def read_bytes(path: Path, wanted: str, instead: str) -> bytes:
-    """Return the content of a file, at most guard.MAX_BYTES + 1 bytes.
+    """Return the content of a file, cut off after guard.MAX_BYTES + 1 bytes.
 
     Args:
         path: of the file.

@@ -55,7 +55,7 @@ _OTHER_FORMATS = {
 
 
 _TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-#: The begins and ends of the declaration and of comments, which may precede the root element.
+#: Start and end marks of the declaration and of comments, which may precede the root element.
 _ENDS = {"<?": "?>", "<!--": "-->"}
 
 
@@ -98,7 +98,7 @@ class Everything(Mapping[str, Collection[str]]):
         return 0
 
 
-#: All that is below an element.
+#: Stands for all children and deeper elements of an element.
 WHOLE = Everything()
 
 
@@ -293,9 +293,9 @@ class _XmlBuilder:
             refuse("too-many-elements", message, self.source, self.line)
 
     def restore_breaks(self, tag: str, attributes: dict[str, str]) -> None:
-        """Put tabs and line breaks of numbers back: expat turns them into blanks.
+        """Restore tabs and line breaks between numbers, which expat turns into blanks.
 
-        Other parsers refuse numbers with them, see portability.py.
+        Other parsers refuse numbers with such white space, see portability.py.
         """
         at = self.parser.CurrentByteIndex + 1 + len(tag.encode())
         while (found := _ATTRIBUTE.match(self.raw, at)) is not None:
@@ -331,7 +331,7 @@ class _XmlBuilder:
     def text(self, data: str) -> None:
         if self.skipping < 2 and not data.isspace():
             element = self.open[-1][-1] if self.skipping else self.open[-1]
-            element.text = f"{element.text or ''}{data}"  # a comment may stand between
+            element.text = f"{element.text or ''}{data}"  # a comment may stand in between
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

@@ -125,9 +125,9 @@ def _at(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
-    """Yield the packages of this name in a tree of folders, the higher ones first.
+    """Yield the packages of this name in a tree of folders, the highest first.
 
-    In a tree that the user did not name, folders that everybody may write are not searched.
+    In a tree that the user did not name, folders that everybody can write to are not searched.
     """
     top = top.resolve()
     level, count = [top], 0
@@ -147,7 +147,7 @@ def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
 
 
 def _around(robot: Path, name: str) -> Iterator[Path]:
-    """Yield the packages of this name above a robot, beside it, and in its workspace.
+    """Yield the packages of this name above a robot, next to it, and in its workspace.
 
     A folder above the robot is the package if it has its package.xml, or its name: sets of robots
     are often shared without package.xml.
@@ -172,11 +172,11 @@ def _beside(place: Path, name: str) -> Iterator[Path]:
 
 
 def _sourced(name: str) -> Iterator[Path]:
-    """Yield the packages of this name of the environment, and this package."""
+    """Yield the packages of this name in the sourced environment, and this package itself."""
     with suppress(ImportError, LookupError, ValueError, OSError):
         packages = importlib.import_module("ament_index_python.packages")
         yield Path(packages.get_package_share_directory(name))
-    for prefix in listed("AMENT_PREFIX_PATH"):  # also where ament is not installed
+    for prefix in listed("AMENT_PREFIX_PATH"):  # this also works if ament is not installed
         if kind_of(prefix / "share" / name) == "folder":
             yield (prefix / "share" / name).resolve()
     for folder in (entry for variable in _PATHS for entry in listed(variable)):
@@ -200,7 +200,7 @@ def _entries(folder: Path) -> set[str]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Return whether a folder is at the top or the home: it does not belong to the robot."""
+    """Return whether a folder is the home folder, / or directly below /: not part of a robot."""
     return _is_home(folder) or _is_top(folder)
 
 
@@ -209,7 +209,7 @@ def _is_home(folder: Path) -> bool:
 
 
 def _is_top(folder: Path) -> bool:
-    """Return whether a folder is / or directly below, as /home: it has folders of other users."""
+    """Return whether a folder is / or directly below /, as /home, with files of other users."""
     return folder.parent == folder.parent.parent
 
 

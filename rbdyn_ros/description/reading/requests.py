@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of requests from other processes: they cannot run xacro or learn the content of files.
 
-A service that reads files for others does it inside `for_others`. Readers note the files that they
-open, so that its refusals can leave out their content.
+A service that reads files for others does so inside `for_others`. Readers record the files that
+they open, so that error messages of the service can leave out their content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPENED: ContextVar[list[Path] | None] = ContextVar("opened", default=None)
 
 @contextmanager
 def for_others() -> Iterator[list[Path]]:
-    """Read files for another process; yields the list that gets the files that are opened."""
+    """Read files for another process; yield the list in which opened files are recorded."""
     opened: list[Path] = []
     token = _OPENED.set(opened)
     try:
@@ -32,7 +32,7 @@ def is_for_others() -> bool:
 
 
 def note_opened(path: Path) -> None:
-    """Note a file that a reader opens."""
+    """Record a file that a reader opens."""
     opened = _OPENED.get()
     if opened is not None:
         opened.append(path)

@@ -20,7 +20,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class RobotFile:
-    """The file of a robot, wherever a path alone does not say enough.
+    """The file of a robot with the settings of its reader, where a path is not enough.
 
         rb.scene(rb.RobotFile("ur.urdf.xacro", {"name": "ur", "ur_type": "ur5e"}))
 

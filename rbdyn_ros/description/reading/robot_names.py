@@ -33,7 +33,7 @@ _NAMES = (
 #: Robots of example-robot-data, to name the package where it is not installed.
 EXAMPLE_ROBOTS = tuple(_NAMES.split())
 _MODULES, _MODULE_END = "robot_descriptions", "_description"
-#: Modules of MuJoCo models have no URDF.
+#: End of the names of modules with MuJoCo models, which have no URDF.
 _MUJOCO = "_mj_description"
 
 

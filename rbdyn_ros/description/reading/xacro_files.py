@@ -31,7 +31,7 @@ MEMORY = 4 << 30  # memory [bytes]
 #: An answer that takes longer waits for something, such as a pipe that it includes [s].
 PATIENCE = 300.0
 
-#: A comment keeps its lines, so that others keep their numbers.
+#: A comment is replaced by its line breaks, so that later lines keep their numbers.
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _USES = re.compile(rb"<xacro:|\$[{(]")
 
@@ -41,7 +41,7 @@ NOT_FOR_OTHERS = (
     "command xacro and name the URDF"
 )
 
-#: The process gets the modules of this one, and nothing from the working directory.
+#: The process imports the modules of this process, and nothing from the working directory.
 _COMMAND = """
 import json, sys
 request = json.load(sys.stdin)
@@ -52,10 +52,10 @@ xacro_process.answer(**request)
 
 
 def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
-    """Return the values by name of words `name:=value`, as the command xacro takes them.
+    """Return the values by name of words `name:=value`, as for the command xacro.
 
     Raises:
-        ParameterError: a word has another form, or a name stands twice.
+        ParameterError: a word has another form, or a name occurs twice.
     """
     values: dict[str, str] = {}
     for word in words:

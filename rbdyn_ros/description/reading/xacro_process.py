@@ -57,7 +57,7 @@ def answer(
     longest: int,
     memory: int,
 ) -> None:
-    """Print the text and the warnings of xacro, or the finding why the file is refused."""
+    """Print the text and the warnings of xacro, or the reason why the file is refused."""
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_CPU, longest)  # SIGXCPU ends the process at this limit
     _limit(resource.RLIMIT_AS, memory)
@@ -82,7 +82,7 @@ def _limit(kind: int, most: int) -> None:
 def expanded(
     path: Path, package_dirs: Sequence[str], xacro_args: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the text of the robot, and all that xacro printed.
+    """Return the text of the robot, and everything that xacro printed.
 
     Raises:
         DescriptionError: xacro is not installed or cannot expand the file, or the file has no
@@ -139,7 +139,7 @@ def _check_names(given: Mapping[str, str], known: set[str], path: Path) -> None:
 
 
 def _find_packages_in(package_dirs: Sequence[str], robot: Path, substitution: ModuleType) -> None:
-    @functools.cache  # each search may read thousands of folders, within the time of the process
+    @functools.cache  # a search may read thousands of folders
     def find(name: str) -> str:
         folder = find_package(name, package_dirs, robot)
         if folder is None:
@@ -150,7 +150,7 @@ def _find_packages_in(package_dirs: Sequence[str], robot: Path, substitution: Mo
     resolve = substitution.resolve_args
 
     def resolve_args(text: str, *args: Any, **options: Any) -> Any:
-        """Take $(find-pkg-share x), the word of launch files, for $(find x)."""
+        """Accept $(find-pkg-share x), the syntax of launch files, for $(find x)."""
         return resolve(text and text.replace(_OF_LAUNCH_FILES, "$(find "), *args, **options)
 
     setattr(substitution, "resolve_args", resolve_args)  # noqa: B010 - as above
@@ -181,7 +181,7 @@ def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
 
 
 def _package_not_found(error: BaseException | None) -> str | None:
-    for _ in range(20):  # bounded, for a chain of causes may be a loop
+    for _ in range(20):  # the chain of causes may be a loop, so its length is bounded
         if error is None:
             return None
         if isinstance(error, _PackageNotFoundError):

@@ -26,7 +26,7 @@ class ArmScene:
         path: of the file.
         robot: file of the arm; None: the scene has no robot.
         contact: the obstacles in the frame of the arm's base, and pairs that may overlap.
-        prefix: that the names of the arm's parts have in the scene.
+        prefix: of the names of the arm's parts in the scene.
         base: pose of the arm's base in the scene.
         default_floor: whether the first obstacle is the default floor.
     """
@@ -39,7 +39,7 @@ class ArmScene:
     default_floor: bool
 
     def beside(self, own: Sequence[Obstacle]) -> Contact:
-        """Return the contact beside obstacles of the arm's own file, whose floor is the floor."""
+        """Return the contact to add to the arm's own obstacles, without a second floor."""
         given = self.contact.obstacles
         if self.default_floor and FLOOR.name in {obstacle.name for obstacle in own}:
             return replace(self.contact, obstacles=given[1:])
@@ -124,7 +124,7 @@ def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> 
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
-    """Return the pairs that may overlap, by the names in the file of the arm; none of objects."""
+    """Return the pairs of the arm that may overlap, without objects, by the names in its file."""
     objects, prefix = {one.name for one in parts.objects}, _prefix(name)
     pairs = [
         (one.first.removeprefix(prefix), one.second.removeprefix(prefix))

@@ -61,7 +61,7 @@ def check_scene_options(contact: bool | Contact, xacro_args: Mapping[str, object
 
 
 def no_floating_scene() -> ParameterError:
-    """Return the error about a scene whose base shall float."""
+    """Return the error for a request that the base of a scene floats."""
     text = "floating_base is True; in a scene each robot has the key floating_base"
     return ParameterError(Finding("scene-base", text, "error", "floating_base"))
 

@@ -74,7 +74,7 @@ def with_entity(
 
 
 def entity_of(link: str, entities: Collection[str]) -> str:
-    """Return the entity that has a link, by the beginning of its name; empty: none has it.
+    """Return the entity that has a link, by the beginning of the name; empty if there is none.
 
     Names of entities may have slashes, and begin with the name of another one and a slash.
     """
@@ -89,7 +89,7 @@ def without_entity(scene: Description, name: str) -> Description:
         kept = tuple(one for one in scene.obstacles if one.name != name)
         links = {link.name for link in scene.links}
         pairs = scene.exclusions
-        if name not in links:  # an exclusion may name a link like the obstacle
+        if name not in links:  # an exclusion may name a link that has the name of the obstacle
             pairs = tuple(pair for pair in pairs if name not in (pair.first, pair.second))
         return replace(scene, obstacles=kept, exclusions=pairs)
     links = {name}

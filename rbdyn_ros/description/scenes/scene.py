@@ -133,7 +133,7 @@ def _named(parts: SceneParts) -> list[_Named]:
 def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
     """Add an error for objects and obstacles with the name of a part of the robots.
 
-    An object has a link, a joint and geometries; an obstacle is named beside geometries only.
+    An object has a link, a joint and geometries; an obstacle has only a geometry.
     """
     shapes = {geometry.name: "a geometry" for geometry in robots.geometries}
     joints = {joint.name: "a joint" for joint in robots.joints}
@@ -153,7 +153,7 @@ def _audit_states(joined: Description, parts: SceneParts, audit: Audit) -> None:
 
 
 def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit) -> None:
-    """Add an error for objects and obstacles with the name of a robot that is there already."""
+    """Add an error for objects and obstacles with the name of a robot of the scene."""
     robots = dict.fromkeys(names, "a robot")
     _audit_items([*parts.objects, *parts.obstacles], robots, audit)
 
@@ -170,7 +170,7 @@ def _audit_items(
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
-    """Return the name of the base: the root of the only robot if it is the world already."""
+    """Return the name of the base: the root of the only robot if that is the world."""
     robot = robots.get("")
     if robot is None:
         return WORLD

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a scene whose own file has a world: the floating and the fixed parts of it."""
+"""Parts of a scene whose file has its own world: the floating and the fixed parts of the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rbdyn_ros.errors import DescriptionError, Finding, quote
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 #: Shapes that no link can have.
 _TERRAIN = (Plane, HeightField, TriangleMesh)
-#: Poses nearer to the origin than this [m, rad / 2] are there.
+#: Poses nearer to the origin than this count as the origin [m, rad / 2].
 _ROUNDING = 1e-9
 
 

@@ -65,7 +65,7 @@ class SolidReader:
         top: the frame of the world.
         package_dirs: folders that have packages and models.
         decompose: whether meshes become several convex parts.
-        has_masks: whether some collisions have a mask; those without one then touch all others.
+        has_masks: whether some collisions have a mask; collisions without a mask then touch all.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class SolidReader:
         return MeshFiles(part.document.folder, self._package_dirs)
 
     def _meshes_of(self, part: SdfElement) -> Meshes:
-        """Return the meshes of the folder of a collision, divided if the file asks for it."""
+        """Return the mesh reader of a collision; it divides meshes if the file requests this."""
         divided = part.child("geometry", "mesh")
         wish = "" if divided is None else divided.attribute("optimization")
         if divided is not None:

@@ -60,9 +60,9 @@ def name_of(source: Path | str | bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a text without its comments, whose line ends stay.
+    """Return a text without its comments; their line breaks stay.
 
-    Gazebo reads comments with two dashes, which are no XML.
+    Gazebo accepts comments that contain two dashes, which XML forbids.
     """
     kept, at = list[str](), 0
     while (begin := text.find(_BEGIN, at)) >= 0:

@@ -63,7 +63,7 @@ class ModelFiles:
             folder: of the file that includes it; None: it is included by a text.
 
         Raises:
-            MissingModelError: there is none, or it is outside the allowed folders.
+            MissingModelError: there is no such file, or it is outside the allowed folders.
         """
         address = _ADDRESS.fullmatch(uri)
         if address is None or address[1] == "file":
@@ -90,11 +90,11 @@ class ModelFiles:
         raise MissingModelError("include-missing", f"is not found{_CURE}")
 
     def _models(self, name: str, folder: Path | None) -> Iterator[Path]:
-        """Yield the folders of a model: in the given folders, beside the file, in the sources."""
+        """Yield the folders of a model: in the given folders, near the file, in the sources."""
         for place in self._dirs:
             yield from (place / name, place / "models" / name)
         for place in () if folder is None else _around(folder):
-            if not place.stat().st_mode & 0o002:  # everybody may put a model into the folder
+            if not place.stat().st_mode & 0o002:  # skip a folder that everybody can write to
                 yield from (place / name, place / "models" / name)
         yield from find_packages(name, self._dirs, folder)
 
@@ -120,13 +120,13 @@ class ModelFiles:
 
 
 def _around(folder: Path) -> tuple[Path, ...]:
-    """Return the folders around a file that have models beside it."""
+    """Return the folders around a file in which models are searched."""
     own = own_package(folder)
     return (folder, *folder.parents[:2]) if own is None else (folder, folder.parent, own)
 
 
 def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:
-    """Return whether a file is in one of the places, or a link to a file of the own package."""
+    """Return whether a file is in one of the folders, or links to a file of its own package."""
     file = path.resolve()
     inside = any(file.is_relative_to(place) for place in places)
     return inside or (own is not None and is_of_package(file, own.name))
@@ -140,7 +140,7 @@ def _of_address(path: str) -> str:
 
 
 def _cached(address: str) -> Iterator[Path]:
-    """Yield the folders in the cache of Fuel with a model: of its version, or from the newest.
+    """Yield the folders of a model in the cache of Fuel: its version, or all from the newest.
 
     gz-fuel-tools keeps HOST/OWNER/models/NAME/VERSION there, in small letters.
     """

@@ -25,7 +25,7 @@ class Frame:
     Attributes:
         kind: world, model, link, joint or frame.
         full: its name, with the names of the models around it.
-        scope: that knows its name.
+        scope: the scope that has its name.
         part: its element; None: it is the world, or a model that is merged.
         pose: relative to `relative_to`.
         relative_to: name of a frame; empty: by the rule of its kind.
@@ -100,7 +100,7 @@ class Scope:
             waiting += reversed(scope.inner)
 
     def find(self, name: str) -> Frame | None:
-        """Return the frame of a name, in which :: leads into nested models."""
+        """Return the frame of a name; :: separates the names of nested models."""
         scope: Scope = self
         *models, last = name.split("::")
         for model in models:
@@ -133,7 +133,7 @@ class FramePlaces:
     _broken: set[Frame] = field(default_factory=set)
 
     def pose(self, frame: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in a frame above it; in place after an error."""
+        """Return the pose of a frame in a frame above it; the identity after an error."""
         known = self._poses.setdefault(top, {top: IN_PLACE})
         path: list[Frame] = []
         seen: set[Frame] = set()
@@ -169,7 +169,7 @@ class FramePlaces:
         return compose(frame.pose, inverse(self.pose(inside, frame)))
 
     def _above(self, frame: Frame) -> Frame | None:
-        """Return the frame that the pose of a frame is relative to; None: it is the world."""
+        """Return the frame to which the pose of a frame is relative; None for the world."""
         scope = frame.scope
         if frame is scope.origin:
             if scope.parent is None:

@@ -31,7 +31,7 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
-#: Name of the shapes that never move in messages.
+#: Name in messages of the shapes that never move.
 _STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
 
 
@@ -41,7 +41,7 @@ class SdfGroup:
 
     Attributes:
         name: of the model, or of the root link if the model has several groups.
-        description: its names begin without the name of the model.
+        description: its names have no prefix with the name of the model.
         model: the name of the model.
         root: the name of the root link in the description.
         at: pose of its root link in the world.
@@ -241,7 +241,7 @@ class Grouping:
             links.append(Link(link.full, read_inertial(link, self.reader), line))
         children = [joint.child for joint in joints]
         is_tree = len(set(children)) == len(children) == len(links) - 1 and root not in children
-        # a tree without a base needs the limits of URDF
+        # without a base, the checks require limits as in URDF
         free = any(joint.type == "prismatic" and joint.limit is None for joint in joints)
         base = "" if is_tree and not free else root
         geometries = list(self._geometries(solids))

@@ -22,7 +22,7 @@ from rbdyn_ros.errors import ParameterError
 
 #: The density of a link of SDF without numbers [kg/m^3].
 DENSITY = 1000.0
-#: Shapes that touch as hulls, and have an inertia of their own.
+#: Shapes that are hulls for contact, but have an inertia of their own.
 _TOUCH_AS_HULLS = ("ellipsoid", "cone", "mesh", "polyline")
 _SIX = (("ixx", 1.0), ("iyy", 1.0), ("izz", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyz", 0.0))
 
@@ -87,7 +87,7 @@ def _bodies(solids: Sequence[LinkSolid], usual: float, reader: SolidReader) -> l
 
 
 def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
-    """Return the moments of a collision that touches as its hull; None: its shapes have them."""
+    """Return the moments of a collision whose contact shape is its hull; None for other shapes."""
     geometry = part.child("geometry")
     found = [] if geometry is None else list(geometry.children(*_TOUCH_AS_HULLS))
     if len(found) != 1:
@@ -103,14 +103,14 @@ def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
     radius, length = cone_of(found[0])
     volume = math.pi * radius * radius * length / 3.0
     across, along = 3.0 / 20.0 * radius * radius, 3.0 / 80.0 * length * length
-    # its centre is a quarter of the length above its base
+    # the centre of a cone is a quarter of its length above the base
     return volume, np.array([0.0, 0.0, -length / 4.0]), volume * np.diag([across, across, along])
 
 
 def _of_prism(outline: Sequence[Sequence[float]], height: float) -> Moments | None:
     """Return the moments of an outline that is raised; None if it has no volume.
 
-    Its ends are fans of triangles, of which those outside of a hollow count negative.
+    Its ends are fans of triangles; triangles across a hollow count negatively.
     """
     n = len(outline)
     corners = np.array([(x, y, z) for z in (0.0, height) for x, y in outline])

@@ -45,7 +45,7 @@ def read_looks(
     Raises:
         DescriptionError: there is no such file, or it has another format.
     """
-    others = Audit(strict=False)  # the reader of the robot reports them
+    others = Audit(strict=False)  # the reader of the robot reports these errors
     tree = read_tree(source, others, package_dirs)
     grouping = Grouping(tree, name_of(source), others, package_dirs, touches=False)
     groups = grouping.groups()
@@ -68,7 +68,7 @@ def read_looks(
 
 
 def _lights(frame: Frame, grouping: Grouping, link: str, at: Pose) -> Iterator[LinkLight]:
-    """Yield the lights of a link or of the world, whose pose in the drawn link is `at`."""
+    """Yield the lights of a frame, a link or the world; `at` is its pose in the drawn link."""
     own = frame.part.children("light") if frame.part is not None else ()
     included = frame.scope.lights if frame is frame.scope.origin else ()
     for part, placed in (*((part, part) for part in own), *included):
@@ -102,7 +102,7 @@ def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) ->
 
 
 def _is_obstacle(look: Look) -> bool:
-    """Return whether a shape of a static model is an obstacle, which is shown as one."""
+    """Return whether a shape of a static model is shown as an obstacle."""
     return isinstance(look.shape, Box | Sphere)
 
 
@@ -127,7 +127,7 @@ def _texture(part: SdfElement, images: MeshFiles) -> Path | None:
     try:
         return images.find(name) if name else None
     except UnusableMeshError:
-        return None  # the shape is drawn in the colour instead
+        return None  # the shape is drawn in its colour instead
 
 
 #: Default half angles of a spot light [rad].
@@ -176,7 +176,7 @@ def _attenuation(part: SdfElement) -> tuple[float, float, float]:
 
 
 def _angles(spot: SdfElement) -> tuple[float, float]:
-    """Return half angles; the file has whole ones."""
+    """Return the half angles of a spot; the file has full angles."""
     outer = 0.5 * spot.number("outer_angle", default=2.0 * _ANGLES[1])
     outer = min(max(outer, 0.01), 0.5 * math.pi)
     inner = 0.5 * spot.number("inner_angle", default=2.0 * _ANGLES[0])

@@ -14,7 +14,7 @@ from rbdyn_ros.description.sdf_files.frames import Frame, Scope
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement, SdfFile
 from rbdyn_ros.errors import DescriptionError, quote
 
-#: Most files that a file includes, their depth, and the depth of models with included models.
+#: Largest number of included files, largest depth of includes, and of nested models.
 MOST_INCLUDES, DEEPEST, DEEPEST_MODEL = 2000, 32, 64
 
 
@@ -118,7 +118,7 @@ class _ModelReader:
             return
         if found.tag == "light":
             placed = part if part.child("pose") is not None else found
-            found.put_back()  # the reader of looks reads it
+            found.put_back()  # the reader of looks reads lights
             part.relative_to()
             scope.lights.append((found, placed))
         else:
@@ -126,7 +126,7 @@ class _ModelReader:
         self._path.pop()
 
     def _included(self, asked: SdfElement, uri: str, scope: Scope) -> SdfElement | None:
-        """Return the model of an included file, in a world also its light; None after an error."""
+        """Return the model of an included file, or in a world its light; None after an error."""
         try:
             path = self._files.find(uri, asked.document.folder)
         except MissingModelError as error:
@@ -168,7 +168,7 @@ class _ModelReader:
 
         Args:
             part: its element.
-            given: the include that says where it is, or the same element.
+            given: the include that has the pose, or the same element.
             outer: the scope around it.
             merges: whether its parts become parts of the scope around it.
         """

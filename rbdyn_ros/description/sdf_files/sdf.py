@@ -34,8 +34,8 @@ def read(
 ) -> Description:
     """Read the model of an SDF.
 
-    The root link is where its parent would place it, as in a URDF, unless a joint connects the
-    model to the world. Groups of links that no joint connects float.
+    The root link is at the origin, as in a URDF, unless a joint connects the model to the world.
+    Groups of links that no joint connects float.
 
     Args:
         source: the path of the file, or the text of a document, which names other files by
@@ -45,8 +45,8 @@ def read(
         xacro_args: must be empty.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
-        in_model: whether the frame of the model is the root, and the world for what is fixed;
-            the pose of the model then does not count.
+        in_model: whether the frame of the model is the root, and the world for fixed parts; the
+            pose of the model then does not count.
 
     Returns:
         The checked Description, in SI units.
@@ -101,7 +101,7 @@ def _in_model(group: SdfGroup) -> Description:
 
 
 def _together(groups: Sequence[SdfGroup], source: str) -> Description:
-    """Return all groups of a model in one world, in which free ones float."""
+    """Return all groups of a model in one world, in which free groups float."""
     whole = Description(groups[0].description.name if groups else "", (Link(WORLD),), (), source)
     whole = replace(whole, base=WORLD)
     for group in groups:

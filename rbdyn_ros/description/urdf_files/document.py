@@ -42,7 +42,7 @@ class Document:
         self.links, self.joints = (_by_name(self.root, tag) for tag in ("link", "joint"))
 
     def place(self, element: Element) -> str:
-        """Return where an element is: its line, and the robot's part that has it."""
+        """Return the line of an element, and the part of the robot that contains it."""
         line = (element.sourceline or 1) + self._prolog.count("\n")
         owners = [element, *element.iterancestors()]
         named = (part for part in owners if part.get("name") and part is not self.root)
@@ -66,7 +66,7 @@ def _by_name(root: Element, tag: str) -> dict[str, Element]:
 
 def is_element(element: Element, tag: str) -> bool:
     """Return whether it is an element of URDF, not a comment and without a namespace prefix."""
-    name = element.tag  # a function for comments; with "{namespace}" if the root declares one
+    name = element.tag  # of a comment it is a function; it may have a "{namespace}"
     return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
 
 

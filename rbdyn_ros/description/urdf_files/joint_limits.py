@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the joint_limits.yaml of MoveIt beside a robot: limits of planned motions.
+"""Read the joint_limits.yaml of MoveIt next to a robot: limits of planned motions.
 
     joint_limits:
       joint_1: {has_velocity_limits: true, max_velocity: 2.0,
@@ -8,8 +8,8 @@
 or the same as parameters of a ROS node: under `/**`, `ros__parameters` and
 `robot_description_planning`.
 
-It narrows limits of velocity, and sets those of acceleration, deceleration and jerk that the robot
-lacks. Positions end at the stops of the robot.
+The file narrows limits of velocity, and sets limits of acceleration, deceleration and jerk that
+the robot lacks. The position limits of the robot stay.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _CODE = "joint-limits"
 
 
 def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> tuple[Joint, ...]:
-    """Return joints with the limits of a file beside the robot, if there is one.
+    """Return joints with the limits of a joint_limits.yaml next to the robot, if it exists.
 
     Args:
         joints: of the robot.
         robot: path of its file; None: it is a text.
-        audit: receives a note, and warnings of what cannot be used.
+        audit: receives a note, and warnings about limits that cannot be used.
     """
     folder = Path() if robot is None else robot.absolute().parent
     places = [folder, folder / "config", folder.parent / "config"] if robot else []
@@ -112,7 +112,7 @@ def _limits(table: YamlTable, joint: Joint, audit: Audit) -> Iterator[tuple[str,
 
 
 def narrowed(joint: Joint, found: Mapping[str, float]) -> Joint:
-    """Return a joint whose limits, by their names, are no larger than some numbers."""
+    """Return a joint whose limits are at most the given numbers, by field of Limit."""
     if joint.limit is None or not found:
         return joint
     narrow = {name: min(getattr(joint.limit, name), value) for name, value in found.items()}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the joints of a URDF that close loops.
 
-Three extensions of URDF describe them beside the tree of its joints:
+Three extensions of URDF describe them next to the tree of joints:
 
     <loop_joint name="l" type="spherical">            Isaac Sim
       <link1 link="a" xyz="0 0 1" rpy="0 0 0"/><link2 link="b" xyz="0 0 0" rpy="0 0 0"/>

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the right place of a misplaced word in a URDF.
 
-Two rules: a word that the schema has elsewhere belongs there, the nearest place first; and
-FOREIGN has words of other formats. All other unknown words are extensions, which are skipped.
+There are two rules. A word that the schema has in another place belongs there; the nearest place
+counts first. Words of other formats are in FOREIGN. All other unknown words are extensions, which
+are skipped.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ class Place:
 
     Attributes:
         advice: in words: `it belongs in <axis xyz>`.
-        severity: error: the robot would move otherwise than meant; warning: the right place has a
-            value, or nothing moves otherwise; note: the value is that of a missing word.
+        severity: error: the robot would not move as intended; warning: the right place has a
+            value, or the motion stays the same; note: the value is the default of the word.
     """
 
     advice: str
     severity: Severity
 
 
-#: A word of another format: where URDF has it, and the attributes that say the same. Without such
-#: attributes it is a warning: no parser of URDF reads the word.
+#: For a word of another format: the place in URDF, and the attributes that mean the same. Without
+#: such attributes the finding is a warning, as no parser of URDF reads the word.
 _Foreign = dict[str, tuple[str, tuple[str, ...]]]
-#: The right place of a word, whether a value is given there, and whether it moves the robot.
+#: The right place of a word, whether a value is given there, and whether it affects the motion.
 _Found = tuple[str, bool, bool]
 
 
@@ -82,10 +83,10 @@ FOREIGN: dict[str, _Foreign] = {
 _UNITS = ("unit", "units")
 _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "rad/s", "kg*m^2"}
 
-#: Attributes that move nothing, or stand in many elements with many meanings.
+#: Attributes that do not affect the motion, or occur in many elements with many meanings.
 _HARMLESS = frozenset((*NEW_LIMITS, "radius", "length", "size"))
 _TOO_COMMON = frozenset(("value", "size", "length", "scale", "radius"))
-#: Values of missing words that are not 0.
+#: Default values of attributes, where the default is not 0.
 _USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
     "axis": (1.0, 0.0, 0.0),
     "scale": (1.0, 1.0, 1.0),
@@ -102,7 +103,7 @@ def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
 def place_of_attribute(
     element: ET.Element, name: str, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return where an unknown attribute belongs; None if it is an extension."""
+    """Return the right place of an unknown attribute; None if it is an extension."""
     text = element.attrib[name]
     if name.lower() in _UNITS:
         usual = text.strip().lower() in _SI
@@ -117,7 +118,7 @@ def place_of_attribute(
 def place_of_child(
     child: ET.Element, element: ET.Element, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return where an unknown child of an element belongs; None if it is an extension."""
+    """Return the right place of an unknown child of an element; None if it is an extension."""
     tag, near = child.tag, _Near(element, parent, schema)
     found = _foreign(element, tag)
     if found is None and tag in schema:
@@ -129,7 +130,7 @@ def place_of_child(
 
 
 def _judged(found: _Found | None, word: str, text: str) -> Place | None:
-    """Return the place of a word, from where it belongs, if that is given, and if it moves."""
+    """Return the place of a word with the severity of the finding; None if nothing was found."""
     if found is None:
         return None
     where, given, moves = found
@@ -140,7 +141,7 @@ def _judged(found: _Found | None, word: str, text: str) -> Place | None:
 
 
 def _is_usual(word: str, text: str) -> bool:
-    """Return whether a text has no numbers, or the usual numbers of its attribute."""
+    """Return whether a text is empty, or has the usual numbers of its attribute."""
     try:
         numbers = tuple(map(float, text.split()))
     except ValueError:
@@ -193,11 +194,11 @@ class _Near:
     def anywhere(self, tag: str) -> _Found | None:
         """Return the places of an element in all of a URDF."""
         above = [f"<{name}>" for name, spec in self._schema.items() if tag in spec.children]
-        # robots of vendors have an <inertial> of nothing in <robot>
+        # some robots of vendors have an <inertial> directly in <robot>, where it has no effect
         return (", ".join(above), False, self._element.tag != "robot") if above else None
 
     def _kinds(self, itself: bool) -> Iterator[tuple[str, ET.Element, str]]:
-        """Yield tags, and where their elements are: itself, children, siblings and so on."""
+        """Yield tag, element, and path from it to elements of the tag, the nearest first."""
         element, parent = self._element, self._parent
         if itself:
             yield element.tag, element, "."

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warn of elements that rbdyn_ros reads but urdfdom, the parser of most ROS programs, refuses.
 
-urdfdom 6.0 splits vectors at blanks alone and takes no white space after a number. After an error
-in a joint it refuses the robot; after one in a link it drops the rest of the link, in the order
-inertial, visuals, collisions.
+urdfdom 6.0 splits vectors only at blanks and accepts no white space after a number. After an error
+in a joint it refuses the robot; after an error in a link it drops the rest of the link, in the
+order inertial, visuals, collisions.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rbdyn_ros.errors import quote
 
 URDFDOM = "urdfdom 6.0 (robot_state_publisher, MoveIt, Pinocchio)"
 REFUSES = f"{URDFDOM} refuses the robot"
-#: Types of joints whose `<axis>` it does not read.
+#: Types of joints whose `<axis>` urdfdom does not read.
 AXIS_FREE = ("fixed", "floating")
-#: Parts that it drops after an error in a link, by the broken element.
+#: Parts that urdfdom drops after an error in a link, by the broken element.
 _DROPPED = {
     "collision": "this and all further collisions of the link",
     "visual": "this and all further visuals of the link, and all its collisions",

@@ -64,7 +64,7 @@ _TYPES["constraint"] = (*LOOP_TYPES, "universal")
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20
 
-# Elements of xacro that expand to content: xacro has not run.
+# Elements of xacro that expand to content; they mean that xacro has not run.
 _XACRO_CONTENT = {
     f"xacro:{tag}" for tag in ("include", "property", "macro", "arg", "if", "unless")
 }
@@ -77,7 +77,7 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
         robot: root of the tree, as ``guard.parse`` returns it.
         audit: receives errors.
         source: name of the document for messages.
-        unused: gets the unread elements and attributes.
+        unused: receives the unread elements and attributes.
 
     Raises:
         DescriptionError: the document is xacro source that was not expanded.
@@ -104,8 +104,8 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
 class Pruner:
     """Prunes elements by a schema, which has a Tag for each wanted tag.
 
-    The version of URDF decides which attributes count. `part` is the child of a link that it
-    prunes, for messages.
+    The version of URDF decides which attributes count. `part` is the child of a link that is being
+    pruned, for messages.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Pruner:
                 self.unknown(element, name, spec, owner, parent)
                 del present[name]
             elif text == "0 0 0" and element.tag == "origin":
-                del present[name]  # the default: less work for urdf_parser_py
+                del present[name]  # without the default numbers urdf_parser_py has less work
             elif count:
                 sound &= self.number(element, name, text, owner, count)
                 if text[-1:].isspace() or _BREAK.search(text):
@@ -205,7 +205,7 @@ class Pruner:
         return False
 
     def orientation(self, element: Element, owner: str) -> bool:
-        """Replace a quaternion by roll, pitch and yaw, which every parser knows."""
+        """Replace a quaternion by roll, pitch and yaw, which every parser reads."""
         x, y, z, w = values = tuple(map(float, element.attrib.pop(QUATERNION).split()))
         what = _named(element, QUATERNION)
         if not audit_finite(what, values, 4, "direction", self.subject(element, owner)):
@@ -258,7 +258,7 @@ class Pruner:
         """Drop a broken child; return False if its parent needs it."""
         if child.tag in _OWNERS:
             self.audit.partial = True
-        if child.tag == "limit":  # else the missing limit would be reported as well
+        if child.tag == "limit":  # avoid a second error about the missing limit
             child.attrib.clear()
             child.attrib.update(UNLIMITED, lower="-inf", upper="inf")
             kept.append(child)
@@ -285,12 +285,12 @@ class Pruner:
 
     def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
         if _FORMS[count].fullmatch(text):
-            if attribute == "rpy":  # a description has quaternions only
+            if attribute == "rpy":  # check the angles here, as a description has quaternions only
                 angles = tuple(map(float, text.split()))
                 what = _named(element, attribute)
                 return audit_finite(what, angles, 3, "angle", self.subject(element, owner))
             if len(text) < 300 and "e" not in text and "E" not in text:
-                return True  # too short to overflow
+                return True  # numbers this short cannot overflow
             if all(math.isfinite(float(word)) for word in text.split()):
                 return True
             self.not_finite(element, attribute, text, owner)
@@ -340,7 +340,7 @@ class Pruner:
     def unknown_child(
         self, child: Element, element: Element, owner: str, parent: Element | None
     ) -> bool:
-        """Report an element that is misplaced or probably misspelt; return whether it is."""
+        """Return whether an element is misplaced or probably misspelt, and report it."""
         tag, spec = child.tag, self.schema[element.tag]
         if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
             return False
@@ -403,7 +403,7 @@ class Pruner:
         """Report text inside an element that has attributes only."""
         text, element.text = (element.text or "").strip(), None
         if spec.children:
-            return  # beside its children, text is a comment
+            return  # text next to children is a comment
         numbers = [name for name, count in spec.kinds.items() if count]
         lost = numbers and not any(name in element.attrib for name in numbers)
         where = ", ".join(f"<{element.tag} {name}>" for name in numbers or spec.kinds)

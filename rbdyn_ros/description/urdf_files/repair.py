@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the repairs of `strict=False` into the text of a URDF, where URDF can say them."""
+"""Write the repairs of `strict=False` into the text of a URDF, where URDF can express them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LARGEST = BOUNDS["limit"].high
 _NUMERIC = {name for spec in SCHEMA.values() for name, count in spec.kinds.items() if count} | {
     *("size", "radius", "length", "scale", "rgba", "value")
 }
-#: Elements whose numbers and types are read; what <gazebo> and others mean is not known here.
+#: Elements whose numbers and types are read; other elements, such as <gazebo>, stay unchanged.
 _PARTS = ("link", "joint", *LOOPS, "material")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _COMMA_BEHIND = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?,")
@@ -59,7 +59,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
 
 
 def _read_elements(document: Document) -> Iterator[Element]:
-    """Yield the elements of links, joints and materials; URDF does not define the others."""
+    """Yield the elements of links, joints and materials; URDF defines no other elements."""
     for part in document.root:
         if any(is_element(part, tag) for tag in _PARTS):
             yield from part.iter("*")
@@ -130,7 +130,7 @@ def repaired_text(text: str, codes: Collection[str]) -> str:
 
 
 def _make_continuous(document: Document) -> Version:
-    """A revolute joint without a limit is continuous."""
+    """Make each revolute joint without a limit continuous."""
     for joint in document.joints.values():
         if joint.get("type") == "revolute" and first_child(joint, "limit") is None:
             joint.set("type", "continuous")
@@ -138,12 +138,12 @@ def _make_continuous(document: Document) -> Version:
 
 
 def _leave_out(_document: Document) -> Version:
-    """A limit that is missing is not a limit in files of a version that makes it optional."""
+    """Change nothing: a limit may be missing in the returned version of URDF."""
     return WITH_JERK
 
 
 def _remove_limits(document: Document) -> Version:
-    """A limit that is too large is not a limit."""
+    """Remove limits that are too large."""
     newer = version_in(document.root.get("version")) >= WITH_JERK
     for joint in document.joints.values():
         limit = first_child(joint, "limit")
@@ -154,7 +154,7 @@ def _remove_limits(document: Document) -> Version:
 
 
 def _remove_mimics(document: Document) -> Version:
-    """A joint whose leader does not exist is an ordinary joint."""
+    """Remove the <mimic> of joints whose leader does not exist."""
     for joint in document.joints.values():
         mimic = first_child(joint, "mimic")
         if mimic is not None and mimic.get("joint") not in document.joints:
@@ -163,7 +163,7 @@ def _remove_mimics(document: Document) -> Version:
 
 
 def _remove_shapes(document: Document) -> Version:
-    """A collision of an unknown shape is left out."""
+    """Remove collisions of an unknown shape."""
     for link in document.links.values():
         for part in [part for part in link if is_element(part, "collision")]:
             geometry = first_child(part, "geometry")
@@ -176,7 +176,7 @@ def _known(shape: Element) -> bool:
     return any(is_element(shape, tag) for tag in SHAPES)
 
 
-#: The repair of each finding; it returns the version of URDF that it needs.
+#: The function that repairs each finding; it returns the version of URDF that the repair needs.
 _REPAIRS: dict[str, Callable[[Document], Version]] = {
     "missing-limit": _make_continuous,
     "missing-attribute": _leave_out,

@@ -10,7 +10,7 @@ from typing import Any
 from rbdyn_ros.description.reading.guard import WHOLE
 from rbdyn_ros.description.urdf_files.versions import WITH_JERK, WITH_QUATERNIONS, Version
 
-#: Attribute of an orientation (x, y, z, w); prune.py turns it into roll, pitch and yaw.
+#: Attribute of an orientation (x, y, z, w); prune.py converts it to roll, pitch and yaw.
 QUATERNION = "quat_xyzw"
 
 

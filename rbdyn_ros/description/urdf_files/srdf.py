@@ -2,8 +2,8 @@
 """Read an SRDF, the semantic description of a robot: which links may overlap.
 
 Only `<disable_collisions>`, `<disable_default_collisions>`, `<enable_collisions>` and
-`<group_state>` are read; the rest is MoveIt's. A pair with an unknown link is ignored with a
-warning: one SRDF often serves several variants of a robot.
+`<group_state>` are read; the other elements are for MoveIt. A pair with an unknown link is ignored
+with a warning: one SRDF often serves several variants of a robot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Semantics:
     Attributes:
         exclusions: pairs that the SRDF disables.
         enabled: pairs that it enables.
-        states: poses of the robot; links that overlap in one may do so.
+        states: poses of the robot; links that overlap in one of them may overlap.
     """
 
     exclusions: tuple[Exclusion, ...] = ()
@@ -55,7 +55,7 @@ class SrdfSource:
     """The source of the SRDF of a robot.
 
     Attributes:
-        given: path of the file, the text, True for a file beside the robot, or False for none.
+        given: path of the file, the text, True for a file next to the robot, or False for none.
         robot: path of the robot file; None if the robot is given as text.
     """
 
@@ -68,8 +68,8 @@ class SrdfSource:
         Args:
             name: of the robot.
             links: names of its links.
-            audit: receives warnings; a file that was found beside the robot and cannot be used is
-                one of them.
+            audit: receives warnings; one of them
+                is about a file next to the robot that cannot be used.
 
         Raises:
             DescriptionError: a given file cannot be used.
@@ -95,7 +95,7 @@ class SrdfSource:
         )
 
     def beside(self, name: str) -> Path | None:
-        """Return the SRDF beside a robot file, of the same name or named after the robot."""
+        """Return the SRDF next to a robot file, with the name of the file or of the robot."""
         if self.robot is None:
             return None
         folder = self.robot.parent
@@ -107,7 +107,7 @@ class SrdfSource:
 
 
 def text_beside(robot: Path, name: str) -> str:
-    """Return the text of the SRDF beside a robot file; empty if there is none that can be used."""
+    """Return the text of the SRDF next to a robot file; empty if no SRDF can be used."""
     path = SrdfSource(given=True, robot=robot).beside(name)
     if path is None:
         return ""
@@ -184,7 +184,7 @@ class _Reader:
         return names if len(names) == len(_LINKS[element.tag]) else []
 
     def states(self, robot: guard.Element) -> Iterator[GroupState]:
-        """Return the poses; joints with several coordinates, as a floating base, are left out."""
+        """Return the poses, without joints with several coordinates such as a floating base."""
         for element in robot.findall(_STATE):
             assert isinstance(element, guard.Element)
             name, positions = element.get("name", ""), dict[str, float]()

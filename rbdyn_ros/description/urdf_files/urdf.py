@@ -40,7 +40,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """The settings of a reader beside the URDF; without a contact only the named states."""
+    """The settings for files that are read with a URDF; without contact only the named states."""
 
     contact: Contact | None
     meshes: Meshes
@@ -68,7 +68,7 @@ def read_file(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
-            `<disable_collisions>`; True: a file beside the robot; False: none.
+            `<disable_collisions>`; True: a file next to the robot; False: none.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file
@@ -112,7 +112,7 @@ def read_text(
         strict: as for ``read_file``.
         package_dirs: folders to search for packages of meshes, as for ``read_file``.
         contact: as for ``read_file``.
-        srdf: as for ``read_file``; there is no file beside a text.
+        srdf: as for ``read_file``; there is no file next to a text.
         folder: of the meshes that are named relative to the file.
 
     Returns:
@@ -131,7 +131,7 @@ def read_text(
 
 
 def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
-    with uncollected():  # to collect takes a fifth of the time
+    with uncollected():  # garbage collection would take a fifth of the time
         description = audit_description(_convert(text, source, audit, beside), audit, _TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
@@ -220,7 +220,7 @@ def _link(parsed: Any, line: int) -> Link:
 
 
 def _newer_limits(joint: ET.Element) -> dict[str, float]:
-    """Take the limits that urdf_parser_py does not read out of a joint."""
+    """Remove the limits that urdf_parser_py does not read from a joint, and return them."""
     limit = joint.find("limit")
     if limit is None:
         return {}
@@ -251,7 +251,7 @@ def _limit(parsed: Any, newer: Mapping[str, float], joint_type: str) -> Limit | 
         return None
     lower, upper = float(parsed.lower or 0.0), float(parsed.upper or 0.0)
     if joint_type == "continuous" and lower == 0.0 and upper == 0.0:
-        lower, upper = -math.inf, math.inf  # the defaults of URDF: no bounds given
+        lower, upper = -math.inf, math.inf  # default of URDF: no bounds
     return Limit(lower, upper, parsed.effort, parsed.velocity, **newer)
 
 

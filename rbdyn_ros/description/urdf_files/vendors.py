@@ -32,9 +32,9 @@ from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
 
 _NEWEST = (1, 12)
-#: Most pairs of links that <selfCollide> keeps apart.
+#: Largest number of pairs of links that <selfCollide> excludes from contact.
 _MOST_PAIRS = 100_000
-#: The interfaces of the sensors of ros2_control that exist here.
+#: Interfaces of ros2_control for sensors that the simulator has.
 _IMU = frozenset(("orientation", "angular_velocity", "linear_acceleration"))
 _WRENCH = frozenset(("force", "torque"))
 #: Interfaces of ros2_control's sensors of a link, by type of a sensors file.
@@ -45,7 +45,7 @@ _OF_LINK = {
 }
 _REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
-#: Changes a joint by a text. In place of a joint it returns the reason why not, or None for the
+#: Returns the joint changed by a text; or the reason why it is not changed, or None to use the
 #: reason in WHY.
 _Rule = Callable[[Joint, str], Joint | str | None]
 
@@ -58,7 +58,7 @@ def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
         robot.remove(part)
         root.append(part)
         for old in part.iterfind("*[@value]") if part.tag == "gazebo" else ():
-            old.text = old.attrib.pop("value")  # <mu1 value="9"/> of the first Gazebo
+            old.text = old.attrib.pop("value")  # old files of Gazebo have <mu1 value="9"/>
     return VendorParts(SdfFile(Path(source), Lenient(audit), root, _NEWEST))
 
 
@@ -78,7 +78,7 @@ class VendorParts:
 
         Args:
             robot: not checked yet.
-            found: gets the kinds of unread elements and attributes.
+            found: receives the kinds of unread elements and attributes.
         """
         first = {joint.name: joint for joint in robot.joints}
         self._joints, self._name = {**first}, robot.name
@@ -109,7 +109,7 @@ class VendorParts:
         )
 
     def touched(self, robot: Description) -> Description:
-        """Return a robot with geometries, with the friction and the pairs of <gazebo>."""
+        """Return a robot that has geometries, with the friction and excluded pairs of <gazebo>."""
         links = dict.fromkeys(geometry.link for geometry in robot.geometries)
         if links and self._apart.keys() >= links.keys():
             robot = replace(robot, self_collision=False)
@@ -133,7 +133,7 @@ class VendorParts:
         )
 
     def _note_changes(self, first: Mapping[str, Joint]) -> None:
-        """Note each kind of change of the joints, which were these at first."""
+        """Add a note for each kind of change of the joints since `first`."""
         for text, fields in _CHANGES.items():
             changed = [
                 name
@@ -144,7 +144,7 @@ class VendorParts:
             self._note(text, "joint", changed)
 
     def _note(self, what: str, kind: str, names: Sequence[str]) -> None:
-        """Note a change of links or joints, once for all of them."""
+        """Add one note about a change of several links or joints."""
         if names:
             text = (
                 f"{what} of {len(names)} {kind}{'s' if len(names) > 1 else ''}: {listing(names)}"
@@ -216,7 +216,7 @@ class VendorParts:
             part.put_back()
 
     def _transmission(self, part: SdfElement) -> None:
-        """Read a reduction; one without the inertia of a rotor changes no motion."""
+        """Read a reduction, which has an effect only with the inertia of a rotor."""
         part.word("type"), part.word("plugin")
         joints, actuators = list(part.children("joint")), list(part.children("actuator"))
         self._driven.update(joint.name for joint in joints)
@@ -291,7 +291,10 @@ class VendorParts:
                 self._surfaces[link] = surface
 
     def _change(self, part: SdfElement, name: str, rule: _Rule, given: str | None = None) -> None:
-        """Change a joint by a text, by default that of an element, or report why it stays."""
+        """Apply a rule to a joint with the given text, by default the text of the element.
+
+        If the rule cannot be applied, warn with the reason or count the element as not read.
+        """
         text = part.text if given is None else given
         if (joint := self._joints.get(name)) is None:
             hint = part.audit.hint(name, self._joints)
@@ -333,7 +336,7 @@ def _enabled(part: SdfElement) -> bool:
 
 
 def _put_back(parts: Iterator[SdfElement]) -> None:
-    """Count elements as not read: they say more than the simulator does."""
+    """Count elements as not read, because the simulator lacks their features."""
     for part in parts:
         part.put_back()
 
@@ -346,7 +349,7 @@ def _number(text: str) -> float:
 
 
 def _unread(joint: Joint, text: str) -> Joint | None:
-    """Leave a joint as it is if the number is 0, such as the velocity at the start."""
+    """Return the unchanged joint for the number 0, such as a start velocity; else None."""
     return joint if _number(text) == 0.0 else None
 
 
@@ -365,7 +368,7 @@ def _started(joint: Joint, text: str) -> Joint | str:
 
 
 def _ranged(field: str, ends: Sequence[float]) -> _Rule:
-    """Return the rule of a range of commands: a limit is no larger than its farther end."""
+    """Return the rule that narrows a limit to the larger end of a range of commands."""
 
     def rule(joint: Joint, text: str) -> Joint | str:
         del text
@@ -384,7 +387,7 @@ def _with_rotor(joint: Joint, inertia: float) -> Joint | str:
 
 
 def _within(joint: Joint, text: str) -> Joint | None:
-    """Commands of positions end at the stops; a range around them adds nothing."""
+    """Return the unchanged joint if a bound of commands is outside its limits; else None."""
     value, limit = _number(text), joint.limit
     inside = limit is None or limit.lower < value < limit.upper
     return None if inside or math.isnan(value) else joint

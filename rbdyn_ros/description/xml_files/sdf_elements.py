@@ -105,7 +105,7 @@ class SdfElement:
         self.subject.error(code, message, **of)
 
     def repair(self, code: str, message: str, repaired: str, **of: str) -> None:
-        """Add an error, or a warning with a repair, about this element."""
+        """Add an error if strict, else a warning with the repair, about this element."""
         self.subject.repair(code, message, repaired, **of)
 
     def note(self, code: str, message: str, severity: Any = "note", **of: str) -> None:
@@ -137,7 +137,7 @@ class SdfElement:
         return SdfElement(self.document, child, owner)
 
     def child(self, *path: str) -> SdfElement | None:
-        """Return a child, or a deeper element, that there may be once."""
+        """Return a child, or a deeper element, that may occur once."""
         part: SdfElement | None = self
         for tag in path:
             if part is None:

@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.types import Joint, Link
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.errors import quote
 
-#: Readings per second of a sensor of rays without <update_rate>: of gz-sim, as fast as it can.
+#: Readings per second of a sensor of rays without <update_rate>; gz-sim reads as fast as it can.
 USUAL_RATE = 30.0
 #: The largest range of a sensor of rays [m].
 FARTHEST = 1e9
@@ -224,7 +224,7 @@ def _vector_noise(part: SdfElement, *path: str) -> dict[str, Any]:
 
 
 def _noise(owner: SdfElement | None) -> dict[str, float]:
-    """Return the noise of a number; SDF adds the mean of the noise and the mean of its bias."""
+    """Return the noise of a number; its bias is the sum of both means in SDF."""
     noise = None if owner is None else owner.child("noise")
     if noise is None or (noise.attribute("type") or noise.word("type")) == "none":
         return {}
@@ -258,7 +258,7 @@ def _force_torque(part: SdfElement) -> dict[str, Any]:
 
 
 def _contact(part: SdfElement) -> dict[str, Any]:
-    part.child("contact", "collision")  # bodies here have one reading for all their shapes
+    part.child("contact", "collision")  # one reading here covers all shapes of a body
     return _rate(part)
 
 
@@ -336,7 +336,7 @@ def _color(part: SdfElement) -> dict[str, Any]:
 
 
 def _depth(part: SdfElement) -> dict[str, Any]:
-    """Return the values of a depth camera; one of gz-sim has a topic of points."""
+    """Return the values of a depth camera, with points as in gz-sim."""
     values = _color(part) | {"points": True}
     return _with_noise(values, range=_noise(part.child("camera")))
 

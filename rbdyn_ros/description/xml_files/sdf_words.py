@@ -60,7 +60,7 @@ WHY = {
     "transparency": "the opacity of <diffuse> counts",
 }
 _OTHER = "the simulator does not know it"
-#: Without these a body moves otherwise than meant.
+#: Without these elements a body does not move as intended.
 WARNED = (
     *("state", "population", "actor", "velocity_decay", "kinematic", "gravity"),
     "fluid_added_mass",

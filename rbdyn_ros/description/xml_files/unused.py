@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import Severity
 
-#: The most kinds in a report; a file may have a million.
+#: Largest number of kinds in a report, as a file may have a million.
 MOST_KINDS = 60
 #: Longest kind in a note [characters].
 LONGEST_KIND = 100

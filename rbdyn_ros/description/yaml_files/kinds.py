@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of single values and lists in YAML files; tables.py has the tables.
 
-A kind reads a node or refuses it with its line, says in words what it allows, and prints itself
-as a JSON schema.
+A kind reads a node or refuses it with its line, describes in words what it allows, and has a JSON
+schema.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Kind:
 
     @property
     def allowed(self) -> str:
-        """The values that it takes, in words."""
+        """The allowed values, in words."""
         raise NotImplementedError
 
     def read(self, node: Node, at: ValuePlace) -> Any:
@@ -145,8 +145,8 @@ class Number(Kind):
     """A number.
 
     Attributes:
-        low, high: the smallest and the largest one.
-        above, below: it is not allowed to reach these.
+        low, high: the smallest and the largest number.
+        above, below: limits that the number must not reach.
         infinite: whether infinity is allowed.
         nonzero: whether 0 is refused.
         quantity: of parts.bounds, whose range it has too; empty: none.
@@ -181,7 +181,7 @@ class Number(Kind):
         value: float | None = super().read(node, at)
         if value is None or not self.quantity or math.isinf(value):
             return value
-        fits = audit_range(at.what, (value,), self.quantity, at.subject(node))
+        fits = audit_range(at.what or "value", (value,), self.quantity, at.subject(node))
         return value if fits else None
 
     def value(self, node: Node) -> float | None:
@@ -245,7 +245,7 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Name(Kind):
-    """A name: the characters as written, whatever type YAML would give them.
+    """A name: the characters as written, even if YAML would read another type.
 
     Attributes:
         allowed: which names, in words.
@@ -314,7 +314,7 @@ class NumberList(Kind):
 
     Attributes:
         count: how many; None: any number of them.
-        each: what each of them may be; several: one for each place.
+        each: allowed numbers; several: one for each position in the list.
     """
 
     count: int | None = None
@@ -387,14 +387,16 @@ class List(Kind):
             return None
         count = len(node.nodes)
         if count < self.least or (self.most is not None and count > self.most):
-            message = f"the {at.what} has {count} {self.each}s; allowed is {self.allowed}"
+            message = (
+                f"the list {quote(at.what)} has {count} {self.each}s; allowed is {self.allowed}"
+            )
             at.error("bad-value", node.line, message, allowed=self.allowed)
             return None
         found = []
         for number, item in enumerate(node.nodes, 1):
             found.append(self.item.read(item, at.named(f"{self.each} {number}")))
             if found[-1] is None and isinstance(self.item, NumberList):
-                break  # stop here: there may be thousands of wrong values
+                break  # report only the first wrong value, as there may be thousands
         return tuple(found) if all(map(is_sound, found)) else None
 
     def schema(self) -> Schema:
@@ -404,7 +406,7 @@ class List(Kind):
 
 @dataclass(frozen=True)
 class Either(Kind):
-    """A scalar, a list or a table, each of its own kind; None: not allowed."""
+    """A scalar, a list or a table, each of its own kind; None if it is not allowed."""
 
     scalar: Kind | None = None
     items: Kind | None = None
@@ -450,7 +452,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of the file: its errors name it."""
+    """A value that is an element of the file, so that its errors name it."""
 
     kind: Kind
     owner: str

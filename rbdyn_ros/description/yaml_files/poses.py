@@ -19,7 +19,7 @@ PLACE = (*AT, Key("quat", NumberList(4), "w, x, y, z, instead of `rpy`"))
 
 
 def pose_of(given: Given, before: Pose = IN_PLACE) -> Pose:
-    """Return the pose of the keys AT; missing ones are as before."""
+    """Return the pose of the keys AT; missing keys keep the values of `before`."""
     quat = quat_from_rpy(*given["rpy"]) if "rpy" in given else before.quat
     return Pose(given.get("xyz", before.pos), quat)
 

@@ -22,7 +22,7 @@ from rbdyn_ros.errors import listing, quote
 
 
 class Given(dict[str, Any]):
-    """The values of a table by field; wrong ones are left out.
+    """The values of a table by field; wrong values are left out.
 
     Attributes:
         node: the table.
@@ -50,7 +50,7 @@ class Given(dict[str, Any]):
         return Subject(self.audit, self.owner, line)
 
     def add(self, name: str, value: Any) -> None:
-        """Add the value of a field; None: it is wrong."""
+        """Add the value of a field; None marks a wrong value."""
         self.sound &= is_sound(value)
         if value is not None:
             self[name] = value
@@ -160,13 +160,16 @@ class Table(_TableKind):
         return self.make(**given) if given.sound else None
 
     def _check_keys(self, given: Given, called: str) -> None:
-        """Check which keys are there, and add the defaults."""
+        """Add an error for each missing or unknown key, and add the defaults."""
         for name in given.lines:
             if name not in self.rows:
                 hint = given.audit.hint(name, self.rows)
                 known = listing(self.rows, most=len(self.rows))
                 message = f"the key {quote(name)} of the {called} is unknown{hint}"
-                message += "" if hint else f"; allowed are {known}"
+                if not hint:
+                    message = (
+                        f"the {called} cannot have the key {quote(name)}; allowed are {known}"
+                    )
                 given.error("unknown-key", name, message, found=name, allowed=known)
         for key in self.keys:
             if key.needed and key.name not in given.lines:
@@ -176,7 +179,7 @@ class Table(_TableKind):
                 given[key.field or key.name] = key.default
 
     def _check_one(self, given: Given, called: str) -> int:
-        """Check that exactly one of some keys is there; return how many are."""
+        """Check that exactly one of some keys is given; return how many are given."""
         there = [name for name in given.lines if name in self.one]
         misspelled = not there and any(name not in self.rows for name in given.lines)
         if self.one and len(there) != 1 and not misspelled:

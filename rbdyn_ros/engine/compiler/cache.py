@@ -9,16 +9,18 @@ once.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import logging
 import os
 import pickle
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, SimpleNamespace
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import llvmlite.binding as llvm
 from numba.core.caching import (
@@ -29,6 +31,9 @@ from numba.core.caching import (
 )
 
 from rbdyn_ros.engine.compiler import linking
+
+#: Longest wait for code that another process compiles [s].
+PATIENCE = 180.0
 
 _HASH = hashlib.sha256().digest_size
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -64,6 +69,36 @@ def write(file: str | Path, content: bytes) -> None:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
         warn_once(folder, error.strerror or str(error))
+
+
+@contextlib.contextmanager
+def alone(folder: str, name: str) -> Iterator[None]:
+    """Let other processes wait that would compile code of this name for the same folder.
+
+    They find the code in the folder afterwards. They do not wait without a folder, or without
+    locks in it, and never for ever: a process may be suspended while it compiles.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            if folder:
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+                _lock(stack.enter_context(Path(folder, f"{name}.lock").open("w")))
+        yield
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file until it is closed, or give up after some minutes."""
+    end = time.monotonic() + PATIENCE
+    while not _is_locked_now(file) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def _is_locked_now(file: IO[str]) -> bool:
+    """Lock a file if no other process has locked it; return whether that worked."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def warn_once(folder: str | Path, reason: str) -> None:

@@ -29,7 +29,7 @@ from rbdyn_ros.engine.compiler import (
     linking,
     views,  # noqa: F401  makes Model and Data known to Numba
 )
-from rbdyn_ros.engine.compiler.cache import KernelCache, warn_once
+from rbdyn_ros.engine.compiler.cache import KernelCache, alone, warn_once
 from rbdyn_ros.engine.compiler.interrupts import deferring
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.engine.compiler.source_hash import sources_hash
@@ -185,10 +185,14 @@ def _dispatcher(
 
 
 def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
-    """Return a function compiled to be called by its address; its code is kept in `directory`."""
+    """Return a function compiled to be called by its address; its code is kept in `directory`.
+
+    Processes that start at the same time do not all compile it.
+    """
     made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
     _keep_in(directory, made, function)
-    deferring(made.compile)()
+    with alone(directory, _name(function)):
+        deferring(made.compile)()
     return made
 
 
@@ -205,10 +209,13 @@ def is_cached(kernel: Any, directory: str) -> bool:
     """Return whether machine code of a kernel is in `directory`, or nothing is compiled."""
     if DISABLED or not directory:
         return DISABLED
-    function = kernel.py_func
-    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
-    found = Path(directory).rglob(f"{name}-*.nbi")
+    found = Path(directory).rglob(f"{_name(kernel.py_func)}-*.nbi")
     return any(LINKED not in file.parts for file in found)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Return the name of a function in a cache."""
+    return f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
 
 
 def kernels_in(

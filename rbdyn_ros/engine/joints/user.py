@@ -253,7 +253,9 @@ def _parameters(name: str, parameters: object) -> tuple[str, ...]:
         raise _refused(name, f"has the parameters {parameters!r}; allowed are {allowed}")
     for parameter in names:
         if parameter in TAKEN:
-            raise _refused(name, f"has the parameter {parameter!r}, as every joint; rename it")
+            raise _refused(
+                name, f"has the parameter {parameter!r}, which every joint has; rename it"
+            )
     return names
 
 

@@ -10,9 +10,10 @@ from rbdyn_ros.identification.actuators.drive_fit import DriveFit, DriveRecord, 
 from rbdyn_ros.identification.actuators.estimate import LARGEST_STD, Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: A joint moves in both directions if it does so in this part of its samples.
+#: A joint moves in both directions if each direction has this part of the moving samples.
 EACH_WAY = 0.05
-#: A Stribeck speed next to the slowest or the fastest speed of the motion is not one.
+#: A Stribeck speed within this factor of the slowest or fastest speed of the motion does not
+#: count.
 INSIDE = 1.05
 #: A fit that leaves a larger part of the efforts unexplained is worth a warning.
 POOR = 0.2
@@ -22,9 +23,9 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
     """Identify torque constant, rotor and friction.
 
     Args:
-        findings: gets the result; its gear is known by now.
+        findings: gets the result; the gear ratio must already be in it.
         drive: the recording.
-        current: whether the efforts are currents.
+        current: whether the efforts are currents [A].
     """
     units = _Units(findings.spec, current)
     fit = _scaled(findings, drive, units)
@@ -46,7 +47,7 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Numbers at the joint as numbers of the motor."""
+    """Factors that convert numbers at the joint to numbers of the motor."""
 
     spec: ActuatorSpec
     current: bool
@@ -57,7 +58,7 @@ class _Units:
 
     @property
     def assumed(self) -> float:
-        """Torque on the joint per reported effort that the drive assumes."""
+        """Torque on the joint per reported effort, as the drive assumes it."""
         return self.spec.gear * self.spec.motorconst[0] if self.current else 1.0
 
     @property
@@ -72,7 +73,7 @@ class _Units:
 
 
 def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
-    """Return the drive with the best torque constant; None if there is none."""
+    """Return the drive with the best torque constant; None if no constant fits."""
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
         reason = "gravity and inertia load it too little or too evenly"

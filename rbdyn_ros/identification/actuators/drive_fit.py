@@ -22,13 +22,14 @@ from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.identification.actuators.estimate import Estimate, covariance, deviation, solution
 from rbdyn_ros.identification.data.motion import Motion
 
-#: Columns of the equations; RISE is that of Fs - Fc, SPEED the derivative by vs.
+#: Columns of the equations. RISE belongs to Fs - Fc; SPEED is the derivative with respect to vs.
 SCALE, CONSTANT, COULOMB, VISCOUS, ROTOR, RISE, SPEED = range(7)
-#: Samples of a motion in the width of its filter.
+#: Number of samples in the width of the filter of a motion.
 WIDTH = 5
-#: A joint may rest below this multiple of the noise of its speed, or part of its largest speed.
+#: A joint may be at rest below this multiple of the noise of its speed, or below this part of its
+#: largest speed.
 NOISE, REST = 3.0, 1e-3
-#: Part of the moving samples that are slower than the least Stribeck speed.
+#: The least Stribeck speed is faster than this part of the moving samples.
 SLOWEST = 0.01
 #: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best one.
 TRIED, TOLERANCE = 16, 1e-3
@@ -88,8 +89,8 @@ class DriveFit:
 def moving(motion: Motion) -> Bools:
     """Return the samples (p,) of the motion of one joint in which it surely moves.
 
-    At rest, also for the moment in which a joint turns back, dry friction may be anything, and the
-    filter mixes it with its neighbours.
+    Dry friction is undetermined while the joint rests or reverses, and the filter spreads it to
+    the neighbouring samples.
     """
     v = motion.qvel[:, 0]
     noise = 1.4826 * float(np.median(np.abs(v - uniform_filter1d(v, WIDTH))))
@@ -153,7 +154,7 @@ def _rise(drive: DriveRecord, speed: float) -> Array:
 
 
 def _slope(drive: DriveRecord, speed: float) -> Array:
-    """Return the derivative of this column by the Stribeck speed (k,)."""
+    """Return the derivative of the column of Fs - Fc by the Stribeck speed (k,)."""
 
     def by_speed(v: Array) -> Array:
         ratio = (v / speed) ** 2

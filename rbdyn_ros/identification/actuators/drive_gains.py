@@ -22,7 +22,7 @@ class DriveGains:
         gains: (n,) [N m/A or N/A].
         covariance: (n, n) covariance of the logarithms of the gains.
         messages: a sentence for every gain that the recording does not determine.
-        grave: those for which masses that follow from these gains do not suit a URDF.
+        grave: the messages because of which masses from these gains must not go into a URDF.
         weighed: whether one of two recordings is with a weighed load.
     """
 
@@ -54,7 +54,7 @@ class DriveGains:
 
     @property
     def why_no_patch(self) -> str:
-        """Return the reason why masses from these gains do not suit a URDF; "" if they do."""
+        """Return the reason why masses from these gains must not go into a URDF, or ""."""
         return self.grave[0] if self.grave else ""
 
     def efforts(self, currents: Motion) -> Motion:

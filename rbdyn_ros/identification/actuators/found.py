@@ -33,16 +33,16 @@ class Findings:
     unexplained: float = math.nan
 
     def take(self, key: str, estimate: Estimate) -> None:
-        """Note a number under its key and put it into the actuator."""
+        """Record a number under its key and put it into the actuator."""
         self.found[key] = estimate
         self.spec = _with_number(self.spec, key, float(f"{estimate.value:.{DIGITS}g}"))
 
     def lack(self, what: str, reason: str) -> None:
-        """Note that something is not identifiable."""
+        """Add a message that something is not identifiable."""
         self.say(f"{what} is not identifiable: {reason}")
 
     def say(self, text: str) -> None:
-        """Note a sentence about the joint."""
+        """Add a message about the joint."""
         self.messages.append(f"joint {quote(self.spec.joint)}: {text}")
 
 
@@ -57,7 +57,7 @@ def _with_number(spec: ActuatorSpec, key: str, value: float) -> ActuatorSpec:
 
 
 def _lugre(spec: ActuatorSpec, key: str, value: float) -> tuple[float, float, float, float, float]:
-    """Return the friction with another number; coulomb comes first and resets the others."""
+    """Return the friction with another number; set coulomb first, as it resets the others."""
     stiffness, damping, coulomb, static, stribeck = spec.lugre
     if key == "coulomb":
         return (value / BEND, damping, value, value, 1.0)

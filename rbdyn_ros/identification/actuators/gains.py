@@ -9,7 +9,7 @@ that was weighed, determine it. So gains and parameters x of bodies and joints a
     min over x, log g:  sum over joints |A x / g - i|^2 / (2 sigma^2) + prior(x)
 
 with the prior of solve.py, by Gauss-Newton steps in log g, in turn with the convex problem in x.
-The covariance of log g has the doubts about x in it.
+The covariance of log g includes the uncertainty of x.
 Source: Gautier, Briot, Global identification of joint drive gains and dynamic parameters of
 robots, 2014.
 """
@@ -52,7 +52,7 @@ from rbdyn_ros.identification.equations.unknowns import (
 from rbdyn_ros.identification.equations.warnings import MASS_RATIO
 from rbdyn_ros.model.model import Model
 
-#: Terms that every drive may have, beside viscous and Coulomb friction.
+#: Terms that every drive may have, besides viscous and Coulomb friction.
 TERMS = "armature", "offset"
 #: Standard deviation of the logarithm of a gain around its first guess: a factor of ten.
 SPREAD = np.log(10.0)
@@ -73,7 +73,7 @@ def identify_gains(
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> DriveGains:
-    """Identify the torque by current of each drive, with masses known as by their description.
+    """Identify the torque per current of each drive, given the described masses.
 
     Args:
         m: the description of the arm; its masses count with a standard deviation of 20 percent,
@@ -127,7 +127,7 @@ def _unsettled(change: float) -> list[str]:
 
 
 def _unlikely_load(ratios: Array) -> list[str]:
-    """Return a sentence if the gains are far from the gains (n,) by the described masses."""
+    """Return a sentence if the median ratio to the gains by the described masses is far from 1."""
     factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
     text = (
         f"the weighed load makes the gains {factor} times those of the described masses, and a "
@@ -165,7 +165,7 @@ def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike |
     gains = np.full(len(currents.names), np.nan)
     for i, name in enumerate(currents.names):
         if kept[:, i].sum() < LEAST_KEPT:
-            continue  # refused when the equations are made
+            continue  # errors are raised when the equations are made
         record = DriveRecord(alone(currents, i), load[:, i], kept[:, i])
         scale = fit_drive(record, stribeck=False).scale
         if scale.is_found and scale.value < 0.0:
@@ -263,7 +263,7 @@ def _of_two(
 def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array, float]:
     """Return the logarithms of the gains (n,) by the first ones, and their covariance.
 
-    The third is the largest change of a logarithm in the last step.
+    The third value is the largest change of a logarithm in the last step.
     """
     logs = np.zeros(problem.eqs.R.shape[1])
     x, sigma = problem.prior.start, HOPED * problem.unknowns.largest

@@ -25,9 +25,9 @@ from rbdyn_ros.identification.actuators.estimate import (
 )
 from rbdyn_ros.identification.actuators.found import Findings
 
-#: Torques below this part of the largest one may come from the free play.
+#: A torque below this part of the largest torque may occur inside the free play.
 SMALL_TORQUE = 0.1
-#: Samples on either side of a small torque that the filter mixes with it.
+#: Number of samples on either side of a small torque that the filter mixes with it.
 BESIDE = 5
 #: Least part of the samples in which the gear transmits torque in each direction.
 EACH_WAY = 0.02
@@ -69,7 +69,7 @@ def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
 
 
 def transmitting(torque: Array) -> Bools:
-    """Return which samples (p,) surely have the gear at one end of its free play."""
+    """Return the samples (p,) in which the gear is surely at one end of its free play."""
     small = np.abs(torque) <= SMALL_TORQUE * np.abs(torque).max()
     kept: Bools = ~maximum_filter1d(small, 2 * BESIDE + 1)
     return kept
@@ -84,13 +84,13 @@ def _per_ratio(x: Array, C: Array, k: int, factor: float) -> Estimate:
     return Estimate(float(factor * x[k] / x[0]), deviation(gradient, C))
 
 
-#: A known ratio is kept if the recording agrees within this part of it.
+#: A known ratio is kept if the identified ratio differs by at most this part of it.
 AGREES = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """Stiffness [N m/rad or N/m] and backlash [rad or m] of a gear; None if it does not show."""
+    """Stiffness [N m/rad or N/m] and backlash [rad or m] of a gear; None if unknown."""
 
     stiffness: Estimate | None = None
     backlash: Estimate | None = None
@@ -102,7 +102,7 @@ def identify_gear(
     """Identify the ratio of a gear, and return its stiffness and backlash.
 
     Args:
-        findings: gets the ratio and the sentences.
+        findings: gets the ratio and the messages.
         angle: (p,) of the motor [rad]; None: not recorded.
         position: (p,) of the joint [rad or m].
         load: (p,) transmitted torque at the joint [N m or N].
@@ -119,7 +119,7 @@ def identify_gear(
 
 
 def take_elastic(findings: Findings, elastic: Elastic) -> None:
-    """Take stiffness and backlash, if an actuators file can have them."""
+    """Put stiffness and backlash into the findings, if an actuators file can hold them."""
     both = {"elastic.stiffness": elastic.stiffness, "elastic.backlash": elastic.backlash}
     found = {key: value for key, value in both.items() if value is not None}
     if not found:

@@ -29,11 +29,11 @@ from rbdyn_ros.identification.data.motion import CODE, Motion
 from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.model.model import Model
 
-#: Dry friction of the robot description below this speed is smooth [rad/s or m/s].
+#: Dry friction of the robot description is smoothed below this speed [rad/s or m/s].
 SMOOTHING = 1e-9
 #: Cutoff of the low-pass filter that suits sweeps [Hz].
 CUTOFF = 5.0
-#: A joint must move in this part of the samples, and at least in this number of them.
+#: A joint must move in this part of the samples, and in at least this number of samples.
 MOVING_SHARE, FEWEST = 0.05, 50
 
 
@@ -141,7 +141,7 @@ def _identify_joint(
         findings.say("it hardly moves, so nothing is identified")
     else:
         elastic = identify_gear(findings, angle, motion.qpos[:, 0], load)
-        # while the motor crosses the free play its speed differs from the joint's
+        # while the motor crosses the free play, its speed differs from that of the joint
         play = elastic.backlash is not None or findings.spec.backlash > 0.0
         kept &= transmitting(load) if play else True
         kept &= motion.kept[:, 0] if motion.kept is not None else True

@@ -50,7 +50,7 @@ def actuators_report_text(found: Sequence[ActuatorEstimate]) -> str:
 
 
 def actuators_report_dict(found: Sequence[ActuatorEstimate]) -> dict[str, Any]:
-    """Return the report as numbers for JSON; unknown ones are None."""
+    """Return the report as numbers for JSON; unknown numbers are None."""
     return {
         "joints": [
             {

@@ -17,8 +17,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 CUTOFF = 10.0
 #: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
 LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
-#: Number of states that are kept, and of the oldest ones that are not read: the control thread
-#: soon overwrites them.
+#: Number of states that are kept, and number of the oldest ones that are not read because the
+#: control thread soon overwrites them.
 ROOM, GUARD = 16384, 512
 
 
@@ -38,7 +38,7 @@ class StateBlocks:
         self._names, self._dofs = tuple(names), dofs
         self._times: NDArray[np.int64] = np.zeros(ROOM, np.int64)
         self._states: Array = np.zeros((ROOM, 3, nv))
-        # the control thread must not be the first to touch this memory
+        # touch all memory now, so that the control thread causes no page faults
         self._times.fill(0)
         self._states.fill(0.0)
         self._written = self._begin = self.lost = 0
@@ -53,7 +53,7 @@ class StateBlocks:
     def take(self) -> tuple[Samples, Array, int] | None:
         """Return the next block, the mean positions (nv,) in it and the stamp of its last state.
 
-        None: the block is not complete.
+        Return None while the block is not complete.
         """
         written, begin = self._written, self._begin
         if written - begin > ROOM - GUARD:
@@ -69,7 +69,7 @@ class StateBlocks:
             return None
         end = int(np.searchsorted(since, LENGTH))
         states = self._states[places[: end + 1]]
-        if self._written - begin >= ROOM:  # overwritten while it was copied
+        if self._written - begin >= ROOM:  # the block was overwritten while it was copied
             self.skip()
             return None
         self._begin = begin + int(np.searchsorted(since, since[end] - OVERLAP))
@@ -78,5 +78,5 @@ class StateBlocks:
         return samples, np.asarray(states[:, 0].mean(axis=0)), int(times[end])
 
     def skip(self) -> None:
-        """Leave out all states until now; in the reading thread."""
+        """Leave out all states until now; call it in the reading thread."""
         self._begin, self.lost = self._written, self.lost + 1

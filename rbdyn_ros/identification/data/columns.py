@@ -57,7 +57,7 @@ DIALECT = Dialect(
         one=("efforts", "currents"),
     ),
 )
-#: Keys without effect beside others.
+#: Keys that have no effect next to the other key of the pair.
 _WITHOUT_EFFECT = {
     "rate": "time",
     "time_unit": "rate",
@@ -67,7 +67,7 @@ _WITHOUT_EFFECT = {
 
 
 def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
-    """Read a recording whose places a columns file describes.
+    """Read a recording whose columns a columns file describes.
 
     Args:
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
@@ -161,7 +161,7 @@ def _arrays(path: Path) -> dict[str, Array]:
         return {"": _table(path)}
     except ParameterError:
         raise
-    except Exception as error:  # untrusted files: each library has its own errors
+    except Exception as error:  # the files are untrusted, and each library raises its own errors
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
             "no-table", f"it is not a table of numbers: {reason}", str(path)

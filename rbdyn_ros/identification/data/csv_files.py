@@ -201,13 +201,13 @@ def _has_column(header: Sequence[str], name: str) -> bool:
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:
-    """Return which columns have this name; if none has, ignore spaces around names."""
+    """Return the indices of the columns with this name; if there are none, ignore spaces."""
     exact = [k for k, name in enumerate(header) if name == column]
     return exact or [k for k, name in enumerate(header) if name.strip() == column]
 
 
 def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
-    """Return the lines without an incomplete last one."""
+    """Yield the lines, except for an incomplete last line."""
     for line in file:
         if line.endswith(("\n", "\r")) or _is_whole(line, columns):
             yield line
@@ -237,7 +237,7 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
                 ndmin=2,
                 max_rows=MOST_SAMPLES + 1,
             )
-    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
+    except (OSError, ValueError) as error:  # ValueError includes UnicodeDecodeError
         reason = str(error).split(";")[0].rstrip(".")
         text = f"it is not a table of numbers (rows are counted below the header): {reason}"
         raise recording_error("no-table", text, str(path)) from error

@@ -146,7 +146,7 @@ def of_dofs(m: Model, dofs: Ints, columns: ArrayLike, rest: ArrayLike = 0.0) -> 
 
 
 def kept_samples(m: Model, motion: Motion, dofs: Ints) -> Bools:
-    """Return which samples (p, n) are usable and below the effort limit."""
+    """Return a mask (p, n) of the samples that are usable and below the effort limit."""
     limits = m.jnt_effort[m.dof_jntid[dofs]]
     usable = np.where(limits > 0.0, SATURATED * limits, np.inf)
     below: Bools = np.abs(motion.effort) < usable

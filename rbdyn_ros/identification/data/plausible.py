@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that a recording can be of a robot, before anything is identified from it.
+"""Check that a recording is plausible for a robot, before anything is identified from it.
 
-Least squares finds an answer for every recording, also for missing efforts, degrees, or angles
-that jump by a turn.
+Least squares finds an answer for every recording, even if efforts are missing, angles are in
+degrees, or angles jump by a full turn.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rbdyn_ros.recording.bags import recording_error
 JUMP = 0.5
 #: ... unless the joint could make it at this multiple of its velocity limit.
 HASTE = 3.0
-#: Velocity limit of a joint without one [rad/s or m/s].
+#: Assumed velocity limit of a joint that has none [rad/s or m/s].
 FASTEST = 20.0
-#: Positions may exceed their limits by this fraction of the range, or this distance [rad or m].
+#: Positions may exceed their limits by this fraction of the range, or by this distance [rad or m].
 BEYOND = 0.1, 0.2
-#: Mean speeds may exceed their limits by this factor, over this time [s].
+#: Factor by which mean speeds over this time [s] may exceed their limits.
 TOO_FAST, WHILE = 1.5, 0.1
-#: Least effort of a robot [N m or N].
+#: Smaller efforts count as missing [N m or N].
 LEAST_EFFORT = 1e-9
 #: Largest distance of a resting joint from its median [rad or m].
 STILL = 0.02
@@ -60,7 +60,7 @@ def plausible(m: Model, samples: Samples) -> Samples:
 
 
 def at_rest(m: Model, samples: Samples) -> Array:
-    """Return the positions (nv,) of the joints that are not identified; unknown ones as in qpos0.
+    """Return positions (nv,) of the joints that are not identified; unknown positions as in qpos0.
 
     Raises:
         ParameterError: one of these joints moved.
@@ -74,7 +74,7 @@ def at_rest(m: Model, samples: Samples) -> Array:
         column: Array = _unwrapped(m, np.array([k]), found[:, np.newaxis])[:, 0]
         rest[k] = np.median(column)
         away = np.abs(column - rest[k])
-        # a quantile, as single samples may be wrong
+        # take a quantile, as single samples may be wrong
         if np.quantile(away, 0.99) > STILL:
             text = (
                 f"joint {quote(name)} should be at rest, but moves from {column.min():.4g} to "

@@ -13,7 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import exactly, quote
 from rbdyn_ros.recording.bags import recording_error
 
-#: More than half an hour at 1 kHz; longer recordings are not calibration motions.
+#: Largest number of samples: more than half an hour at 1 kHz.
 MOST_SAMPLES = 2_000_000
 #: Largest fraction of incomplete samples, and of samples with a repeated stamp.
 TOLERATED = 0.01

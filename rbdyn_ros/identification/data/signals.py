@@ -45,7 +45,7 @@ RATE_RATIO = 5.0
 TRIMMED = 2.0
 #: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
 LONGEST_GAP = 5.0, 0.1
-#: Efforts interpolated over more than this many periods are not used.
+#: Efforts that are interpolated over more than this many periods are not used.
 BRIDGED = 3.5
 #: Shortest and longest period of a recording [s].
 PERIODS = 1e-5, 0.2
@@ -53,7 +53,7 @@ PERIODS = 1e-5, 0.2
 REGULAR = 1e-3
 #: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: An extreme value is a saturation if it occurs this often, in this fraction of the samples, ...
+#: An extreme value is a saturation if it occurs this many times, in this fraction of samples, ...
 FLAT = 10, 0.01
 #: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
 FLATNESS, NEXT, LEVELS = 10.0, 5, 20
@@ -107,7 +107,7 @@ def to_motion(
         raise recording_error("short-recording", text)
 
     def smooth(rows: Array) -> Array:
-        # extends both ends, point-mirrored, by the length that is cut off later
+        # extend both ends, point-mirrored, by the length that is cut off later
         return np.asarray(sosfiltfilt(low_pass, rows, axis=0, padlen=trimmed), np.float64)
 
     q = smooth(qpos)
@@ -138,7 +138,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
     A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
     moving arm never repeat exactly. Positions then seem to stop for one period, which looks like
-    a jerk. If the next step is as long as the steps beside it, the recorder's clock went on while
+    a jerk. If the next step is as long as the steps next to it, the recorder's clock went on while
     the motion did not, so the period is taken out of the time too.
     """
     parts = np.column_stack([samples.qpos, samples.effort])
@@ -170,7 +170,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed around some samples."""
+    """Return the mean change of speed at some samples, against the samples next to them."""
     if not (np.diff(time) > 0.0).all():
         return float("inf")
     speed = np.diff(qpos, axis=0) / np.diff(time)[:, np.newaxis]
@@ -218,7 +218,7 @@ def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
 
 
 def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
-    """Return which efforts are saturated, (p, n).
+    """Return a mask (p, n) of the saturated efforts.
 
     These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
     off: many samples share the largest or least value, and few have the values next to it. Coarse
@@ -264,7 +264,7 @@ def regular_period(time: Array) -> float:
             "there, or record again"
         )
         raise recording_error("gap", text)
-    # an integer number of periods, so that the grid does not drift from a regular clock
+    # use an integer number of periods, so that the grid does not drift from a regular clock
     return float(time[-1]) / max(1, round(float(time[-1]) / period))
 
 
@@ -281,7 +281,7 @@ def _regular(
         return np.asarray(make_interp_spline(time, rows, k=1)(grid), np.float64)
 
     qvel = None if samples.qvel is None else on_grid(samples.qvel)
-    # between two samples efforts are usable if both are, and if they are neighbours
+    # an interpolated effort is usable if both samples are usable and close in time
     on_grid_usable = on_grid(usable.astype(np.float64)) > 1.0 - REGULAR
     after = np.searchsorted(time, grid).clip(1, len(time) - 1)
     on_grid_usable[time[after] - time[after - 1] > BRIDGED * period] = False
@@ -307,7 +307,7 @@ def _highest_frequency(qpos: Array, period: float) -> float:
 
 
 def _derivative(rows: Array, period: float, order: int) -> Array:
-    # five points and a polynomial of fourth degree: the central differences of fourth order
+    # a polynomial of fourth degree through five points gives central differences of fourth order
     derived: Array = savgol_filter(rows, 5, 4, deriv=order, delta=period, axis=0)
     return derived
 

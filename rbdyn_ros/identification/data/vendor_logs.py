@@ -84,7 +84,7 @@ def log_of(path: Path) -> tuple[Log, list[str]] | None:
         with path.open(encoding="utf-8-sig") as file:
             line = file.readline(LONGEST_HEADER)
     except (OSError, UnicodeDecodeError):
-        return None  # the reader of tables says why
+        return None  # the reader of tables reports the reason
     for log in LOGS:
         header = [name.strip() for name in line.strip().split(log.delimiter)]
         if log.time in header and log.position.format(0) in header:

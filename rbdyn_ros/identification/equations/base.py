@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 #: with five digits, and a tenth of a millimetre has no measurable effect.
 DEPENDENT = 1e-4
 
-#: Entries of combinations below this are rounding.
+#: Entries of combinations below this are rounding errors.
 ROUNDING = 1e-9
 
 
@@ -116,7 +116,7 @@ def _independent(Y: Array) -> Ints:
     found = []
     for k in np.flatnonzero(lengths > ROUNDING * lengths.max()):
         rest = R[:, k] / lengths[k]
-        for _ in range(2):  # twice, because of rounding
+        for _ in range(2):  # orthogonalise twice, because of rounding
             rest = rest - Q @ (Q.T @ rest)
         size = np.linalg.norm(rest)
         if size > DEPENDENT:

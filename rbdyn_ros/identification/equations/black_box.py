@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain least squares with the same regressor, as a line to compare an identified robot with.
+"""Plain least squares with the same regressor, as a baseline for an identified robot.
 
 Without prior and constraints it predicts about as well as rigid bodies and this friction can.
 """

@@ -22,13 +22,13 @@ from rbdyn_ros.model.model import Model
 
 #: A delay is corrected if it is this many times its standard deviation, ...
 SURE = 4.0
-#: ... and longer than this [s]; the longest one that can be estimated [s].
+#: ... and longer than this [s]. The second number is the longest delay that can be estimated [s].
 SHORTEST, LONGEST = 1e-3, 0.1
-#: Parts of the motion whose estimates are compared.
+#: Number of parts of the motion whose estimates are compared.
 PARTS = 8
 #: Largest number of samples of the linear estimate.
 MOST = 2_000
-#: The linear estimate is repeated this often.
+#: Number of repetitions of the linear estimate.
 ROUNDS = 3
 #: Columns below this fraction of the largest are dependent.
 DEPENDENT = 1e-7
@@ -51,7 +51,7 @@ def without_delay(
         ModelError, ParameterError: as identify.
     """
     count = len(motion.time)
-    # at random, because every tenth sample may be at the same phase of a periodic motion
+    # choose at random, as every tenth sample may have the same phase of a periodic motion
     rows = np.sort(np.random.default_rng(0).choice(count, min(count, MOST), replace=False))
     Q = _basis(m, motion, smoothing, rest, rows)
     found, total, std = motion, 0.0, 0.0
@@ -120,7 +120,7 @@ def _step(Q: Array, motion: Motion, rows: Ints) -> tuple[float, float]:
 
 
 def _beyond(Q: Array, rows: Array) -> Array:
-    """Return the part of rows (p, n) that the basis does not have."""
+    """Return the part of rows (p, n) that is orthogonal to the basis."""
     return np.asarray(rows - Q @ np.tensordot(Q, rows, axes=((0, 1), (0, 1))), np.float64)
 
 

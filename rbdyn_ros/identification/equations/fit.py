@@ -118,7 +118,7 @@ def _tried(
     x: Array,
     sigma: Array,
 ) -> list[Term]:
-    """Try terms one after the other, each beside the ones that were kept before it."""
+    """Try terms one after the other, each together with the terms that were kept before."""
     fit = fit_of(kept)
     found: list[Term] = []
     largest = fit.unknowns.largest
@@ -136,7 +136,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and the values known before it; arguments as identify."""
+    """A motion and the values that are known in advance; arguments as for identify."""
 
     m: Model
     motion: Motion
@@ -176,7 +176,7 @@ class FitOfMotion:
 def _searched(
     run: FitOfMotion, kinds: Sequence[str], kept: list[str]
 ) -> tuple[_Fit, Array, Array, list[Term]]:
-    """Return the fit with all terms that earn their place, its solution and the tried terms.
+    """Return the fit with all terms that improve it, its solution and the tried terms.
 
     Args:
         run: the motion and what is known.
@@ -201,7 +201,7 @@ def _searched(
     if any(term.kept for term in terms):
         fit = fit_of(kept)
         x, sigma = run.solved(fit)
-    if set(kept) & set(bent):  # once more, at the efforts of the identified robot
+    if set(kept) & set(bent):  # repeat the fit at the efforts of the identified robot
         fit = run.fits(kept, fit.robot(x)[0])(kept)
         x, sigma = run.solved(fit)
     return fit, x, sigma, terms
@@ -235,7 +235,7 @@ class _Fit:
         return validate(m, friction, u.motion, offset, by_load=by_load, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the residuals of the patched URDF; None if it holds the whole solution."""
+        """Return the residuals of the patched URDF; None if a URDF can hold the whole solution."""
         u = self.unknowns
         m, friction, _ = self.robot(x)
         extras = any(extra.kind not in ("viscous", "coulomb") for extra in u.extras)

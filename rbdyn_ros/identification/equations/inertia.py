@@ -85,7 +85,7 @@ def bodies_of(x: Array) -> tuple[Array, Array, Array]:
 
 
 def consistent_prior(m: Model) -> tuple[Array, list[str]]:
-    """Return physically consistent parameters (nbody - 1, 10) near the ones of a Model.
+    """Return physically consistent parameters (nbody - 1, 10) near those of a Model.
 
     Also return the names of the changed bodies: massless ones, points, rods, plates, and bodies
     with an impossible inertia.

@@ -45,7 +45,7 @@ def solved(
         residuals: returns the residuals of a solution.
         progress: called with a message after every iteration.
     """
-    # trust the data first: a bad prior would otherwise inflate their standard deviations
+    # trust the data first, as a bad prior would otherwise inflate their standard deviations
     x, sigma = prior.start, HOPED * unknowns.largest
     for k in range(ITERATIONS):
         x = solve(*eqs.weighted(sigma), prior, strength, x)

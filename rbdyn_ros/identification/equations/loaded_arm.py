@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identify an arm and its payload together, from one motion without the payload and one with it.
 
-Both motions share the bodies, friction, rotors and offsets. So errors that the arm has in both do
-not enter the payload, and friction by load is determined at two loads.
+Both motions share the bodies, friction, rotors and offsets. So errors of the arm that both motions
+share do not affect the payload, and load-dependent friction is measured at two loads.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LoadedArm:
         arm: the arm identified from the motion without the payload alone.
         m: the arm without the payload, identified from both motions.
         payload: the payload, and the residuals of the motion with it.
-        by_joint: (n,) mass of the payload that the efforts of each joint alone say, with the same
+        by_joint: (n,) mass of the payload from the efforts of each joint alone, with the same
             centre of mass [kg]; NaN where the payload changes them by less than their noise.
     """
 
@@ -66,7 +66,7 @@ def identify_with_payload(
 ) -> LoadedArm:
     """Identify an arm from a motion, and its payload from another one, together.
 
-    The terms are those that earn their place in the motion without the payload.
+    The terms are those that improve the fit of the motion without the payload.
 
     Args:
         m: the description of the arm, the prior.

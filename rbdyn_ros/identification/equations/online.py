@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate a payload and a scale of the friction while an arm runs.
 
-The law is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
+The method is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
 folded into triangular factors, so old samples need no memory ("recursive least squares").
 
-A joint at rest differs: its friction holds any part of the load. So all samples of a rest together
-are one equation, whose standard deviation is the dry friction.
+A joint at rest differs: its dry friction can hold any part of the load. So all samples of a rest
+form one equation, whose standard deviation is the dry friction.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ STRENGTH = 0.01
 BODY, KNOWN, UNKNOWNS = 10, 11, 12
 #: Standard deviation of the delay [s].
 LATE = 0.005
-#: Rows of a block that the correlation of the noise is estimated from.
+#: Number of rows of a block from which the correlation of the noise is estimated.
 REMEMBERED = 3000
 #: Speeds and accelerations of a joint count if their RMS in a block is this many times the noise.
 SURE = 3.0
 #: Least standard deviation of an effort relative to the largest effort.
 EXACT = 1e-3
-#: Rows from which on the residuals of a joint say its noise; fewer are fitted too well.
+#: Least number of rows whose residuals show the noise of a joint; fewer rows are overfitted.
 ENOUGH = 100
-#: Efforts above this many times the limit are none: a drive that saturates only comes close.
+#: An effort above this multiple of the limit is spurious: a saturated drive stays near the limit.
 SPURIOUS = 2.0
-#: A joint that is this close to its place before an interruption still rests [rad or m].
+#: A joint still rests if it moved less than this during an interruption [rad or m].
 SAME = 1e-3
 
 
@@ -211,7 +211,7 @@ class OnlinePayload:
         block = np.empty((*motion.qpos.shape, UNKNOWNS + 1))
         block[:, :, :BODY] = torque_regressor(m, rows, *speeds)[:, dofs] @ self._turn
         block[:, :, BODY] = friction_effort(self._friction, motion, dofs)
-        # efforts that come late by d are e(t) - d e'(t), as in delay.py
+        # efforts that are late by d are e(t) - d e'(t), as in delay.py
         block[:, :, BODY + 1] = -np.gradient(motion.effort, motion.time, axis=0)
         block[:, :, UNKNOWNS] = motion.effort - known
         return block
@@ -228,7 +228,7 @@ class OnlinePayload:
                 self._resting[i] += end - begin
 
     def _end_rest(self, i: int) -> None:
-        """Fold the rest of a joint in that has ended."""
+        """Add the equation of a rest that has ended."""
         if self._resting[i]:
             self._add(len(self._dofs) + i, self._rests[i : i + 1] / self._resting[i])
         self._rests[i], self._resting[i] = 0.0, 0
@@ -273,7 +273,7 @@ class OnlinePayload:
 
     @property
     def _least(self) -> Array:
-        """Least standard deviations (n,): no arm and no Model is more exact than this."""
+        """Least standard deviations (n,): the errors of even the best arm and Model."""
         return np.asarray(np.maximum(EXACT * self._largest, NO_EFFORT))
 
     def _stiction(self, x: Array, sigma: Array) -> Array:

@@ -93,7 +93,7 @@ def identify_payload(
     prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
     before = validate(m, unknowns.friction, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
-    own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() subtracts it already
+    own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() already subtracts this
     eqs = equations(m, unknowns, unknowns.effort() - own, at_link(m, f, dofs))
     if not eqs.effects()[:, :10].any():
         raise _not_carried(m.frame_names[f])

@@ -15,7 +15,7 @@ from rbdyn_ros.identification.equations.regressor import TILTS, extra_columns, t
 from rbdyn_ros.identification.equations.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 
-#: Samples in memory at once.
+#: Number of samples in memory at the same time.
 CHUNK = 400
 #: Number of consecutive parts of a motion; each is held out once to judge a term of the model.
 PARTS = 4

@@ -33,7 +33,7 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     return Y
 
 
-#: Kinds of unknowns that belong to all joints: gravity turns about the base's x and y axes [rad].
+#: Kinds of unknowns for all joints: rotation of gravity about the x and y axes of the base [rad].
 TILTS = "tilt_x", "tilt_y"
 
 
@@ -82,7 +82,7 @@ def extra_columns(
     if kind == "viscous":
         return motion.qvel
     if kind == "coulomb":
-        with np.errstate(over="ignore"):  # tanh is 1 then
+        with np.errstate(over="ignore"):  # tanh is 1 after an overflow
             return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
     if kind == "stribeck":
         return motion.of_velocity(

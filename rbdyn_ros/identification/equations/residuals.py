@@ -84,7 +84,7 @@ def validate(
 
     Args:
         m: the Model; its rotors (dof_armature) count, its passive forces do not.
-        friction: friction of all dofs; Friction.of_model(m) gives the one of the description.
+        friction: friction of all dofs; Friction.of_model(m) gives the friction of the description.
         motion: the recorded motion.
         offset: (nv,) constant efforts [N m or N]; None: 0.
         by_load: (nv,) dry friction as a share of the effort of bodies and rotors; None: 0.

@@ -35,8 +35,8 @@ class Identification:
             where not identified.
         mass_std: (nbody - 1,) standard deviations of the masses of the moving bodies, from the
             motion and the prior together [kg].
-        prior_share: (nbody - 1,) their variances as a share of those before the motion: near 0 the
-            motion determines a mass, at 1 only the description does.
+        prior_share: (nbody - 1,) variances of the masses as a share of the variances before the
+            motion: near 0 the motion determines a mass, at 1 only the description does.
         condition: condition number of the base regressor, with columns scaled to length 1.
         before: efforts of the motion predicted by the prior.
         after: efforts predicted by the identified Model.

@@ -28,11 +28,11 @@ from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
 #: Standard deviation of a prior mass, relative to it; its term has the weight w = MASS_SPREAD^-2.
 MASS_SPREAD = 0.2
-#: Factor by which g decreases until it has the wanted value.
+#: Factor by which g decreases in each pass, until it has the wanted value.
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
 MOST_STEPS = 60
-#: Singular values below this fraction of the largest one are rounding.
+#: Singular values below this fraction of the largest one are rounding errors.
 UNSEEN = 1e-12
 #: Shortest fraction of a Newton step.
 SHORTEST = 1e-10
@@ -157,7 +157,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
     problem = _FitProblem(seen, target, L @ Vt.T, prior)
     x = prior.start if start is None else start
     z = Vt @ np.linalg.solve(L, x - prior.start)
-    if not np.isfinite(problem.value(z)):  # rounding at the boundary
+    if not np.isfinite(problem.value(z)):  # rounding can exceed the boundary
         z = np.zeros(len(z))
     weight = max(strength, float(np.sum(problem.miss(z) ** 2)) / len(z))
     while True:
@@ -251,6 +251,6 @@ def _ratios(values: Array, prior: Array, weight: Array | float = 1.0) -> float:
 
 
 def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:
-    """Split x into bodies (k, 10), positive coefficients (c,) and free ones (o,)."""
+    """Split x into bodies (k, 10), positive coefficients (c,) and free coefficients (o,)."""
     k, c = prior.bodies.size, len(prior.positive)
     return x[:k].reshape(-1, 10), x[k : k + c], x[k + c :]

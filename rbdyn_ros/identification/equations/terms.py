@@ -60,13 +60,13 @@ def held_out(
 
 
 def places(all_unknowns: Unknowns, some: Unknowns, inertial: int) -> list[int]:
-    """Return the columns of some unknowns among all, behind `inertial` ones of the bodies."""
+    """Return the columns of some unknowns among all, after `inertial` columns of the bodies."""
     found = [all_unknowns.extras.index(extra) for extra in some.extras]
     return [*range(inertial), *(inertial + k for k in found)]
 
 
 def with_start(found: Sequence[float] | Array, before: Unknowns, after: Unknowns) -> Array:
-    """Return a solution (N,) with more unknowns; the new ones have their prior."""
+    """Return a solution (N,) with more unknowns; new unknowns have their prior value."""
     count = len(found) - len(before.extras)
     known = dict(zip(before.extras, found[count:], strict=True))
     new = np.concatenate([after.positive, 0.0 * after.scale])

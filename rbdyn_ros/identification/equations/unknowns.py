@@ -24,14 +24,14 @@ MOVING = 5.0
 MOVING_SHARE = 0.1
 #: and if no more than this fraction of these is saturated.
 MOST_LOST = 0.5
-#: Prior friction of a joint without one, as a fraction of its largest effort: so large that the
-#: prior hardly opposes less or more.
+#: Prior friction of a joint without described friction, as a fraction of its largest effort. It is
+#: so large that the prior hardly resists smaller or larger values.
 GUESS = 0.1
 #: Least effort scale of a joint, as a fraction of the largest effort of all joints.
 CARRIES_NOTHING = 1e-6
 #: Least measurable effort [N m or N].
 NO_EFFORT = 1e-6
-#: Prior friction by load, as a fraction of it, and standard deviation of the tilt of a base [rad].
+#: Prior friction as a fraction of the load, and standard deviation of the tilt of a base [rad].
 LOAD_SHARE, TILT = 0.1, 0.02
 #: Kinds of unknowns that may be negative.
 FREE = "offset", "tilt"
@@ -176,7 +176,7 @@ def largest_efforts(motion: Motion) -> Array:
             f"seem to report none; allowed is {NO_EFFORT:g} or more"
         )
         raise ParameterError(Finding("no-efforts", text, "error", "motion"))
-    # the efforts of a joint that carries nothing are rounding, not accurate data
+    # the efforts of a joint that carries nothing are rounding errors
     return np.asarray(np.maximum(largest, CARRIES_NOTHING * largest.max()))
 
 

@@ -17,15 +17,15 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
+#: Condition numbers above which model errors are amplified, and above which a motion is unusable.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
 MASS_RATIO = 2.0
 #: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
 UNEXPLAINED = 0.15
-#: Correlation of efforts with the description's beyond which their sign and unit can be judged.
+#: Correlation with the predicted efforts above which sign and unit of efforts can be judged.
 ALIKE = 0.8
-#: Efforts this many times larger or smaller than the description's are in another unit.
+#: Efforts that differ from the predicted efforts by this factor are in another unit.
 OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3
@@ -219,7 +219,7 @@ def along_velocity(unknowns: Unknowns, rest: Array) -> str:
 
 
 def _explained(columns: Array, rest: Array) -> float:
-    """Return the fraction of the power of rest (k,) that the best combination of columns has."""
+    """Return the fraction of the power of rest (k,) that the columns explain."""
     lengths = np.linalg.norm(columns, axis=0)
     fit = np.linalg.lstsq(columns / np.where(lengths > 0.0, lengths, 1.0), rest, rcond=None)[0]
     explained = (columns / np.where(lengths > 0.0, lengths, 1.0)) @ fit
@@ -228,7 +228,7 @@ def _explained(columns: Array, rest: Array) -> float:
 
 
 def _of_signs(before: Residuals) -> str:
-    """Return a warning about efforts that are the opposite of the description's, or ""."""
+    """Return a warning about efforts with the opposite sign of the predicted ones, or ""."""
     _, alike = _compared(before)
     wrong = np.flatnonzero(alike < -ALIKE)
     if not len(wrong):
@@ -242,7 +242,7 @@ def _of_signs(before: Residuals) -> str:
 
 
 def _of_units(before: Residuals) -> str:
-    """Return a warning about efforts of another size than the description's, or ""."""
+    """Return a warning about efforts that seem to be in another unit, or ""."""
     slopes, alike = _compared(before)
     size = np.maximum(slopes, 1.0 / np.where(slopes > 0.0, slopes, np.inf))
     wrong = np.flatnonzero((alike > ALIKE) & (size > OTHER_UNIT))
@@ -256,7 +256,7 @@ def _of_units(before: Residuals) -> str:
 
 
 def _compared(before: Residuals) -> tuple[Array, Array]:
-    """Return ratio and correlation (n,) of the measured and the described efforts."""
+    """Return ratio and correlation (n,) of the measured and the predicted efforts."""
     slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
     for i, kept in enumerate(before.kept.T):
         measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))

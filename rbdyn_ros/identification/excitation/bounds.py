@@ -16,7 +16,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Velocity limit of a joint without one [rad/s or m/s].
+#: Assumed velocity limit of a joint that has none [rad/s or m/s].
 DEFAULT_SPEED = 1.0
 #: Distance of joints from their position limits [rad or m], and its largest fraction of the range.
 INSET, INSET_SHARE = 0.05, 0.05
@@ -33,7 +33,7 @@ class Bounds:
         centre: (nv,) position where all joints start and end [rad or m].
         lower, upper: (n,) largest excursions from the centre, lower < 0 < upper [rad or m].
         velocity, acceleration: (n,) limits; infinite if there is none.
-        effort: (nv,) effort limits of all joints; infinite if there is none.
+        effort: (nv,) effort limits of all joints; infinite without a limit.
     """
 
     dofs: Ints

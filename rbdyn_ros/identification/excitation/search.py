@@ -57,18 +57,19 @@ def tables(harmonics: int, duration: float, time: ArrayLike) -> Array:
 
 #: The search starts from the best of this many random series.
 STARTS = 60
-#: Iterations of the search; each evaluates as many motions as there are unknowns.
+#: Number of iterations; each iteration evaluates as many motions as there are unknowns.
 ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
-#: Checks a path of the moving joints, the others at (nv,) positions, and raises RbdynError.
+#: Raises RbdynError unless a path of the moving joints is allowed, with the others at (nv,)
+#: positions.
 Check = Callable[[Path, Array], None]
-#: Smallest part of a motion that is checked.
+#: Smallest scale of a motion that is still checked.
 LEAST_SHARE = 0.05
 #: Largest number of samples of an earlier motion.
 MOST_KNOWN = 2_000
-#: Margin for extrema between the fine samples.
+#: Factor that leaves a margin for extrema between the fine samples.
 ROUNDING = 0.998
 
 
@@ -82,7 +83,7 @@ class Search:
         bounds: bounds of its motion.
         harmonics: number of harmonics.
         period: duration of the motion [s].
-        after: an earlier motion of some joints; the condition number is that of both together.
+        after: an earlier motion of some joints; the condition number is for both together.
     """
 
     def __init__(

@@ -2,8 +2,7 @@
 """Sweeps at constant speeds with reversals, which show friction, backlash and torque constants.
 
 Each joint goes up and back, then down and back, for every speed of a geometric series, the fast
-ones first. A slow sweep is short, so each speed takes the same
-time.
+speeds first. A slow sweep is short, so each speed takes the same time.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from rbdyn_ros.model.model import Model
 RAMP = 0.1
 #: Height of a lobe of the speed 1 and the period 1.
 HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
-#: Part of a lobe that is rounding.
+#: Part of a lobe by which rounding may shift a time.
 ROUNDING = 1e-9
 #: Largest number of speeds.
 MOST_SPEEDS = 50
-#: Points of a motion for which efforts and places are computed.
+#: Points of a motion at which efforts and link positions are computed.
 CHECKED = 2000
 
 
@@ -165,7 +164,7 @@ def _at_speed(bounds: Bounds, share: float, seconds: float, steps: int) -> tuple
     time = np.linspace(0.0, seconds, steps + 1)
     room = np.minimum(bounds.upper, -bounds.lower)
     speed = share * bounds.velocity
-    # there are enough pairs of lobes that they stay within the room
+    # use enough pairs of lobes to stay within the position bounds
     pairs = np.ceil(speed * seconds * HEIGHT / (2.0 * room)).clip(1.0)
     periods = seconds / (2.0 * pairs)
     speed = np.minimum(speed, bounds.acceleration * RAMP * periods * 2.0 / np.pi)
@@ -198,7 +197,7 @@ def _effort_ratio(m: Model, bounds: Bounds, rows: Array) -> Array:
     """Return the largest efforts relative to their bounds (nv,).
 
     Raises:
-        ParameterError: one exceeds its bound.
+        ParameterError: an effort exceeds its bound.
     """
     ratio = effort_ratio(m, make_data(m), bounds, rows)
     if (ratio > 1.0).any():

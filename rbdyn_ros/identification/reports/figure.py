@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plot of efforts: measured, predicted by the prior and as identified, and the residuals."""
+"""Plot efforts: measured, predicted by the prior, predicted as identified, and the residuals."""
 
 from __future__ import annotations
 

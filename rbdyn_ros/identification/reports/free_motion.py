@@ -119,7 +119,7 @@ def _efforts(run: RecordedRun, begin: Array, h: float) -> Array:
     """Return the efforts of steps that begin at times (p,), (p, nv)."""
     if not run.exact:
         return _at(run.time, run.effort, begin + 0.5 * h)
-    # a recorded state comes with the efforts that led to it
+    # a recorded state has the efforts of the step before it
     after = np.searchsorted(run.time, begin + 0.5 * h).clip(max=len(run.time) - 1)
     return np.asarray(run.effort[after], np.float64)
 

@@ -33,8 +33,8 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 
     Args:
         found: result of identify.
-        checked: residuals of another motion by the prior, by the identified Model, and if you
-            like by found.black_box.
+        checked: residuals of another motion by the prior, by the identified Model, and
+            optionally by found.black_box.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:
@@ -51,7 +51,7 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 def report_dict(
     found: Identification, checked: Sequence[Residuals] | None = None
 ) -> dict[str, Any]:
-    """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
+    """Return the report as numbers for JSON, unknown numbers as None; arguments as report_text."""
     m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
@@ -166,7 +166,7 @@ def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str
 
 
 def _validation_table(*checked: Residuals) -> list[str]:
-    """Return the RMS on another motion; the black box is fitted without physical constraints."""
+    """Return the table of RMS errors on another motion."""
     kinds = ("as described", "identified", "black box")[: len(checked)]
     rows: list[Row] = [("joint", *kinds, "variance explained")]
     for i, name in enumerate(checked[1].names):

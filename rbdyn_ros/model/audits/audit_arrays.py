@@ -298,7 +298,9 @@ def _audit_drives(
     for j, name in enumerate(names["jnt_motion_name"]):
         if arrays["jnt_class"][j] != DRIVEN:
             if name:
-                wrong_array(audit, "jnt_motion_name", f"drives joint {j}, which is not driven")
+                wrong_array(
+                    audit, "jnt_motion_name", f"names a motion of joint {j}, which is not driven"
+                )
             continue
         shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
         if arrays["jnt_mimic"][j] >= 0:  # its leader is driven
@@ -306,7 +308,7 @@ def _audit_drives(
                 wrong_array(audit, "drive_knotnum", f"drives joint {j}, which is a mimic joint")
             continue
         if not kinds[j].flat or (shares.any() if name else not shares.all()):
-            wrong_array(audit, "drive_knotnum", f"has no motion of joint {j}")
+            wrong_array(audit, "drive_knotnum", f"has no valid motion of joint {j}")
         if name and registered_motion(name).nv != kinds[j].nv:
             message = (
                 f"gives joint {j} the motion {quote(name)}, which is registered for "

@@ -75,7 +75,7 @@ def _audit_order(arrays: NamedArrays, audit: Audit) -> None:
         wrong_array(audit, "geom_frameid", "has an obstacle before a geometry of a link")
     known = (frames >= 0) & (frames < len(arrays["frame_bodyid"]))
     if bodies[free].any() or (arrays["frame_bodyid"][frames[known]] != bodies[known]).any():
-        wrong_array(audit, "geom_bodyid", "is not that of the link, or 0 for an obstacle")
+        wrong_array(audit, "geom_bodyid", "must be the body of the link, or 0 for an obstacle")
     if not (np.isin(types[~free], OF_LINKS).all() and np.isin(types[free], OF_WORLD).all()):
         wrong_array(audit, "geom_type", "has an entry that is not an allowed geometry type")
 
@@ -87,14 +87,21 @@ def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
             wrong_array(audit, name, f"has a length outside 0 to {LONGEST:.0f} m")
     for kind, number in SIZES.items():
         if (arrays["geom_size"][types == kind, :number] == 0.0).any():
-            wrong_array(audit, "geom_size", f"has a {kind.name.lower()} with a size of 0")
+            wrong_array(audit, "geom_size", f"has a {_word(kind)} with a size of 0")
     corners = arrays["geom_vertnum"]
     for kind, number in CORNERS.items():
         if (corners[types == kind] != number).any():
-            message = f"gives a {kind.name.lower()} a number of corners other than {number}"
+            corner = "corner" if number == 1 else "corners"
+            message = f"a {_word(kind)} must have {number} {corner}"
             wrong_array(audit, "geom_vertnum", message)
     if (corners[types == GeomType.MESH] == 0).any():
-        wrong_array(audit, "geom_vertnum", "gives a mesh no corners")
+        wrong_array(audit, "geom_vertnum", "a mesh must have corners")
+
+
+def _word(kind: GeomType) -> str:
+    """Return the word for a type in messages."""
+    words = {GeomType.HFIELD: "height field", GeomType.TRIMESH: "triangle mesh"}
+    return words.get(kind, kind.name.lower())
 
 
 def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:

@@ -45,7 +45,9 @@ def endless_friction(fields: NamedArrays) -> str:
     Only the world leaves friction to the other geometry.
     """
     endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
-    return "is infinite for a geometry of a link; allowed for obstacles" if endless.any() else ""
+    return (
+        "is infinite for a geometry of a link; allowed for obstacles only" if endless.any() else ""
+    )
 
 
 def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:

@@ -158,7 +158,7 @@ def _clock(message: Message) -> tuple[int, int]:
 
 
 def _name(topic: str) -> str:
-    """Return the name of a camera; one at the root is `camera`."""
+    """Return the name of a camera; a camera in the root namespace is called `camera`."""
     return topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
 
 
@@ -170,9 +170,9 @@ def _pixels(image: Any) -> Picture:
 
 
 CODEC, FORMAT = "libx264", "yuv420p"
-#: Every second frame is complete, as in LeRobot: a learner reads single frames.
+#: Every second frame is complete, as in LeRobot, because learning reads single frames.
 KEY_EVERY = 2
-#: Quality: 18 looks the same as the original.
+#: Quality (CRF): a picture with 18 can hardly be told from the original.
 QUALITY = 18
 
 
@@ -186,7 +186,7 @@ class VideoFile:
     """
 
     def __init__(self, path: Path, camera: Camera, fps: int) -> None:
-        # not the import: the type of a stream depends on its codec
+        # an import statement would give types, but the type of a stream depends on its codec
         self._av: Any = importlib.import_module("av")
         self._file: Any = self._av.open(str(path), "w")
         options = {"g": str(KEY_EVERY), "crf": str(QUALITY), "bf": "0"}

@@ -32,7 +32,7 @@ STATE, ACTION, IMAGES = "observation.state", "action", "observation.images."
 POSITION = ".pos"
 PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 DATA, VIDEO = f"data/{PLACE}.parquet", f"videos/{{video_key}}/{PLACE}.mp4"
-#: Most files in a folder, and sizes at which LeRobot begins another file [MB].
+#: Largest number of files in a folder, and sizes at which LeRobot begins another file [MB].
 CHUNK, DATA_SIZE, VIDEO_SIZE = 1000, 100, 200
 #: Columns of each frame, with their types.
 COLUMNS = {
@@ -105,7 +105,7 @@ def _key(camera: Camera) -> str:
 
 
 def _place(k: int) -> dict[str, int]:
-    """Return the places of the files of episode k."""
+    """Return the numbers of chunk and file of episode k."""
     return {"chunk_index": k // CHUNK, "file_index": k % CHUNK}
 
 

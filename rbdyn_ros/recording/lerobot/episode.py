@@ -18,7 +18,7 @@ from rbdyn_ros.recording.collect import BACK
 from rbdyn_ros.recording.lerobot.cameras import ENCODINGS, Camera, Cameras
 from rbdyn_ros.recording.run import RecordedRun
 
-#: Frames of an episode from which something can be learnt.
+#: Least number of frames of an episode.
 FEWEST = 2
 #: Tolerance of times for the rounding of seconds [s].
 ROUNDING = 1e-6
@@ -32,7 +32,7 @@ class Episode:
         joints: their names (k).
         state, action: positions (n, k) [rad or m].
         cameras: reads the pictures.
-        shown: by topic of a camera, for each of its messages in how many frames it is seen.
+        shown: for each message of a camera the number of frames that show it, by topic.
         notes: notes for the user.
     """
 
@@ -117,7 +117,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    # each message may have some of the joints: the others keep their last positions
+    # a message may have only some joints; the others keep their last positions
     finite = np.isfinite(rows)
     unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
     if unknown:

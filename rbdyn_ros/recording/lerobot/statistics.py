@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics with which LeRobot normalizes: extremes, mean, deviation and quantiles."""
+"""The statistics that LeRobot uses to normalize: extremes, mean, deviation and quantiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rbdyn_ros.recording.lerobot.cameras import Picture
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 LEVELS = 256
 
-#: Statistics by name: lists of numbers, of pictures one for each channel as [[[x]], ...].
+#: Statistics by name: lists of numbers; for pictures a number per channel as [[[x]], ...].
 Statistics = dict[str, Any]
 
 

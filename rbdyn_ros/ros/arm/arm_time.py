@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock that ages, timeouts and watchdogs of an arm count: steady, or the simulator's."""
+"""The clock for ages, timeouts and watchdogs of an arm: steady, or the simulator's."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ArmTime:
         self.hear(clock, armed)
 
     def hear(self, clock: int, armed: bool) -> None:
-        """Take a time of the simulator's clock [ns]."""
+        """Process a time of the simulator's clock [ns]."""
         if clock < self._clock:
             before = max(self._clock, self._stamp)
             self._stamp = min(self._stamp, clock)

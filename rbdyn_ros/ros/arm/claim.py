@@ -20,17 +20,17 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 QUIET = NANOSECONDS
 #: Time between two questions about the names of publishers [ns].
 PAUSE = NANOSECONDS // 10
-#: Most other devices that the joints of their messages distinguish.
+#: Most other devices that are told apart, by the joints of their messages.
 MOST_DEVICES = 100
-#: End of the message about a rival.
+#: End of the message about another node that commands the arm.
 LINGERS = "A node that was killed counts until its DDS lease ends, for up to 20 s"
 
 
 class StateSource:
     """Decides from the senders of states whether all states come from one publisher.
 
-    Only states of the arm count. The states of both publishers are refused while there are two,
-    because nothing says which of them is the arm.
+    Only states of the arm count. While there are two publishers, the states of both are refused,
+    because it is unknown which of them is the arm.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class ArmClaim:
     """Finds nodes that command the same arm, and other publishers of its states.
 
     Args:
-        node: publishes the efforts and subscribes to the states.
+        node: node that publishes the efforts and subscribes to the states.
         shown: topic ~/efforts; another publisher there is a controller of the same name.
         efforts: topics that command the arm; whether this node publishes there.
         states: topic of the states.

@@ -49,11 +49,11 @@ class CommandTopics:
         controller: computes the commands.
         output: one of OUTPUTS.
         publisher: opens a publisher for a type and a name.
-        stop: from when it is set on nothing is sent.
+        stop: once it is set, nothing is sent.
 
     Attributes:
-        names: of the topics on which commands are sent; none in a dry run, so that other nodes
-            see that nothing is commanded.
+        names: names of the topics on which commands are sent; empty in a dry run, so that other
+            nodes find no publisher.
         shown: name of the topic that shows them, sent or not.
     """
 
@@ -94,7 +94,8 @@ class CommandTopics:
     def _trajectory(self, places: Array) -> JointTrajectory:
         """Return a trajectory with one point, which starts when it arrives.
 
-        It has no velocity, because joint_trajectory_controller takes none at the last point.
+        It has no velocity, because joint_trajectory_controller accepts no velocity at the last
+        point.
         """
         point = JointTrajectoryPoint(positions=places.tolist())
         ahead = max(AHEAD * np.nan_to_num(self._controller.period), SOONEST)

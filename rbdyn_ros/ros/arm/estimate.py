@@ -27,7 +27,7 @@ from rbdyn_ros.ros.common.parsing.convert import fill_inertia, time_message
 from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 
-#: Interval at which blocks of states are looked for [s].
+#: Interval of the checks for new blocks of states [s].
 POLL = 0.1
 #: Rows of ~/payload_covariance: mass, first moments and the scale of the friction.
 SHOWN = [0, 1, 2, 3, KNOWN - 1]
@@ -38,7 +38,7 @@ RELOADED = "the payload of another link has changed: the estimate begins anew"
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The estimate of a run; one object, so a reading thread gets all of one block.
+    """The estimate of a run; one object, so a reading thread gets all values of one block.
 
     Attributes:
         found: the newest estimate.
@@ -93,12 +93,13 @@ class _EstimateRun:
 class ArmEstimate:
     """Service `~/estimate_payload`, topics `~/payload_estimate` and `~/payload_covariance`.
 
-    The control thread only copies states. A thread of this class estimates while it is asked to.
+    The control thread only copies states. A thread of this class estimates from `data: true` to
+    `data: false`.
 
     Args:
-        node: offers the service and publishes.
+        node: node that offers the service and publishes.
         controller: has the states.
-        values: of the parameters; `estimate.link` names the link.
+        values: values of the parameters; `estimate.link` names the link.
 
     Raises:
         RbdynError: no controlled joint carries the link, or the arm has springs.

@@ -21,9 +21,9 @@ class ArmObserver:
     The observer includes the arm's payloads, and the friction that the controller compensates.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         controller: has the states.
-        values: of the parameters.
+        values: values of the parameters.
     """
 
     def __init__(self, node: Node, controller: Controller, values: SimpleNamespace) -> None:
@@ -36,7 +36,7 @@ class ArmObserver:
         self._friction, self._time = np.zeros(m.nv), 0
 
     def take(self) -> None:
-        """Take the newest state, unless it is known or lacks an effort; in the control thread."""
+        """Observe the newest state if it is new and has all efforts; in the control thread."""
         arm, seen = self._controller.arm, self._controller.gate.measured
         before = self._time
         if seen.time == before or np.isnan(seen.effort[self._dofs]).any():

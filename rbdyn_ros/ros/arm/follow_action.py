@@ -36,7 +36,7 @@ class FollowAction:
     on. A goal is rejected only while the controller shuts down.
 
     Args:
-        node: offers the action.
+        node: node that offers the action.
         robot: follows the trajectories.
     """
 
@@ -76,7 +76,7 @@ class FollowAction:
         return GoalResponse.ACCEPT
 
     def _begin(self, request: Any) -> None:
-        """Let the arm follow; raises RbdynError if it does not."""
+        """Let the arm follow a trajectory; raises RbdynError if the arm refuses."""
         check_goal(request)
         robot, names = self._robot, tuple(self._robot.names)
         tolerances = Tolerances.of(request, names)

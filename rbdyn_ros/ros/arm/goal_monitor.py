@@ -32,8 +32,8 @@ class Tolerances:
     """Tolerances of a goal; infinite: unlimited.
 
     Attributes:
-        path, goal: (2, n) of position [rad or m] and velocity [rad/s or m/s], on the way and at
-            the goal.
+        path, goal: (2, n) tolerances of position [rad or m] and velocity [rad/s or m/s], during
+            the motion and at the goal.
         goal_time: time after the last point for the joints to get within `goal` [s].
     """
 
@@ -121,14 +121,14 @@ class GoalMonitor:
     """Watches one goal from its acceptance to its end.
 
     Args:
-        number: of its trajectory, see Progress.
+        number: number of its trajectory, see Progress.
         names: the controlled joints (n).
-        tolerances: of the goal.
+        tolerances: tolerances of the goal.
         trajectory: trajectory_msgs/JointTrajectory that the arm follows.
         now_ns: stamp of the state at its acceptance [ns].
 
     Attributes:
-        number: of its trajectory.
+        number: number of its trajectory.
     """
 
     def __init__(

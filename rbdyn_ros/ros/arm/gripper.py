@@ -24,14 +24,14 @@ OLD = 0.5
 class ArmGripper:
     """Sends goals on gripper_commands while the arm is armed; for any thread.
 
-    Its joint is measured by any message of joint_states with a finite position of it.
+    Any message of joint_states with a finite position of its joint counts as a measurement.
 
     Args:
-        node: publishes and subscribes.
+        node: node that publishes and subscribes.
         gripper: its joint.
-        controller: of the arm.
+        controller: controller of the arm.
         now: returns the time that ages of the arm count [ns]; for any thread.
-        reliability: of the subscription to joint_states.
+        reliability: reliability of the subscription to joint_states.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ArmGripper:
     def _send(self, goal: GripperGoal, now: GripperState) -> int:
         if now.failed:
             raise refusal(now.failed, "not-armed")
-        assert self._seen is not None  # `now` is of it
+        assert self._seen is not None  # `now` is the time of this state
         self._number += 1
         message = JointState(name=[self.gripper.joint], position=[goal.position])
         message.header.stamp = self._seen[0].header.stamp

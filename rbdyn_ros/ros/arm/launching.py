@@ -37,8 +37,8 @@ TOPICS = {
     "trajectory_commands": "for positions as trajectories (trajectory_msgs/JointTrajectory)",
     "wrench": "of the force-torque sensor for mode admittance (geometry_msgs/WrenchStamped)",
 }
-#: Parameters of the simulator as an arm; sim_params_file overrides them. It holds still until the
-#: controller is armed.
+#: Parameters of the simulator as an arm; sim_params_file overrides them. The simulated arm holds
+#: still until the controller is armed.
 AS_AN_ARM = {"on_timeout": "gravity"}
 #: Time for which a simulated arm in lock-step waits for a controller that was disarmed [s].
 WAITS = 2.0
@@ -49,7 +49,7 @@ STAMPED = ("joint_commands", "joint_positions")
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters that describe the driver of the arm, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
-#: Parameters of the controller that the simulator needs too.
+#: Parameters of the controller that the simulator also needs.
 TEXTS = ("urdf", "robot_description")
 READING = ("xacro_args", "package_dirs", "strict")
 OF_THE_ARM = (
@@ -145,7 +145,7 @@ def _start(context: Any) -> list[Any]:
 
 
 def _preset(arm: Mapping[str, Any]) -> ArmPreset | None:
-    """Return the preset of the arm, or None; raises RuntimeError if there is none of its name."""
+    """Return the preset of the arm, or None; raises RuntimeError if its name is unknown."""
     if "arm" not in arm:
         return None
     try:
@@ -214,7 +214,7 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
     if _robot_of_scene(arm) is not None:
-        # it says how the arm is mounted, so gravity is in world axes
+        # the scene contains the mounting of the arm, so gravity is in world axes
         mine = {"scene": arm["scene"]} | ({"gravity": arm["gravity"]} if "gravity" in arm else {})
         own = {name: own[name] for name in own if name not in (*TEXTS, "gravity")} | mine
     robot = (

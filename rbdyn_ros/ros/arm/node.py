@@ -64,9 +64,9 @@ from rbdyn_ros.ros.common.tool.servoing import TOPIC, ServoStatus, servo_setting
 from rbdyn_ros.ros.common.tool.tool_marker import TOPIC as MARKER
 from rbdyn_ros.ros.common.tool.tool_marker import ToolMarker, open_marker
 
-#: Interval at which rivals are looked for and the status is checked for changes [s].
+#: Interval of the checks for other nodes that command the arm, and for a changed status [s].
 POLL = 0.05
-#: Interval at which a request to arm looks whether the start-up test has ended [s].
+#: Interval at which a request to arm checks whether the start-up test has ended [s].
 TESTING = 0.01
 
 
@@ -147,7 +147,7 @@ class ArmController(process.ManagedNode):
         self._open_triggers(controller)
 
     def _open_servo(self, controller: TrajectoryController) -> None:
-        """Take twists of the tool that the parameters name."""
+        """Accept twists of the tool that the parameters name."""
         frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
         settings = servo_settings(self.values, frame)
         if settings is None:
@@ -164,7 +164,7 @@ class ArmController(process.ManagedNode):
             self._move(controller, message.header.frame_id, servo_twist(message))
 
         self._marker = open_marker(self, self.values, controller.base, self._messages)
-        # a twist counts for a moment only: take the newest that waits
+        # a twist counts for a moment only: use the newest that waits
         self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
@@ -310,7 +310,7 @@ class ArmController(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Look for rivals, publish a changed status, and the diagnostics when they are due."""
+        """Check for rivals, publish a changed status, and the diagnostics when they are due."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:

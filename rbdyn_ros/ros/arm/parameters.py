@@ -82,8 +82,8 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
     """Return the friction to compensate.
 
     Raises:
-        ParameterError: a list has neither one value nor nv values, or the robot compensates
-            friction too.
+        ParameterError: a list has neither one value nor nv values, or the robot also compensates
+            friction.
     """
     if values.robot_compensates_friction and values.friction_compensation > 0.0:
         text = (
@@ -113,7 +113,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
     """Return the settings of the safety gate.
 
     Args:
-        values: of the parameters.
+        values: values of the parameters.
         simulated: stamps are simulated time, whatever the parameter simulated_clock says.
     """
     chosen = _chosen(values, GateSettings)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arms by name: the interfaces of their drivers, from config/arms/*.yaml.
 
-A preset gives defaults of parameters and the names of topics. Every fact names its source, and
-none was tried on an arm.
+A preset gives defaults of parameters and the names of topics. Every fact names its source, and no
+fact was tried on a real arm.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Fact:
 
     Attributes:
         value: the value.
-        source: address of the document that says so.
-        note: in what sense.
+        source: address of the document with this value.
+        note: how the value is meant.
     """
 
     value: Any
@@ -97,7 +97,7 @@ class ArmPreset:
     """Defaults for the arms behind one driver.
 
     Attributes:
-        name: of the arm.
+        name: name of the arm.
         driver: its ROS 2 driver.
         joints: names of its joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
@@ -138,7 +138,7 @@ class ArmPreset:
         raise ParameterError(Finding("joints-of-other-arm", text, "error", "arm", None, self.name))
 
     def check_sending(self, dry_run: bool) -> None:
-        """Raise ParameterError if efforts shall be sent to a driver that takes none."""
+        """Raise ParameterError if efforts shall be sent to a driver that takes no efforts."""
         fact = self.facts["takes_efforts"]
         if not dry_run and not fact.value:
             text = (
@@ -175,7 +175,7 @@ def preset_of(name: str) -> ArmPreset:
     """Return the preset of an arm.
 
     Raises:
-        ParameterError: there is none, with the nearest name.
+        ParameterError: there is no such preset; the error has the nearest name.
     """
     known = {each.name: each for path in preset_files() for each in presets_in(path)}
     if name in known:

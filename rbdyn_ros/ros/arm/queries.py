@@ -27,7 +27,7 @@ class JointEfforts:
     Attributes:
         names: joints in the order of the query (n).
         effort: (n,) [N m or N].
-        stamp_ns: stamp of the measured state that was used; 0: none was used.
+        stamp_ns: stamp of the measured state that was used; 0: no state was used.
         saturated: an effort exceeds its limit, or did before it was clamped.
     """
 
@@ -169,7 +169,7 @@ class ArmQueries:
             )
         other = next(name for name in arm.names if name not in joints.names)
         raise refusal(
-            f"no state of the arm has arrived yet; name all joints, also '{other}'", CODE
+            f"no state of the arm has arrived yet; name all joints, including '{other}'", CODE
         )
 
 

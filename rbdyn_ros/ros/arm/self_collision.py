@@ -31,9 +31,9 @@ def collision_check(
     """Return the check of trajectories; None, and a line in the log, if they are not checked.
 
     Args:
-        node: logs.
-        values: of the parameters.
-        source: of the robot.
+        node: node that logs.
+        values: values of the parameters.
+        source: source of the robot.
         dofs: degrees of freedom of the controlled joints.
         scene: surroundings of the arm, if they are declared.
 

@@ -28,9 +28,9 @@ class ArmServices:
     another in the thread that spins the node: they are in its default callback group.
 
     Args:
-        node: offers them.
+        node: node that offers them.
         robot: the controlled arm.
-        log: of refused messages.
+        log: log of refused messages.
     """
 
     def __init__(self, node: Node, robot: TrajectoryController, log: MessageLog) -> None:
@@ -94,7 +94,7 @@ def _fill(response: Any, found: JointEfforts) -> None:
 
 
 def warm(arm: Arm) -> None:
-    """Compile all that a query needs, so that none waits for the compiler."""
+    """Compile all that a query needs, so that no query waits for the compiler."""
     twin, rest = arm.twin(), np.zeros(arm.m.nv)
     effort = twin.gravity_effort(rest, np.zeros(arm.m.nv))
     twin.command(twin.inverse_dynamics(rest, rest, rest, effort), rest, rest)

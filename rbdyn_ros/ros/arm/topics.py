@@ -51,11 +51,11 @@ class ArmTopics:
         node: main node, for names and namespace.
         controller: computes the commands.
         output: one of command_topics.OUTPUTS.
-        reliability: of the subscription to joint_states.
+        reliability: reliability of the subscription to joint_states.
         realtime: mode of real-time scheduling.
         messages: counts and logs refused wrenches.
-        stop: from when it is set on nothing is sent.
-        preset: names the driver's topics where no remapping does; None: there is no preset.
+        stop: once it is set, nothing is sent.
+        preset: names of the driver's topics, for topics that are not remapped; None: no preset.
         simulated: whether the states may be of a simulator.
         observers: called after the answer to each state.
 
@@ -160,7 +160,7 @@ class ArmTopics:
             self._begun.set()
 
     def _notice_pause(self, now: int) -> None:
-        """Trip after a pause of this process or of the machine, see `_late`; `now` is steady.
+        """Trip after a pause of this process or of the machine; `now` is on the steady clock [ns].
 
         A simulated arm is judged by its own clock, whatever the machine does.
         """
@@ -195,9 +195,9 @@ class ArmTopics:
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None or self._late(steady):
             return
-        # While states come, this is one more answer to the newest, and a driver that refuses old
-        # stamps refuses it like the others: an arm that follows now and then is driven by what the
-        # controller learnt while it did not. Without states the time goes on.
+        # While states arrive, this is one more answer to the newest state. A driver that refuses
+        # old stamps must refuse it like the others: if the arm followed only some commands, the
+        # controller would have learnt wrong efforts. Without states the stamp grows with time.
         silence = now - self._arrival
         lost = silence > self._timeout
         self._commands.publish(commands, self._stamp + (silence if lost else 0))

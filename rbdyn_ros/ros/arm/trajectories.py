@@ -32,7 +32,8 @@ from rbdyn_ros.ros.common.tool.servoing import servo_twist
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
-#: Times for the check of the way to a trajectory while the arm moves, one after the other [s].
+#: Times allowed for the check of the transition to a trajectory while the arm moves; each is tried
+#: after the one before [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
 #: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
 #: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
@@ -45,7 +46,7 @@ class TrajectoryController(Controller):
 
     Args:
         m: the robot as it was loaded.
-        description: of the robot.
+        description: description of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
         others: arguments of Controller.
 
@@ -93,7 +94,7 @@ class TrajectoryController(Controller):
         return Path(np.arange(float(len(points))), points)
 
     def assumed(self) -> str:
-        """Return a sentence about joints that the check of collisions assumes somewhere, or ""."""
+        """Return a sentence about joints whose positions the collision check assumes, or ""."""
         dofs = () if self.collisions is None else self.collisions.uncontrolled.assumed
         places = [f"'{name}' at {q:.4g}" for name, q in self.unmeasured(dofs).items()]
         if not places:
@@ -138,10 +139,10 @@ class TrajectoryController(Controller):
     def _follow_clear(
         self, path: Path, qpos: Array, begun: int, collisions: SelfCollision
     ) -> None:
-        """Follow a path that is free of collisions, by a way that is.
+        """Follow a path without collisions, with a transition into it without collisions.
 
-        The target moves on meanwhile. If it passes the start of the way before the check ends,
-        only the way is new.
+        The target moves on meanwhile. If it passes the start of the transition before the check
+        ends, only a new transition is checked.
         """
         self.check_following()
         stops, rest = self.departure().stops, [path]
@@ -190,7 +191,7 @@ class TrajectoryController(Controller):
             raise refusal("the target of the arm moved while the path was planned; send it again")
 
     def serve(self, settings: ServoSettings) -> None:
-        """Take twists from now on.
+        """Accept twists from now on.
 
         Raises:
             ModelError: there is no such link.
@@ -276,7 +277,7 @@ class TrajectoryController(Controller):
         return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
-        """Raise RbdynError unless so many poses are taken now."""
+        """Raise RbdynError unless this number of poses is accepted now."""
         if not self._frame:
             message = "parameter cartesian_path.frame is empty; name the link that poses are of"
             raise refusal(message, "pose", "cartesian_path.frame")
@@ -331,7 +332,7 @@ class TrajectoryController(Controller):
 
 
 class PositionTrajectoryController(TrajectoryController, PositionController):
-    """The same for an arm that takes positions; arguments as TrajectoryController."""
+    """A TrajectoryController for an arm that takes positions, with the same arguments."""
 
     def __init__(self, *others: Any) -> None:
         super().__init__(*others)
@@ -339,7 +340,7 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
             self._yield_with(self.collisions.model, self.collisions.margin)
 
     def take_wrench(self, message: Any, now: int) -> None:
-        """Take a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
+        """Store a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
 
         Raises:
             RbdynError: it is refused.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of Foxglove, and of Lichtblick, for one robot and its sensors.
 
-The file is the one that both applications import: the settings of each panel under a key of its
-type and a name, and the places of the panels as a tree.
+Both applications import the file. It has the settings of each panel under a key of its type and a
+name, and the arrangement of the panels as a tree.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def foxglove_layout(
     """Return a layout of Foxglove.
 
     Args:
-        topics: of the robot.
+        topics: topics of the robot.
         joints: names in the order of joint_states.
-        frame_prefix: of the simulator.
+        frame_prefix: frame prefix of the simulator.
     """
     beside: dict[str, dict[str, Any]] = {}
     for topic in topics:
@@ -89,7 +89,7 @@ def _three_d(topics: Sequence[ShownTopic], frame_prefix: str) -> dict[str, Any]:
 def _panels(
     topic: ShownTopic, topics: Sequence[ShownTopic], joints: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the panels beside the 3D panel that show a topic."""
+    """Return the panels besides the 3D panel that show a topic."""
     if topic.type == JOINTS:
         return [_joint_plot(topic, joints, kind) for kind in ("position", "effort")]
     if topic.type in PLOTTED:
@@ -126,7 +126,7 @@ def _plot(title: str, series: dict[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def _column(names: Sequence[str]) -> str | dict[str, Any]:
-    """Return the places of panels below each other, all of the same height."""
+    """Return the arrangement of panels below each other, all of the same height."""
     first, *others = names
     if not others:
         return first

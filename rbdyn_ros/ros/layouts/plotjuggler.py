@@ -35,7 +35,7 @@ def plotjuggler_layout(topics: Sequence[ShownTopic], joints: Sequence[str]) -> s
     """Return a layout of PlotJuggler: a tab for the joints, and one for the sensors.
 
     Args:
-        topics: of the robot.
+        topics: topics of the robot.
         joints: names in the order of joint_states.
     """
     tabs: dict[str, dict[str, list[str]]] = {"joints": {}, "sensors": {}}

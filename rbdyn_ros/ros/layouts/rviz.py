@@ -50,9 +50,9 @@ def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", frame_prefix:
     """Return a configuration of RViz.
 
     Args:
-        topics: of the robot.
-        namespace: of the simulator.
-        frame_prefix: of the simulator; it is empty or ends with a slash.
+        topics: topics of the robot.
+        namespace: namespace of the simulator.
+        frame_prefix: frame prefix of the simulator; it is empty or ends with a slash.
     """
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
     displays = [_display(topic) for topic in topics if topic.type in DISPLAYS]

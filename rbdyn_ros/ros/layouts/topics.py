@@ -27,7 +27,7 @@ CAMERA_INFO, RANGE = "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/Range"
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 FIELD, FIX = "sensor_msgs/msg/MagneticField", "sensor_msgs/msg/NavSatFix"
 POSE = "geometry_msgs/msg/PoseWithCovarianceStamped"
-#: Numbers that are plotted, by the type of the messages: paths in a message, each with its label.
+#: Plotted numbers by type of message: paths in the message, each with its label.
 PLOTTED = {
     WRENCH: {f"wrench.force.{axis}": f"force {axis}" for axis in "xyz"},
     IMU: {f"linear_acceleration.{axis}": f"acceleration {axis}" for axis in "xyz"},
@@ -44,7 +44,7 @@ class ShownTopic:
 
     Attributes:
         name: full name.
-        type: of its messages.
+        type: type of its messages.
         title: title of the plot.
     """
 
@@ -60,7 +60,7 @@ def shown_topics(
 
     Args:
         specs: sensors of the robot.
-        namespace: of the node, as /left; empty: none.
+        namespace: namespace of the node, as /left; empty: none.
         odom: whether the pose of a moving base is published.
         described: whether the URDF of the robot is published.
     """

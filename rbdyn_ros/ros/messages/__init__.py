@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message packages that ROS 2 on PyPI lacks, built once where the user is.
+"""The message packages that ROS 2 on PyPI lacks, built once on the machine of the user.
 
 `rbdyn_interfaces` is the project's own package. Every `.ini` file in this folder lists the fields
 of another package and has its name:

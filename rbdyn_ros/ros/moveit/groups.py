@@ -28,8 +28,8 @@ class Groups:
     Attributes:
         root: link of the robot that is fixed in the world.
         base, tip: links at the ends of the arm.
-        joints: of the arm, from the base to the tip.
-        limits: of these joints.
+        joints: joints of the arm, from the base to the tip.
+        limits: limits of these joints.
         gripper: at the tip, or None.
         gripper_name: the gripper as the parameter `grippers` of both nodes names it.
         gripper_links: links that the gripper consists of.

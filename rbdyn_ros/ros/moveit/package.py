@@ -54,7 +54,7 @@ class MoveItPackage:
     """A configuration package for one robot.
 
     Args:
-        name: of the package.
+        name: name of the package.
         urdf: text of the robot.
         meshes: finds the meshes of the robot.
         semantics: its groups, states and pairs of links.
@@ -173,7 +173,7 @@ def _names(urdf: str) -> list[str]:
 
 
 def _place(path: Path, taken: Container[str]) -> str:
-    """Return a free place for a mesh, in letters that every address may have."""
+    """Return a free path for a mesh, in letters that every address may have."""
     folder, name = (re.sub(r"[^A-Za-z0-9._-]", "_", x) for x in (path.parent.name, path.name))
     while f"{MESHES}/{folder}/{name}" in taken:
         folder += "_"
@@ -192,13 +192,13 @@ def _is_in_package(name: str) -> bool:
 def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> dict[str, Any]:
     """Return joint_limits.yaml: the limits of the robot.
 
-    The simulator and arm_controller read the file beside the robot, too, and refuse faster
+    The simulator and arm_controller also read this file next to the robot, and refuse faster
     motions. MoveIt's own file therefore has another name: Pilz plans no motion without a limit of
     acceleration.
 
     Args:
-        semantics: of the robot.
-        acceleration: limit of a joint that has none [rad/s^2 or m/s^2].
+        semantics: semantics of the robot.
+        acceleration: limit of a joint without a limit in the robot file [rad/s^2 or m/s^2].
     """
     m, groups = semantics.m, semantics.groups
     names = [*groups.joints, *([groups.gripper.joint] if groups.gripper else [])]

@@ -34,7 +34,7 @@ class RobotSemantics:
     Args:
         m: the Model.
         groups: its groups.
-        collisions: frequency of overlaps of links; None: it has no collision geometries.
+        collisions: frequency of overlaps of links; None: the robot has no collision geometries.
         allowed, enabled: further pairs of links that may overlap, and pairs that may not, by an
             SRDF of the robot.
         given: states of the robot's SRDF.

@@ -33,14 +33,15 @@ from rbdyn_ros.ros.common.unitree.robots import LOW_CMD, LOW_STATE
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
 from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 
-#: Interval at which the node looks whether anything comes [s].
+#: Interval at which the node checks whether inputs arrive [s].
 POLL = 1.0
 #: States that wait for the node.
 DEPTH = 1000
 #: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
-#: it was sent longer ago than this: it may still be on its way [s].
+#: it was sent longer ago than this: else it may still arrive [s].
 LOST = 0.5
-#: How often the last command is sent, for a robot may lose some, and the time between two [s].
+#: Number of times that the last command is sent, because a robot may lose some, and time between
+#: two of them [s].
 REPEATS, PAUSE = 20, 0.005
 
 
@@ -221,7 +222,7 @@ class PolicyNode(process.ManagedNode):
                 self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the base comes second: it may be ahead of the joints by any time
+                # the state of the base comes second: it may be ahead of the joints by any time
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

@@ -20,7 +20,7 @@ from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_mes
 
 #: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
 TICK, WRAP = 1_000_000, 2**32
-#: Longest time by which the joints go on with one state before a policy acts [s].
+#: Longest time by which one state advances the rise of the joints [s].
 LONGEST = 0.05
 
 
@@ -28,8 +28,8 @@ class UnitreeMotors:
     """The motors that a policy moves.
 
     Args:
-        name: of the robot.
-        spec: of the policy.
+        name: name of the robot.
+        spec: spec of the policy.
 
     Attributes:
         messages: has LowCmd and LowState.
@@ -118,13 +118,13 @@ class UnitreeMotors:
 
 
 class Rise:
-    """The way of the joints from where they are to a pose, before a policy acts.
+    """The motion of the joints from where they are to a pose, before a policy acts.
 
     It goes on by at most LONGEST with each state: the joints must not jump if states were lost.
 
     Args:
         pose: (n,) at its end [rad].
-        duration: [s]; 0: there is no such way.
+        duration: [s]; 0: no such motion.
     """
 
     def __init__(self, pose: Array, duration: float) -> None:
@@ -136,7 +136,7 @@ class Rise:
         self._from: JointsState | None = None
 
     def target(self, state: JointsState) -> Array | None:
-        """Return the position targets (n,) for a state, or None from the end of the way on."""
+        """Return the position targets (n,) for a state, or None from the end of the motion on."""
         begun = self._from
         if begun is None or state.stamp < begun.stamp:  # time was reset
             begun = self._from = state
@@ -153,7 +153,7 @@ def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array,
 
     Args:
         turn: position of the joint [rad].
-        speed: of the joint [rad/s].
+        speed: speed of the joint [rad/s].
         quat: orientation of the link behind it, w, x, y, z.
         rate: angular velocity of that link, in its axes [rad/s].
     """

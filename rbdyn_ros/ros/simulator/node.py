@@ -63,9 +63,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
     Args:
         stop: set when a signal requests the end.
         urdf: path of a robot file that overrides the parameters; None: use the parameters.
-        fallback: robot file if the parameters name none; None: wait for the topic.
+        fallback: robot file if the parameters name no robot; None: wait for the topic.
         imports: Python files of the user, already run; the view runs them too.
-        setup: of a simulator inside another program; None: a process of its own.
+        setup: setup of a simulator inside another program; None: a process of its own.
         spawned: the process of the view; None: it is started when it is needed.
     """
 
@@ -360,7 +360,7 @@ def run(
     Args:
         args: command line with arguments of ROS; None: the command line of this process.
         urdf: path of a robot file that overrides the parameters.
-        fallback: robot file if the parameters name none; None: wait for the topic.
+        fallback: robot file if the parameters name no robot; None: wait for the topic.
         imports: Python files of the user, already run.
         spawned: see Simulator.
     """

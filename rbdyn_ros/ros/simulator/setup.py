@@ -20,8 +20,9 @@ class Setup:
     """A simulator inside another program, alone in its ROS domain: it does not look for others.
 
     Attributes:
-        parameters: of the node, by name.
-        change: returns the Model to simulate, given the one of the robot file; of its coordinates.
+        parameters: parameters of the node, by name.
+        change: returns the Model to simulate, given that of the robot file; with the same
+            coordinates.
         qpos: (nq,) position at the start; None: as the parameters say.
         qvel: (nv,) velocity at the start; None: at rest.
         connect: called with the node when all topics are open, before time begins.

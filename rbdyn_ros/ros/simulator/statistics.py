@@ -24,7 +24,7 @@ class Statistics:
     """Reports on all robots of a node.
 
     Args:
-        node: publishes /diagnostics for all; each robot's own node publishes ~/stats.
+        node: node that publishes /diagnostics for all; each robot's own node publishes ~/stats.
         robots: the robots, whose loops run.
         rate: rate of the reports [Hz].
     """

@@ -119,7 +119,7 @@ def _enter_line(s):
 
 @kernel
 def drop_commands(s: Shared, k: int) -> None:
-    """Drop the commands of a dof that are under way; the one in force stays."""
+    """Drop the commands of a dof that are under way; the command in force stays."""
     s.inbox_new[k] = 0
     for slot in range(len(s.line_words)):
         s.line_words[slot, 0, k] = s.arrival[k]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 #: A state with a larger number has diverged [rad, m, rad/s or m/s].
 HUGE = 1e6
 
-#: After a larger motion in a timestep a drive may have left where its loops close [rad or m].
+#: After a larger motion in one timestep, a drive may be where its loops cannot close [rad or m].
 FAST = 0.05
 
 
@@ -145,7 +145,7 @@ def _answer(s):
         changed = True
     s.halted = s.fault >= 0 or (s.paused and not steps_left(s))
     if s.paused == 1 and s.halted == 0:
-        read_commands(s)  # the step uses commands that were sent before its request
+        read_commands(s)  # the step uses commands that were sent before the request
     return changed
 
 
@@ -225,7 +225,7 @@ def _is_fast(m, d):
 
 @kernel
 def _stop_locked_drives(m, d):
-    """Find locked drives in this tick, not the next: their absurd velocities are not published."""
+    """Find locked drives in this tick, so that their absurd velocities are not published."""
     singular = d.nsingular
     smooth_stages(m, d)
     call_stage(d.lock_stage, m, d)
@@ -292,7 +292,7 @@ def _hand_over(m, d, s):
 def _write_stick(d, s):
     """Write the memory of friction: how many contacts, then the stick_ fields of each.
 
-    It is the end of the row. Return the length of the row with it.
+    This memory is the end of the row. Return the length of the whole row.
     """
     kept = min(d.nstick, (len(s.row_stick) - 1) // STICK_NUMBERS)
     s.row_stick[0] = kept

@@ -54,7 +54,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == LOAD:
         _load(s)
     elif kind == RELEASE:
-        read_commands(s)  # the commands that were sent before this edit end, too
+        read_commands(s)  # commands that were sent before this edit also end
         release(s, s.edit[SCOPE] == HELD)
     elif kind == LET_GO:
         let_go(s)
@@ -107,7 +107,7 @@ def _move_everything(s):
 
 @kernel
 def _forget_friction(m, d, s):
-    """Forget the friction of contacts and joints of moved bodies."""
+    """Clear the friction memory of contacts and joints of moved bodies."""
     for k in range(m.nv):
         if s.edit_moved[m.dof_bodyid[k]] == 1:
             d.stick_qfrc[k] = 0.0
@@ -134,7 +134,7 @@ def _set_state(m, d, still, s):
     """Set some coordinates, all between the same two ticks; the others continue unchanged.
 
     While time runs, the next tick starts from the new state. While paused or in lock-step, the new
-    state gets a stamp of its own. Return whether it does.
+    state gets a stamp of its own: then return True.
     """
     if s.fault >= 0:
         _move_everything(s)
@@ -207,14 +207,14 @@ def _jump(m, d, s):
 
 @kernel
 def _forget_loops(d):
-    """Forget the last positions of loop joints: the solver would never recover from a NaN."""
+    """Clear the last positions of loop joints: the solver would never recover from a NaN."""
     for k in range(len(d.loop_data)):
         d.loop_data[k] = 0.0
 
 
 @kernel
 def _free_drives(d):
-    """Let drives move that stopped because their loops locked."""
+    """Release drives that stopped because their loops locked."""
     d.nlocked = 0
     d.closed_known[0] = 0
     for j in range(len(d.drive_locked)):

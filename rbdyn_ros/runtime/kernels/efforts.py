@@ -5,11 +5,11 @@ A command is an effort; a position or a velocity for a servo; or a spring and da
 The servo uses inverse dynamics (RBDA chapter 5): it computes the effort of the acceleration that
 reduces the error like a critically damped oscillator,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
-and subtracts the load of the joint, which loads.py estimates. Policy `hold` is a servo, too: its
+and subtracts the load of the joint, which loads.py estimates. Policy `hold` is also a servo: its
 reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
 
 Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or it
-may stand: a brake keeps it, and a servo once the brakes are off.
+may stand: a brake holds it, and a servo once the brakes are off.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HOLD_TIME = 0.1
 #: Time constant in which a floating dof comes to rest [s].
 FLOAT_TIME = 0.3
 
-#: Above this part of the effort limit the load itself needs nearly all effort: slowing down would
+#: Above this share of the effort limit the load itself needs nearly all effort: slowing down would
 #: not help.
 LARGE_LOAD = 0.9
 
@@ -121,7 +121,7 @@ def _choose_modes(m, d, still, s):
 
 @kernel
 def _end_holding(m, s):
-    """Let floating roots go with the first command of their trees, and brakes with any."""
+    """Release floating roots at the first command of their trees, and brakes at any command."""
     s.braked = 1
     for k in range(m.nv):
         if s.commanded[k] == 0 or s.dof_held[k] == 0 or s.dof_acts[k] == 0.0:
@@ -368,7 +368,7 @@ def _effort(m, still, s, k):
 def release(s: Shared, held: bool) -> None:
     """End the commands of edit_arrival that no other command or trajectory has replaced.
 
-    `held`: their dofs wait for a first command again. A root waits again, too, unless other dofs
+    `held`: their dofs wait for a first command again. A root also waits again, unless other dofs
         of its tree have commands.
     """
     for k in range(len(s.arrival)):
@@ -384,7 +384,7 @@ def release(s: Shared, held: bool) -> None:
 
 @kernel
 def let_go(s: Shared) -> None:
-    """Wait for no first commands any more: the timeout policy moves the dofs without one."""
+    """Stop waiting for first commands: the timeout policy moves the dofs without a command."""
     for k in range(len(s.commanded)):
         s.commanded[k] = 1
 

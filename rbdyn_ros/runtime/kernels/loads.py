@@ -37,7 +37,7 @@ EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
 #: load are equal.
 GAIN = 4.0
 
-#: The same for a joint with an actuator, which delays efforts and may twist a gear.
+#: The same gain for a joint with an actuator, which delays efforts and may twist a gear.
 GAIN_WITH_DRIVE = 0.2
 
 #: Limits of the apparent inertia of a joint over its own inertia.
@@ -118,7 +118,7 @@ def _learn_load(d, m, still, s, k, share):
 
 @kernel
 def _ratio(s, k, effort, need, share):
-    """Return the ratio of the inertia that a joint seems to have and its own."""
+    """Return the ratio of the apparent inertia of a joint to its own."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
     if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:  # the first tick

@@ -3,7 +3,7 @@
 
 Both directions are mailboxes as in mailbox.py, at addresses. The loop finds them only in the table
 of its Port (runtime/port.py): it reads no address, length or count that the other process may
-write. A record of commands is taken as a whole, or refused as a whole.
+write. A record of commands is accepted as a whole, or refused as a whole.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 @kernel
 def write_port(s: Shared) -> None:
-    """Write the measurement that arrives at the controller now; wake who waits for it."""
+    """Write the measurement that arrives at the controller now; wake the waiting process."""
     t = s.port
     if t == 0 or s.measured_tick < 0:
         return
@@ -116,7 +116,7 @@ def wait_for_port(s: Shared, timeout_ns: int) -> None:
 
 @kernel
 def read_port(s: Shared) -> None:
-    """Take the newest commands at the port into the inbox."""
+    """Copy the newest commands at the port into the inbox."""
     t = s.port
     if t == 0:
         return
@@ -184,7 +184,7 @@ def _is_good(t, record):
 
 @kernel
 def _take(s, t, record):
-    """Take commands into the inbox; in lock-step they are the answer to their tick."""
+    """Copy commands into the inbox; in lock-step they are the answer to their tick."""
     n = word_at(t, T_JOINTS)
     arrival = steady_clock(s.scratch)
     tick = word_at(record, COMMAND_TICK) if s.time_mode == LOCKSTEP else -1

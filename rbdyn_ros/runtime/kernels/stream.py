@@ -3,7 +3,7 @@
 
 A state is plain if only its numbers differ from the last one that Python published, and nothing
 that Python publishes is due at it. All others are left to Python, in their order. So Python is
-needed as often as the slower topics, and not for every state of joint_states.
+needed only as often as for the slower topics, not for every state of joint_states.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from rbdyn_ros.runtime.compiled import Words
     from rbdyn_ros.runtime.shared import Shared
 
-#: Words of a topic: its function `publish(publisher, message, 0)`, the arguments of it, and the
-#: bytes that the message points to. Then whether its stamp is the stamp of the measurement, and
-#: its period. Last, the places of stamps and numbers among the bytes, and of the numbers in a row.
+#: Words of a topic: its function `publish(publisher, message, 0)`, the function's arguments, and
+#: the bytes that the message points to. Then whether its stamp is the stamp of the measurement,
+#: and its period. Last, the offsets of stamps and numbers in the bytes, and of the numbers in a
+#: row.
 NTOPIC = 11
 PUBLISH, PUBLISHER, MESSAGE, BYTES, OF_MEASUREMENT, EVERY = range(6)
 NSTAMP, STAMPS, NNUMBER, PLACES, PICKS = range(6, NTOPIC)
@@ -73,7 +74,7 @@ def shared_at(context, row):
 def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool:
     """Publish the plain states of all robots until another state comes; False after the timeout.
 
-    robots: (n, 2) the place of each robot's Shared and its mutex; descriptor: eventfd of their
+    robots: (n, 2) addresses of each robot's Shared and of its mutex; descriptor: eventfd of their
     loops; timeout: [ns].
     """
     give_up = steady_clock(scratch) + timeout

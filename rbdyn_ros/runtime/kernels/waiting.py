@@ -142,7 +142,7 @@ def read_commands(s: Shared) -> None:
 
 @kernel
 def _open_letter(s):
-    """Take the new commands of a record."""
+    """Read the new commands of a record."""
     now = steady_clock(s.scratch)
     for k in range(len(s.letter_arrival)):
         if s.letter_arrival[k] != s.inbox_known[k]:

@@ -17,7 +17,7 @@ from rbdyn_ros.trials.files.keys import ACTUATORS
 from rbdyn_ros.trials.files.values import read_by_part
 from rbdyn_ros.trials.trial import Varied, whole_steps
 
-#: Stands for a sample without a bound.
+#: Replaces an infinite bound of samples.
 HUGE = 1e9
 
 
@@ -41,7 +41,7 @@ class VariedActuators:
         self._m, self._document = m, document
 
     def varied(self, table: Given) -> Iterator[Varied]:
-        """Yield the varied values; samples that the actuators file could not have are errors."""
+        """Yield the varied values; add an error for samples that the file cannot have."""
         found = dict(self._given(table))
         for joint in self._document.joints:
             own = {place: each for place, each in found.items() if place[0] == joint}
@@ -66,7 +66,7 @@ class VariedActuators:
         A rule of an actuators file is about one number, or about two of which one must be the
         larger. So each end of a distribution is tried with the low ends of the others.
         """
-        # the numbers name the joint of an error
+        # negative line numbers tell which sample an error belongs to
         lines = {place: -number for number, place in enumerate(given, 1)}
         low = {place: self._tried(place, each)[0] for place, each in given.items()}
         wrong: dict[Place, str] = {}
@@ -79,7 +79,7 @@ class VariedActuators:
             _refuse(joint, key, given[joint, key], reason, audit)
 
     def _tried(self, place: Place, given: _Given) -> list[float]:
-        """Return rising samples of a distribution; all of its samples are possible if they are."""
+        """Return test samples in ascending order; if they are allowed, all samples are."""
         distribution = given.distribution
         if isinstance(distribution, Constant | Choice):
             values = getattr(distribution, "values", distribution.range)

@@ -39,7 +39,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
         return None
     every = _every(given, m)
     if "box" in given.lines and "command" not in given.lines:
-        given.error("unknown-key", "box", "box belongs to a command")
+        given.error("unknown-key", "box", "box needs the key 'command', the client of the box")
     if "law" in given:
         policy = _policy(given, m)
         return None if policy is None else TrialController(policy, every=every)
@@ -131,8 +131,8 @@ def _client(given: Given, folder_: Path) -> UserProgram | None:
         return None
     if with_address(words, name.address, "") == words:
         text = (
-            f"no word of the command has the address {name.address}, which is another one in "
-            "each run"
+            f"no word of the command contains {name.address}; every run replaces this address by "
+            "another"
         )
         given.error("bad-command", "command", text)
         return None

@@ -83,6 +83,6 @@ def read_limits(
             low, high = limit.get("min", -np.inf), limit.get("max", np.inf)
             limits[name] = MeasureLimit(low, high)
             if not limit or low > high:
-                allowed = "a min, a max of at least that, or both"
+                allowed = "min, max, or both with min <= max"
                 ValuePlace(given.audit, limit.owner, "limit").refuse(limit.node, allowed)
     return limits

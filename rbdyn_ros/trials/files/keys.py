@@ -34,7 +34,7 @@ from rbdyn_ros.trials.references import Sine
 from rbdyn_ros.trials.simulation.sampling import AXES
 from rbdyn_ros.trials.trial import Allowance, Rule
 
-#: The most timesteps of a run, and from one command to the next.
+#: Largest number of timesteps of a run, and from one command to the next.
 MAX_STEPS = 10_000_000
 MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
 
@@ -146,7 +146,7 @@ PAYLOAD = Table(
     ),
     owner="payload",
 )
-#: Fields of the Model that runs may differ in, and whether they belong to a body or a joint.
+#: Fields of the Model in which runs may differ, and whether they belong to a body or a joint.
 PARAMETERS = {
     "body_mass": "body",
     "dof_armature": "joint",
@@ -180,7 +180,7 @@ VARY = Table(
     ),
     owner="vary",
 )
-#: For each fault the bounds of its samples, where None is the duration of a run; and the meaning.
+#: For each fault the bounds of its samples (None: the duration of a run) and its meaning.
 _FAULTS: dict[str, tuple[float, float | None, str]] = {
     "command_delay": (0.0, None, "of commands [s]"),
     "command_drop": (0.0, 1.0, "probability that a command is lost"),

@@ -24,7 +24,7 @@ from rbdyn_ros.trials.trial import Joints, Varied
 
 
 class SampledReader:
-    """Reads the four sections.
+    """Reads the sections start, payload, vary and faults.
 
     Args:
         m: the robot.

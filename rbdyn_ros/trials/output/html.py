@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a trial: one HTML file without scripts and without links to elsewhere."""
+"""The report of a trial: one HTML file without scripts and without external links."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Points of a plot at most.
+#: Largest number of points of a plot.
 MOST = 2000
 BINS = 40
-#: Failed runs in the table, and plots of sampled numbers.
+#: Largest number of failed runs in the table, and of plots over sampled numbers.
 MOST_RUNS, MOST_PLOTS = 20, 12
 
 _COLOURS = {PASSED: "#1a7f37", FAILED: "#b3261e"}
@@ -119,7 +119,7 @@ def _worst(results: Results) -> str:
 
 
 def _plots(results: Results) -> str:
-    """Return the histograms of limited measures, and each over its largest influence."""
+    """Return plots of the limited measures: histograms, and scatter plots over sampled numbers."""
     limited = list(results.trial.limits) or list(results.verdict.measures)[:1]
     try:
         drawn = [histogram(results, name) for name in limited]

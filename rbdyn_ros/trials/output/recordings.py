@@ -28,7 +28,7 @@ from rbdyn_ros.trials.simulation.sampling import run_model
 from rbdyn_ros.trials.simulation.simulated import NO_ACTUATORS
 from rbdyn_ros.trials.trial import Trial
 
-#: Records time, qpos, qvel, efforts and act.
+#: Function that records time, qpos, qvel, efforts and act.
 Write = Callable[[float, Array, Array, Array, Array], None]
 #: Folder of the recorded failures in the folder of results.
 FAILURES = "failures"

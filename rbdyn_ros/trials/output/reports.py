@@ -27,7 +27,7 @@ def write_reports(results: Results, out: str | Path) -> list[Path]:
 
     Args:
         results: of a trial.
-        out: the folder; it is made if it is not there.
+        out: the folder; it is created if it does not exist.
 
     Returns:
         The files.
@@ -64,7 +64,7 @@ def verdict_dict(results: Results) -> dict[str, Any]:
 def junit(results: Results) -> bytes:
     """Return the XML: one test case for the verdict, one for crashes, one for each limit.
 
-    A limit that runs break is a failure only if the trial has not passed: the verdict may allow a
+    Runs outside a limit are a failure only if the trial has not passed, as the verdict may allow a
     share of such runs.
     """
     trial, verdict = results.trial, results.verdict
@@ -97,7 +97,7 @@ def junit(results: Results) -> bytes:
 
 
 def _listed(results: Results, begin: str) -> list[str]:
-    """Return the reasons that begin so, worst run first."""
+    """Return the reasons with this beginning, the worst run first."""
     lines = [
         f"seed {seed}: {reason}"
         for seed, reasons in results.verdict.failures.items()

@@ -36,9 +36,9 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
 from rbdyn_ros.trials.trial import Trial, with_address
 
-#: The run looks after the program this often [s].
+#: Period at which a run checks its program [s].
 POLL = 0.02
-#: Addresses that a run tries; each is of its process only.
+#: Number of addresses that a run tries; no other process uses them.
 ADDRESSES = 2
 NEVER = "; it never connected to its control box"
 
@@ -78,8 +78,8 @@ def run_boxed(
         trial: with a program and its box.
         seed: of the run.
         quiet: whether the output of the program, and the log of the box, is discarded.
-        watching: entered when the program has started; gives what is called with every state
-            of the run.
+        watching: context that is entered when the program has started; it yields a function to
+            call with every state of the run.
     """
     program = trial.controller.program
     assert program is not None
@@ -130,14 +130,14 @@ class _Supervised:
         self._trial, self._boxes, self._user = trial, simulation.boxes, user
         (self.box,) = simulation.boxes.all
         self._deadline = deadline
-        self._served = -1  # number of looks at the sockets when the program had ended
+        self._served = -1  # number of socket polls when the program had ended
 
     @property
     def _was_connected(self) -> bool:
         return any(end.clients for end in self.box.ends)
 
     def check(self, simulated: float) -> None:
-        """Let time go on to its end after a program that has ended well.
+        """Check the program and its box; time runs on if the program has ended without an error.
 
         Args:
             simulated: time of the last state [s].
@@ -152,8 +152,8 @@ class _Supervised:
         if self._user.status is not None and not self.box.runs_on:
             if self._served < 0:
                 self._served = self.box.served
-            # one look may have begun before the end of the program, the next one finds all that it
-            # sent
+            # one poll may have begun before the end of the program; the next poll finds all that
+            # the program sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:
                     raise RunEndedError(CRASHED, self._user.ended() + NEVER)
@@ -163,7 +163,7 @@ class _Supervised:
             raise RunEndedError(TIMEOUT, text)
 
     def finish(self) -> None:
-        """Wait for the status of a program that does not move its arm at the end of the run.
+        """Wait for the exit status of the program, unless it still moves its arm.
 
         A failing program releases the arm a moment before its status is known. A program that runs
         until the deadline counts as done.
@@ -239,7 +239,7 @@ def _faults(trial: Trial, seed: int, m: Model) -> Faults:
 
 
 def _address(k: int) -> str:
-    """Return a loopback address that belongs to this process; another one for each k < 2."""
+    """Return a loopback address of this process only, a different one for each k < 2."""
     number = os.getpid()  # a process number is below 2^22
     return f"127.{128 + 64 * k + number // 65536}.{number // 256 % 256}.{number % 256}"
 

@@ -16,9 +16,9 @@ _libc = ctypes.CDLL(None)
 
 
 def end_with(parent: int) -> None:
-    """Let SIGKILL end this process when its parent process has ended, also by SIGKILL."""
+    """Let SIGKILL end this process when its parent ends, even if SIGKILL ends the parent."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent has ended before
+    if os.getppid() != parent:  # the parent has already ended
         os._exit(1)
 
 
@@ -39,7 +39,7 @@ def children() -> set[int]:
     """Return the children of this process."""
     found, own = set(), str(os.getpid())
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             text = (process / "stat").read_text(encoding="utf-8", errors="replace")
             if text.rpartition(")")[2].split()[1] == own:
                 found.add(int(process.name))
@@ -47,7 +47,7 @@ def children() -> set[int]:
 
 
 def end_children(but: set[int]) -> None:
-    """Kill the children of this process but some, and all their descendants; see `adopt`."""
+    """Kill all children of this process except some, and all their descendants; see `adopt`."""
     while left := children() - but:
         for child in left:
             os.kill(child, signal.SIGKILL)
@@ -57,7 +57,7 @@ def end_children(but: set[int]) -> None:
 def fork_with_ros() -> int:
     """Fork as os.fork does.
 
-    rcl may load LTTng, which has threads, and functions that stop and start them about a fork.
+    rcl may load LTTng, whose threads must be stopped before a fork and started afterwards.
     """
     tracer = Tracer()
     tracer.call("before_fork")

@@ -26,13 +26,13 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, fail
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
-#: Bytes before an answer, which say how long it is.
+#: Number of bytes before an answer that hold its length.
 HEAD = 8
-#: Time in which the simulator of a program ends itself [s].
+#: Time that the simulator of a program may take to end by itself [s].
 ENDING = 20.0
 
 
-#: Simulates the run of a seed; a function of a module, or a partial one, that can be pickled.
+#: Simulates the run of a seed: a function of a module or a functools.partial, to be pickled.
 Work = Callable[[Trial, int], Run]
 
 
@@ -43,7 +43,7 @@ class ShardJob:
     Attributes:
         seeds: of the runs.
         quiet: whether output of Python controllers and of programs is discarded.
-        work: simulates one of their runs; None: as all runs of the trial.
+        work: simulates one of their runs; None: the usual simulation of the trial.
     """
 
     seeds: list[int]
@@ -77,12 +77,12 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
         finally:
             os.close(reader)
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                # also ends programs that the controller has started
+                # this also ends programs that the controller has started
                 os.killpg(child, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            end_children(before)  # also ends daemons, in a session of their own
+            end_children(before)  # this also ends daemons in a session of their own
     if answer is None:
         reason = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, reason)
@@ -150,7 +150,7 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.program is None:  # otherwise the program has the limit
+        if trial.controller.program is None:  # the limit of a program holds for its own process
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any

@@ -23,7 +23,7 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
 from rbdyn_ros.trials.trial import Trial
 
-#: The program looks after the node this often [s].
+#: Period at which the program checks the node [s].
 POLL = 0.02
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial on a cluster of Ray: a run depends on its seed only, so the rows are the same."""
+"""A trial on a cluster of Ray, with the same rows, as a run depends only on its seed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rbdyn_ros.trials.processes.workers import run_in_workers
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, run_shard, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: A shard has at most so many runs of a Python controller, whose process must be worth its start,
-#: and at least so many of a compiled one.
+#: Largest number of runs in a shard of a Python controller, and smallest number in a shard of a
+#: compiled controller.
 ISOLATED_MOST, COMPILED_LEAST = 16, 16
 
 

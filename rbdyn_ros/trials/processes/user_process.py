@@ -19,10 +19,10 @@ from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.trials.processes.ending import end_with, signal_name
 from rbdyn_ros.trials.trial import UserProgram
 
-#: Time to end after SIGINT [s].
+#: Time that a program may take to end after SIGINT [s].
 ENDING = 1.0
 _MIB = 1 << 20
-#: Size of the end of its output that is kept and printed [bytes].
+#: Size of the last part of the output that is kept and printed [bytes].
 OUTPUT = _MIB
 #: The last line of a traceback.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
@@ -79,7 +79,7 @@ class UserProcess:
         return self._process.poll()
 
     def ended(self) -> str:
-        """Return how it has ended, with its error or its last line; "" while it runs."""
+        """Return a sentence about the end of the process, with its error or last line, or ""."""
         if self.status is None:
             return ""
         lines = [line.strip() for line in self._output().splitlines() if line.strip()]
@@ -90,7 +90,7 @@ class UserProcess:
         return f"the {self._noun} ended with status {self.status}{why}"
 
     def end(self, quiet: bool) -> None:
-        """End it as Ctrl-C does, and soon without asking; print its output unless `quiet`."""
+        """End the process by SIGINT, soon after by SIGKILL; print its output unless `quiet`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             wait_or_kill(self._process, ENDING)
@@ -99,10 +99,10 @@ class UserProcess:
             sys.stderr.flush()
 
     def trim(self) -> None:
-        """Drop the beginning of an output that is too long; call it again and again."""
+        """Drop the beginning of an output that is too long; call this regularly."""
         if self._log.stat().st_size > 4 * OUTPUT:
             kept = self._tail()
-            with self._log.open("ab") as file:  # append like the program, which goes on behind it
+            with self._log.open("ab") as file:  # append, as the program also appends to the file
                 file.truncate(0)
                 file.write(kept)
 
@@ -116,7 +116,7 @@ class UserProcess:
 
 
 def check_program(program: UserProgram) -> None:
-    """Check that a program is here, with the files that the trial knows.
+    """Check that a program exists, with the files that the trial recorded.
 
     Raises:
         ParameterError: there is no such program.

@@ -90,7 +90,7 @@ class WatchedRun:
         names = (varied.name for varied in trial.varied)
         values = dict(zip(names, self._samples[0].tolist(), strict=True))
         state = hashed(*self._last)
-        self._score.total[list(SUMS)] *= self._every  # a tick is so many timesteps
+        self._score.total[list(SUMS)] *= self._every  # number of timesteps in a tick
         found = measures(trial, self._score, 0)
         if self._diverged:
             reason = "the state is not finite"

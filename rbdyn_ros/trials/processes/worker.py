@@ -32,7 +32,7 @@ def serve(channel: Connection[Any, Any]) -> None:
         return
     if trial.controller.isolated:
         signal.signal(signal.SIGTERM, _end)
-    channel.send([])  # ready for the first runs
+    channel.send([])  # report that the process is ready for the first runs
     while True:
         job = channel.recv()
         try:
@@ -43,7 +43,7 @@ def serve(channel: Connection[Any, Any]) -> None:
 
 def _end(_signal: int, _frame: object) -> None:
     """End this process by an exception, so that the run in its child is ended, too."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not cut the end short
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the end
     sys.exit(0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a trial, each of which takes the next shard when it is ready."""
+"""The processes of a trial; each process simulates the next shard when it is ready."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: Environment of workers: one thread each, as there are as many as cores.
+#: Environment of workers: one thread each, as there is a worker for each core.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-#: A shard is given to another process this often after its process has ended.
+#: Number of times that a shard is tried again after its process has ended.
 RETRIES = 2
-#: Time that a process may take to start, beside the time for the code of the user [s].
+#: Time that a process may take to start, in addition to the time for the code of the user [s].
 STARTING = 60.0
 #: Time that a process may take to end before it is killed [s].
 ENDING = 5.0
@@ -61,7 +61,7 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # output of the user's files does not mix with the results
+                stdout=2,  # output of the user's files must not mix with the results
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())
@@ -71,7 +71,7 @@ class Worker:
         self._send(trial)
 
     def give(self, given: _TriedJob | None) -> None:
-        """Let the process do this job; None: nothing is left."""
+        """Give the process this job; None means that no job is left."""
         self.given, self.idle = given, given is None
         if given is not None:
             self._send(given.job)
@@ -100,8 +100,8 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
 def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
     """Return one run of a Python controller or of a program of the user.
 
-    A process of its own makes it: only one that has started for it may fork, as this one may have
-    threads, and may have used ROS.
+    A new process simulates the run, because this process cannot fork: it may have threads, and may
+    have used ROS.
 
     Args:
         trial: the trial.
@@ -147,7 +147,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the runs that a process sends: an empty list when it is ready; None: it has ended."""
+    """Return the runs from a process: an empty list if it is ready, None if it has ended."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):

@@ -3,8 +3,8 @@
 
 Lines are only ever added, so an interrupted trial can go on: a line that was not written to its
 end is dropped, and only the seeds that are missing run. Each line has a hash of itself and of the
-trial, so that changed lines are refused; with this module others can still be written. The file is
-locked while runs are added.
+trial, so that accidental changes are refused; the hash is no protection against forgery. The file
+is locked while runs are added.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ResultsFile(Output):
 
     def close(self) -> None:
         try:
-            with contextlib.suppress(OSError):  # at once: a forked process may have it open
+            with contextlib.suppress(OSError):  # a forked process may hold it
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
         except OSError as error:  # the buffered lines do not fit on the disk

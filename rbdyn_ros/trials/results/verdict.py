@@ -140,7 +140,7 @@ def _decision(trial: Trial, count: int, passes: int, low: float, high: float) ->
 
 
 def _excess(trial: Trial, run: Run) -> float:
-    """Return how far a run is outside its limits, by a factor; infinity if it did not finish."""
+    """Return the largest relative distance outside the limits; infinity for an unfinished run."""
     if run.status != FINISHED:
         return np.inf
     return max(
@@ -149,7 +149,7 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the distance of a measure outside its limit; negative inside."""
+    """Return the distance of a measure outside its limit, relative to it; negative inside."""
     if value is None:
         return np.inf
     limit = trial.limits.get(name)
@@ -171,7 +171,7 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
     at_worst = worst.measures[name]
     if not values.size:
         return Spread(None, None, None, None, None, at_worst, worst.seed, broken)
-    with np.errstate(over="ignore", invalid="ignore"):  # measures near the largest number overflow
+    with np.errstate(over="ignore", invalid="ignore"):  # measures near the largest float overflow
         mean, (low, high) = values.mean(), _mean_interval(values, trial.rule.confidence)
         median, p95 = np.quantile(values, (0.5, 0.95))
     return Spread(
@@ -181,7 +181,7 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
 
 
 def _mean_interval(values: Array, confidence: float) -> tuple[float, float]:
-    """Return the interval of the mean; its resamples are the same every time."""
+    """Return the confidence interval of the mean; the random resamples are always the same."""
     from scipy.stats import bootstrap, norm
 
     mean = float(values.mean())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled loops over the runs of a shard: the states seen, the commands, the measures.
 
-Arrays hold run beside run, (entries, runs). Random numbers are functions of the seed of the run,
-the timestep and the purpose, as in the loop of the simulator.
+Arrays have a column for each run, (entries, runs). Random numbers are functions of the seed of the
+run, the timestep and the purpose, as in the loop of the simulator.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def observe(
 
     Args:
         k: the timestep.
-        wanted: whether the controller looks; otherwise the state is only kept.
+        wanted: whether the controller reads the state; otherwise the state is only stored.
         seeds: (n,), of the runs.
-        delay: (n,), age of the seen state in timesteps; before the start the start is seen.
+        delay: (n,), age of the measured state in timesteps; before the start this is the start
+            state.
         position_noise: (n,), standard deviation of the noise of the joints.
         velocity_noise: the same of their speeds.
         qpos: (nq, n).
@@ -123,7 +124,8 @@ def act(k, every, seeds, delay, drop, scale, largest, commands, ring, held, bad,
         every: timesteps from one command to the next.
         seeds: (n,), of the runs.
         delay: (n,), delay of the channel in timesteps.
-        drop: (n,), probability that a command is lost; then the last one that arrived acts on.
+        drop: (n,), probability that a command is lost; then the last command that arrived still
+            acts.
         scale: (n,), effort per commanded effort.
         largest: (nv,), the effort limits; 0 where there is no actuator.
         commands: (nv, n).

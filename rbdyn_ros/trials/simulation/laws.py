@@ -48,7 +48,7 @@ class CompiledLaw:
         made.check_repeatable()
         lanes = compile_lanes({"law": made.program()})
         self._address, unused = lanes.address("law"), lanes.size
-        # the last slot takes the inputs that the law does not read
+        # the last slot receives the inputs that the law does not read
         self._at, self._memory = replace(lanes, size=unused + 1).memory()
         for name, gain in made.gains.items():
             first, length = lanes.slots.get(name, (0, 0))
@@ -69,7 +69,7 @@ class CompiledLaw:
 
 
 class PythonLaw:
-    """A function of (t, qpos, qvel, reference) that one run calls; a class is made first, by m.
+    """A function of (t, qpos, qvel, reference) for one run; a class is first constructed with m.
 
     Raises:
         ParameterError: the file cannot be run, or has no such function.
@@ -84,7 +84,7 @@ class PythonLaw:
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
         """Write the commands of the run."""
-        state = seen[:, 0].copy()  # the function may keep the array
+        state = seen[:, 0].copy()  # copy, as the function may keep the array
         row = reference.copy()
         given = self._function(time, state[: self._nq], state[self._nq :], row)
         found = np.asarray(given, dtype=np.float64)

@@ -12,7 +12,7 @@ from rbdyn_ros.trials.simulation import kernels
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
-#: The built-in measures with their meaning; all of them are of the controlled joints.
+#: The built-in measures with their meaning; all of them concern the controlled joints.
 MEASURES = {
     "tracking_rms": "root of the mean square of the position errors [rad or m]",
     "tracking_max": "largest position error [rad or m]",

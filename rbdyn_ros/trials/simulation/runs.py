@@ -15,9 +15,9 @@ from rbdyn_ros.trials.simulation.sampling import sample
 from rbdyn_ros.trials.simulation.simulated import History, HistoryWatcher, Shard, Watcher
 from rbdyn_ros.trials.trial import Trial
 
-#: Runs side by side: enough to fill vector registers, few enough for the cache.
+#: Number of runs that advance together: enough to fill vector registers, few enough for the cache.
 SHARD = 256
-#: Memory for the states of a shard, if measures of the user look at them [bytes].
+#: Memory for the states of a shard, if measures of the user need the states [bytes].
 HISTORY = 1 << 28
 
 #: Outcomes of a run.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of the runs: a row of numbers is a function of the seed of the run only."""
+"""Samples of the runs: the row of numbers of a run depends only on its seed."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def faults(trial: Trial, rows: Array) -> dict[str, Array]:
 
 
 def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
-    """Return the parameters of the robot of one run, as `rb.rollout` takes them.
+    """Return the parameters of the robot of one run, in the form for `rb.rollout`.
 
-    A run is computed by itself: sums over many runs at once would have other last bits.
+    Each run is computed separately, as sums over many runs at once would have different last bits.
 
     Raises:
         ParameterError: no rigid body has the numbers of the payload.
@@ -115,7 +115,7 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
     for given in columns(m, params(trial, row)):
         arrays[given.array] = arrays[given.array].copy()
         arrays[given.array].reshape(-1)[given.places] = given.values[0]
-    # summed as in a Batch, so that a recorded run can be repeated from its file
+    # sum as in a Batch, so that a recorded run can be repeated from its file
     arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
     own = with_arrays(m, arrays, weighs=())  # as in a Batch
     if trial.actuators is None:

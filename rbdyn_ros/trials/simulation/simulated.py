@@ -19,7 +19,7 @@ from rbdyn_ros.trials.simulation.sampling import faults, params, run_model, samp
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
-#: States of actuators without any.
+#: States of actuators of a robot without actuators.
 NO_ACTUATORS: Array = np.zeros(0)
 
 #: Called after every timestep with the batch.
@@ -28,7 +28,7 @@ Watcher = Callable[[Batch], None]
 
 @dataclass(frozen=True)
 class History:
-    """One run as its own measures see it.
+    """One run, as the measures of the user get it.
 
     Attributes:
         seed: of the run.
@@ -53,7 +53,7 @@ class Shard:
     """Runs that advance together.
 
     Args:
-        trial: the trial; a controller in Python takes one run at a time.
+        trial: the trial; a controller in Python allows only one run at a time.
         seeds: of the runs.
         watch: called after every timestep, or None.
         controller: computes the commands; None: the controller of the trial.
@@ -76,7 +76,7 @@ class Shard:
         m, n, joints = trial.m, len(seeds), trial.joints
         self.trial, self.seeds, self._watch = trial, list(seeds), watch
         self.samples = sample(trial, seeds)
-        # with actuators as in the simulator, also if their numbers are the same in all runs
+        # add actuators as in the simulator, even if their numbers are the same in all runs
         engine = m.opt.exact_stops or trial.actuators is not None
         self.batch = b = Batch(trial.plant, n, nthread=1, specialize=False if engine else None)
         start = starts(trial, self.samples)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 SLOWER, FASTER = "\N{MINUS SIGN}", "+"
 MOST_TICKS = 100_000
-#: A measured speed differs from the wanted one by more than this part of it.
+#: The requested speed is shown if the measured speed differs by more than this part of it.
 APART = 0.05
 #: Period of the state line [s].
 REFRESH = 0.2
 
 
 def tell(server: viser.ViserServer, event: Any, reason: str) -> None:
-    """Show a refusal to the client of an event, or to all; does nothing if why is empty."""
+    """Show a refusal to the client of an event, or to all clients; do nothing if it is empty."""
     if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
@@ -50,7 +50,7 @@ def state_line(instants: Sequence[Instant]) -> str:
 
 
 def next_speed(speed: float, faster: bool) -> float:
-    """Return the next offered speed; the last one stays."""
+    """Return the next offered speed; at the end of the list the speed stays."""
     others = [each for each in SPEEDS if (each > speed if faster else each < speed)]
     return (min if faster else max)(others, default=speed)
 
@@ -65,7 +65,7 @@ class Clock:
         refusals: see Cast.
 
     Attributes:
-        speed: requested speed, set here or by others.
+        speed: requested speed, set here or by another client.
         pace: simulated seconds per second: measured or requested, whichever is larger.
         before_reset: called before a reset.
     """
@@ -104,7 +104,7 @@ class Clock:
             SLOWER: partial(self.change_speed, faster=False),
             FASTER: partial(self.change_speed, faster=True),
         }
-        if button in orders:  # a program may send any word
+        if button in orders:  # a client program may send any word
             orders[button](event)
 
     def pause(self, event: Any) -> None:

@@ -55,7 +55,7 @@ class Pushes:
         self._suggest()
 
     def move(self, m: Model) -> None:
-        """Go on with other objects."""
+        """Continue with a Model that has other objects."""
         if not self._links:
             return
         chosen = self._chosen
@@ -81,7 +81,7 @@ class Pushes:
 
     @property
     def _chosen(self) -> str:
-        """The chosen link; programs may write any text into the box."""
+        """The chosen link, or the first link if the text box has another text."""
         chosen = str(self._link.value)
         return chosen if chosen in self._links else self._links[0]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand: drag a link with the mouse to pull it, with Shift to turn it; let go to throw it."""
+"""The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A hand that pulls this long while time stands gets a note [s].
+#: A hand that pulls this long while the simulation is paused gets a note [s].
 PATIENCE = 1.0
-#: A drag by this part of the robot's size turns a link by a radian.
+#: A drag by this part of the robot's size rotates a link by one radian.
 TURN = 0.2
-#: Largest angle by which a drag turns a link [rad]; the spring cannot follow full turns.
+#: Largest angle by which a drag rotates a link [rad]; the spring cannot follow full turns.
 MOST_TURN = 2.5
 COLOR = (213, 94, 0)
-#: A smaller force or torque is shown as 0 [N], [N m]: rounding errors have no digits to read.
+#: A smaller force or torque is shown as 0 [N], [N m], as it is a rounding error.
 LEAST = 1e-6
 
-#: Takes the link, a point in its frame, the goal and the duration; returns a refusal or "".
+#: Function of link, point in its frame, goal and duration; returns a refusal or "".
 Pull = Callable[[str, Sequence[float], Sequence[float], float], str]
 
 
@@ -43,13 +43,13 @@ class Grip:
         client: number of the browser.
         link: name of the body.
         point: (3,) in the frame of the body [m].
-        start: (3,) place of the point on the page at the start [m].
+        start: (3,) position of the point on the page at the start [m].
         pose: (3, 3) orientation of the body at the start.
         view: (3,) direction of the camera.
-        turns: whether it turns the body.
+        turns: whether it rotates the body.
         goal: position (3,) of the cursor in the robot's world, or orientation (9,) of the body.
-        cursor: (3,) place of the cursor on the page [m].
-        tick, since: the last tick, and when it was seen first [s].
+        cursor: (3,) position of the cursor on the page [m].
+        tick, since: the last tick, and the wall time of its arrival [s].
     """
 
     client: int
@@ -67,9 +67,10 @@ class Grip:
 
 
 class Hand:
-    """Pulls and turns the links of a robot that are dragged in the scene.
+    """Pulls and rotates the links of a robot that are dragged in the scene.
 
-    One browser at a time has the hand. A drag ends with its browser, its link, or a refusal.
+    Only one browser at a time can drag. A drag ends if its browser closes, its link disappears, or
+    the simulation refuses it.
 
     Args:
         server: server of the view.
@@ -96,7 +97,7 @@ class Hand:
         self._instant: Instant | None = None
 
     def take(self, show: Show) -> None:
-        """Use the robot that is shown; its drags go to `dragged`."""
+        """Use the robot that is shown, whose drags `dragged` then handles."""
         self._show = show
         scene, size, name = self._server.scene, show.scene.size, self._name
         self._line: Any = scene.add_arrows(
@@ -107,7 +108,7 @@ class Hand:
 
     @property
     def held(self) -> bool:
-        """Return whether a link is pulled, or a pull has to be ended."""
+        """Return whether a link is being pulled, or a pull has to be ended."""
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
@@ -156,7 +157,7 @@ class Hand:
         self._grip, self._ending = None, self._grip
 
     def move(self) -> None:
-        """Go on with other objects; a link that is gone is pulled no more."""
+        """Continue with other objects; a pull at a link that is gone ends."""
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None
@@ -192,7 +193,7 @@ class Hand:
         self._note_standing_time(grip)
 
     def _note_standing_time(self, grip: Grip) -> None:
-        """Tell a hand that time stands, once."""
+        """Tell the user of a drag once that the simulation is paused."""
         instant, now = self._instant, time.monotonic()
         if instant is None or instant.tick != grip.tick:
             grip.tick, grip.since = -1 if instant is None else instant.tick, now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder "History": the orders of the pages, each with its simulated time."""
+"""The folder "History": the orders of all pages, each with its simulated time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from rbdyn_ros.dynamics.instant import Instant
     from rbdyn_ros.sensors.sights import Sight
 
-#: Orders that are kept.
+#: Number of orders that are kept.
 MOST = 50
 
 
 class OrderHistory:
-    """A Simulated that notes the orders that it passes on.
+    """A Simulated that records the orders that it passes on.
 
     Orders of one slider that follow each other share a line.
 
@@ -59,7 +59,7 @@ class OrderHistory:
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
     def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
-        """Note an order that was not refused; one of the kind of the last one replaces it."""
+        """Record an order that was not refused; it replaces a last order of the same kind."""
         if reason:
             return reason
         name = "" if robot is None else self._names[robot]

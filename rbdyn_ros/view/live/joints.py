@@ -28,10 +28,10 @@ LEVER = 0.5
 MANY = 8
 #: Period at which the sliders of positions follow the robot [s].
 FOLLOW = 0.5
-#: Steps of a slider from end to end.
+#: Number of steps of a slider from end to end.
 STEPS = 500
 
-#: Takes efforts and positions by joint; returns a refusal or "".
+#: Function of efforts and positions by joint; returns a refusal or "".
 Drive = Callable[[Mapping[str, float], Mapping[str, float]], str]
 
 
@@ -127,7 +127,7 @@ class JointSliders:
         )
 
         async def moved(event: Any) -> None:
-            if event.client is not None:  # a user moved it, not `put`
+            if event.client is not None:  # a user moved the slider, not `put`
                 with self._lock:
                     self._efforts.pop(name, None)
                     goals = {each: float(it.value) for each, it in self._positions.items()}
@@ -156,7 +156,7 @@ class JointSliders:
         self._m = m
 
     def put(self, instant: Instant) -> None:
-        """Show the holder of the robot; let the sliders of positions follow the robot."""
+        """Show what holds the robot, and let the sliders of positions follow the robot."""
         held = instant.held
         for note, shown in (self._held_note, held), (self._idle_note, self._idle and not held):
             if note.visible != shown:
@@ -169,7 +169,7 @@ class JointSliders:
             for name, slider in self._positions.items():
                 if name not in self._goals and name in self._m.jnt_names:
                     q = float(instant.qpos[self._m.jnt_qposadr[self._m.jnt_id(name)]])
-                    # more digits do not fit into the box beside the slider
+                    # more digits do not fit into the box next to the slider
                     q = round(q, 1 - round(math.log10(slider.step)))
                     q = min(max(q, slider.min), slider.max)
                     if abs(q - slider.value) > 0.5 * slider.step:
@@ -190,7 +190,7 @@ class JointSliders:
 
     @property
     def held(self) -> bool:
-        """Return whether joints are commanded, or a release has to be passed on."""
+        """Return whether joints are being commanded, or a release has to be passed on."""
         return self._released or bool(self._efforts or self._goals)
 
     def hold(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and views of a live page: time, the place of the camera, and a sheet that lists them."""
+"""Keys of a live page for time and the camera, and a sheet that lists them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ LOST = (
     '<div style="padding: 0 0.75em; font-size: 0.85em; font-weight: 600">'
     "The robot has left the picture: key F follows it, R resets.</div>"
 )
-#: A robot this far from what a camera looks at, over the camera's distance, has left the picture.
+#: A robot has left the picture if its distance from the target of the camera, relative to the
+#: distance of the camera, is larger than this.
 FAR = 1.5
 #: Names of keys on the sheet that differ from viser's.
 NAMES = {"arrowright": "right arrow", "escape": "Esc"}
@@ -88,8 +89,8 @@ class Keys:
     def put(self, centre: Array) -> None:
         """Move the cameras with the centre (3,) of the robot, if they follow it.
 
-        If it has left the picture it comes back to the middle; without *Follow* the panel reports
-        it.
+        If the robot has left the picture, the camera centres it again; without *Follow* the panel
+        reports it.
         """
         moved, start = centre - self._centre, self._server.initial_camera
         self._centre = np.array(centre)
@@ -104,7 +105,7 @@ class Keys:
             away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
             way = centre - np.asarray(camera.look_at) if _is_far(camera, centre) else moved
             if np.linalg.norm(way) > LEAST_MOTION * away:
-                camera.position = np.asarray(camera.position) + way  # look_at moves along
+                camera.position = np.asarray(camera.position) + way  # look_at moves too
 
     def _look_from(self, way: Array, event: Any) -> None:
         if event.client is None:

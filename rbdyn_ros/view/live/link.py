@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
-The view pulls: the simulation sends answers only. There are two pipes, so that slow requests
+The view polls: the simulation only sends answers. There are two pipes, so that slow requests
 (QUEUED) do not delay quick ones (PROMPT).
 """
 
@@ -40,10 +40,10 @@ class Simulated(Protocol):
         """Return the current instants of all robots, with their energies if asked for."""
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot as it is now, with other objects than before; None: ask again."""
+        """Return a robot whose objects have changed; None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return the latest readings of a robot's lidars and cameras; calls keep them reading."""
+        """Return the latest readings of a robot's lidars and cameras, and keep them reading."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""
@@ -78,7 +78,7 @@ class Simulated(Protocol):
         """
 
     def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
-        """Pull a link by a spring that suits its inertia, in place of the view's last pull.
+        """Pull a link by a spring that suits its inertia; this replaces the last pull of the view.
 
         Args:
             robot: number of the robot.
@@ -122,7 +122,7 @@ class Cast:
         refusals: by name of an order, the reason why it is never accepted.
         world: of the instants with the Model of this description, see Instant.
         sees: whether it has lidars, range sensors or cameras.
-        start: how it is held until its first command; "" if it is not.
+        start: how the robot is held until its first command; "" if it is not held.
         idle: what its joints do without commands; "" if no effort acts on them.
     """
 
@@ -209,7 +209,7 @@ def serve(
 
 
 def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
-    """Return the answer to a request; an exception must end neither process."""
+    """Return the answer to a request; an exception becomes a refusal and ends no process."""
     if not isinstance(what, str) or what not in PROMPT | QUEUED:
         return f"there is no request '{what}'"
     try:

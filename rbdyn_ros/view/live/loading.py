@@ -11,7 +11,7 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
-#: Number of warnings shown per robot; further ones are counted.
+#: Number of warnings shown per robot; further warnings are only counted.
 MOST_WARNINGS = 8
 
 
@@ -32,7 +32,7 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
 
 
 def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearance]:
-    """Return a robot with other objects, and the rest of its first appearance.
+    """Return a robot with other objects, and the part of its first appearance that is left.
 
     Args:
         cast: the robot.

@@ -32,9 +32,9 @@ from rbdyn_ros.view.web.show import Show, frame_camera, stand_side_by_side
 if TYPE_CHECKING:
     import viser
 
-#: Niceness: other processes take precedence.
+#: Niceness of the process, so that other processes have priority.
 NICE = 10
-#: Polling period with a browser connected, and without [s].
+#: Polling period with a connected browser, and without one [s].
 WATCHED, ALONE = 1.0 / 30.0, 1.0
 #: Period of repeating efforts [s]; shorter if the command timeout is shorter.
 REPEAT, SOONEST = 0.03, 0.005
@@ -92,7 +92,7 @@ class Live:
         return choice
 
     def _frame_start(self) -> None:
-        """Show the start, and move the first camera from the zero position of the robot there."""
+        """Show the robots at their start, and move the first camera with the shown robot."""
         before, camera = self._shown.show.nodes.centre, self._server.initial_camera
         self.poll()
         moved = self._shown.show.nodes.centre - before

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
 from rbdyn_ros.view.live.spawned import PATIENCE, Spawned, spawn
 
-#: Takes a severity (info or warning) and a message.
+#: Function of a severity (info or warning) and a message.
 Say = Callable[[str, str], None]
 
 
@@ -98,7 +98,7 @@ class ViewProcess:
     def _attend(self, pipe: Connection, given: tuple[object, ...]) -> None:
         try:
             with pipe:
-                with contextlib.suppress(OSError):  # it has ended, which is reported below
+                with contextlib.suppress(OSError):  # the end of the process is reported below
                     pipe.send(given)
                 serve(pipe, self._simulated, self._heard)
         finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spring by which a hand pulls or turns a link: as stiff as the inertia needs."""
+"""The spring by which a hand pulls or rotates a link: its stiffness suits the inertia."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping relative to critical damping: a load that hangs from a point acts heavier than a lying
-#: one, and swings.
+#: Damping relative to critical damping: a hanging load acts heavier than a lying load, and swings.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
 #: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
@@ -33,7 +32,7 @@ LEARNING, MOST_LOAD = 6.0, 1.5
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
-#: Mobility of a direction in which a point cannot move, relative to its easiest direction.
+#: Mobility relative to the easiest direction, below which a point cannot move in a direction.
 LEAST_EASE = 1e-3
 
 
@@ -52,10 +51,10 @@ class CarriedWeight:
     def take(
         self, drag: tuple[object, ...], time: float, duration: float, force: float, most: float
     ) -> float:
-        """Return the load [N]; another drag than before begins without one.
+        """Return the load [N]; a new drag begins without a load.
 
         Args:
-            drag: names the drag.
+            drag: identifies the drag.
             time: now [s].
             duration: after which the drag has ended, unless it is renewed [s].
             force: of spring and damper now, upwards, as if there was no load yet [N].
@@ -74,8 +73,8 @@ class HandSpring:
     """Makes the pulls of a hand on the robots and objects of a loop; thread-safe.
 
     The spring is critically damped by the inertia at the hand. Joints with a servo or a
-    brake belong to the link rigidly, as do closed loops; contact is left out. The goal leads
-    the cursor as far as the load at the point stretches the spring.
+    brake belong to the link rigidly, as do closed loops; contact is left out. The goal is ahead of
+    the cursor by the stretch of the spring under the load at the point.
 
     Args:
         loop: has the Model and its present state.
@@ -137,13 +136,13 @@ class HandSpring:
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
         floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
-        # it stands on servos or brakes
+        # the robot stands on servos or brakes
         stands = floats and bool((own & self._loop.kept_dofs).any())
         load, sag = weight if stands else 0.0, SAG * rate**2
         return rate**2 * self._felt_inertia(J, weight / USUAL_GRAVITY, load, sag)
 
     def _jacobian(self, link: str, point: Array) -> tuple[Array, Array]:
-        """Return the Jacobian (6, nv) at a point of a link, [angular; linear], and its place."""
+        """Return the Jacobian (6, nv) at a point of a link, [angular; linear], and the point."""
         state, d = self._loop.readout.latest(), self._d
         d.qpos, d.qvel, d.time = state.qpos, state.qvel, state.time
         if self._m.nefc:
@@ -158,7 +157,7 @@ class HandSpring:
 
         Args:
             J: the Jacobian.
-            mass: no direction is heavier; 0: unlimited.
+            mass: largest inertia in any direction; 0: unlimited.
             load: force that the spring must overcome in every direction [N].
             sag: acceleration at which the spring overcomes the load and dry friction.
         """

@@ -28,7 +28,7 @@ class Sights:
     Args:
         server: server of the view.
         show: the robot.
-        seen: returns what the sensors saw last.
+        seen: returns the latest readings of the sensors.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Sights:
         self._next = time.monotonic() + PERIOD
         for sight in self._seen():
             if sight.link not in self._show.m.frame_names:
-                continue  # its object has just come or gone
+                continue  # the object of the sensor has just been added or removed
             if sight.picture is not None:
                 self._put_picture(sight.name, sight.picture)
             if sight.points is not None:
@@ -80,7 +80,7 @@ class Sights:
         )
 
     def _clear(self) -> None:
-        """Remove everything that was shown."""
+        """Remove all pictures and points."""
         for handles in (self._pictures, self._clouds):
             while handles:
                 handles.popitem()[1].remove()

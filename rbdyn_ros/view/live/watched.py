@@ -107,7 +107,7 @@ class Watched:
     def _points(self, state: LoopState) -> Array:
         """Return the contact points with their forces, up to a tick newer than the state.
 
-        They are read while the loop may write them: in one picture a force may be half new.
+        They are read while the loop may write them, so one picture can mix old and new numbers.
         """
         if state.m.ncontact == 0 or not state.contact.any():
             return np.zeros((0, 6))
@@ -117,7 +117,7 @@ class Watched:
         """Return potential and kinetic energy with the current payloads and gravity."""
         plant = self._loop.plant.m
         if plant.data_slots != state.m.data_slots:
-            return None  # objects come or go
+            return None  # the objects are changing
         if plant is not self._plant:
             self._plant, self._d = plant, make_data(plant)
         self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time

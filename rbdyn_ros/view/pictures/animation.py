@@ -26,7 +26,7 @@ from rbdyn_ros.view.scene.plain import plain_looks
 
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 20_000
-#: Allowed edges of a film [pixels].
+#: Range of allowed edges of a film [pixels].
 EDGES = range(16, 4097)
 
 
@@ -46,10 +46,10 @@ def animate(
 ) -> Film:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
-    Each frame is rendered as `rb.render` does, without a display. The camera stands still and sees
-    the whole motion. Contact points are green, with an arrow for the force of each, as in the
-    view: the weight of the robot is half as long as the robot. A .gif counts time in 1/100 s, so
-    fps is rounded to 100 / n.
+    Each frame is rendered as `rb.render` does, without a display. The camera stands still and
+    shows the whole motion. Contact points are green, with an arrow for the force of each, as in
+    the view: the weight of the robot is half as long as the robot. A .gif counts time in 1/100 s,
+    so fps is rounded to 100 / n.
 
     Args:
         m: the Model.
@@ -135,7 +135,7 @@ def _given(
     still = np.zeros(m.nv)
     touching = _contacts(contacts, len(qpos))
     return [
-        Instant(k / fps, row, still, still, points=points)  # the time is for prescribed motions
+        Instant(k / fps, row, still, still, points=points)  # prescribed motions need the time
         for k, (row, points) in enumerate(zip(qpos, touching, strict=True))
     ]
 

@@ -201,7 +201,7 @@ def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> 
     for lean in (0.25, 0.15, 0.35, 0.05, 0.45, -0.15, -0.3):
         aside = (lean + 0.1 * apart) * right
         curves.append(_bezier(p, p + across / 3.0 + aside, s - across / 3.0 + aside, s))
-    # the first of the curves that cross the fewest bodies
+    # take the first of the curves that cross the fewest bodies
     return min(curves, key=lambda curve: _crossed(curve, bodies[~ends], 1.5 * radius))
 
 

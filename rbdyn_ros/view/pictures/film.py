@@ -48,7 +48,7 @@ def _write_gif(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
     from PIL import Image
 
     images = (Image.fromarray(pixels) for pixels in frames)
-    # one palette for all frames, without dithering, avoids flicker; small things keep their colour
+    # one palette for all frames, without dithering, avoids flicker and keeps the colour of details
     first = next(images).quantize(COLORS, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
     rest: Any = (one.quantize(palette=first, dither=Image.Dither.NONE) for one in images)
 

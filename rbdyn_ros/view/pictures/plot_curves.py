@@ -170,7 +170,7 @@ def _add_commands(
         curves[name].append(Curve(COMMAND, time, values[inside, k]))
     wanted = series.position[inside, k]
     if np.isfinite(wanted).any():
-        # a command holds until the next one; the error is taken at the next state
+        # a command holds until the next command; the error is taken at the next state
         until = np.append(time[1:], run.time[-1]) if len(time) else time
         there = np.interp(until, run.time, position)
         curves["error"].append(Curve(COMMAND, until, wanted - there))

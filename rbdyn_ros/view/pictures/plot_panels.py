@@ -26,7 +26,7 @@ _FORCES = {"rad": "N m", "m": "N"}
 _MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
 #: Points of a curve: two per bucket; a bucket is narrower than a printed dot.
 MOST_POINTS = 4000
-#: Over this many usual steps of time without a state, the recording has lost states.
+#: A gap of more than this many usual time steps means that the recording has lost states.
 GAP = 5.0
 
 
@@ -90,7 +90,7 @@ def _quiet(axes: Axes) -> None:
     axes.tick_params(labelsize=TINY, color=GREY, labelcolor=INK, length=2.5)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
-    axes.yaxis.set_offset_position("right")  # the name of the joint is at the left
+    axes.yaxis.set_offset_position("right")  # the name of the joint is on the left
     axes.yaxis.get_offset_text().set_fontsize(TINY)
     axes.grid(visible=True, lw=0.3, color="#D0D0D0")
     for side in ("top", "right"):
@@ -131,7 +131,7 @@ def broken(curve: Curve) -> tuple[Array, Array]:
 
 
 def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:
-    """Return a subset of points that draws like the whole curve.
+    """Return a subset of points that looks like the whole curve when drawn.
 
     The lowest and highest value of each of most/2 spans of time are kept, and the first and last
     point. Gaps (NaN) are kept.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-#: Rows of joints per .pdf page, and the most in one picture.
+#: Number of rows of joints per .pdf page, and largest number in one picture.
 PAGE_ROWS, MOST_ROWS = 12, 64
 #: Sizes of the parts of a figure [inch].
 COLUMN, ROW, WIDE, MARGIN = 3.1, 0.95, 1.7, 0.7

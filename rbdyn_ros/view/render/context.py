@@ -17,7 +17,7 @@ INSTALL = 'pip install "rbdyn_ros[camera]"'
 
 
 class OffScreen:
-    """Base of classes that draw in a context of their own; for the thread that made it.
+    """Base of classes that draw in a context of their own; use it in the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -36,7 +36,7 @@ class OffScreen:
         self.close()
 
     def close(self) -> None:
-        """Give the memory of the pictures back; nothing can be drawn any more."""
+        """Free the memory of the pictures; nothing can be drawn afterwards."""
         self._context.release()
 
 

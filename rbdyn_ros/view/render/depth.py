@@ -45,7 +45,7 @@ CUBE_FACES = np.array(
 
 
 class DepthRenderer(OffScreen):
-    """Draws the pictures of depth cameras; for the thread that made it.
+    """Draws the pictures of depth cameras; use it in the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -97,7 +97,7 @@ class DepthRenderer(OffScreen):
         return self._scanners[camera]
 
     def draw(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
-        """Return the depths and shapes that a camera sees, also before near and beyond far.
+        """Return the depths and shapes in a camera's picture, also before near and beyond far.
 
         Args:
             time: of the state [s].
@@ -161,8 +161,8 @@ class DepthRenderer(OffScreen):
                 self._of_triangles["pose"].write(uniform(pose))
                 self._of_triangles["number"] = g
                 self._drawn[g].render()
-        # draw the far sides, which are visible also from inside the box; the first row is at the
-        # bottom, so they turn the way of OpenGL's front sides
+        # draw the far sides, which are also visible from inside the box; as the first row is at
+        # the bottom, they have the winding of OpenGL's front sides
         context.enable_only(gl.DEPTH_TEST | gl.CULL_FACE)
         context.cull_face = "back"
         for g, pose in poses.items():
@@ -180,7 +180,7 @@ class DepthRenderer(OffScreen):
         return pose_of(row[POS : POS + 3], row[MAT : MAT + 9].reshape(3, 3))
 
     def _put(self, g: int) -> Any:
-        """Hand the triangles of a shape, or of a box around a solid, to the graphics card."""
+        """Upload the triangles of a shape, or of a box around a solid, to the graphics card."""
         shapes = self._shapes
         if shapes.root[g] >= 0:
             first, end = shapes.triangles[g]

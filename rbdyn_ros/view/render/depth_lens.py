@@ -22,7 +22,7 @@ BENT = 1e-4
 FAR = 5.0
 #: Pixels around the picture, for second differences.
 PAD = 2
-#: The picture without distortion has at most so many times the columns and rows.
+#: The picture without distortion has at most this many times the columns and rows.
 LARGER = 2
 
 
@@ -64,7 +64,7 @@ class DepthLens:
 
 
 def _bent(depth: Drawn, inverse: Drawn, number: Drawn) -> NDArray[np.bool_]:
-    """Return the pixels beside which the depth is not the depth of a plane of one shape."""
+    """Return a mask of the pixels around which the depth is not that of a plane of one shape."""
     square = np.minimum(depth, FAR) ** 2
     bent = np.ones(depth.shape, np.bool_)
     bent[1:-1, 1:-1] = False

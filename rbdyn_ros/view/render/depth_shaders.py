@@ -2,7 +2,7 @@
 """The programs that draw depths: triangles, and solids whose rays are solved for each pixel.
 
 Lengths are metres in the axes of the camera. A pixel gets its depth along z and the number of the
-shape that it sees.
+shape at it.
 """
 
 from __future__ import annotations

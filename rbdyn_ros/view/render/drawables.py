@@ -19,7 +19,7 @@ from rbdyn_ros.view.scene.scene import Scene
 from rbdyn_ros.view.scene.surfaces import Places
 
 FLOOR = (0.72, 0.72, 0.70, 1.0)
-#: Half the edge of a plane [m]; nothing is seen beyond the far plane of a camera.
+#: Half the edge of a plane [m]; nothing is visible beyond the far plane of a camera.
 HALF_FLOOR = 500.0
 #: Samples of an image along a slanted view.
 ANISOTROPY = 4.0
@@ -30,8 +30,8 @@ class Drawable:
     """Triangles on the graphics card.
 
     Attributes:
-        body: that they are fixed to.
-        link: of which they are; "" for an obstacle.
+        body: the body that they are fixed to.
+        link: the link that they belong to; "" for an obstacle.
         pose: (4, 4) in the body.
         color: red, green, blue, opacity.
         floor: whether they are a plane.
@@ -74,7 +74,7 @@ def drawables(programs: Programs, scene: Scene) -> list[Drawable]:
 
 
 class Images:
-    """Hands images to the graphics card, each once."""
+    """Uploads images to the graphics card, each only once."""
 
     def __init__(self, context: Any) -> None:
         self._context, self._known = context, dict[int, Any]()
@@ -116,11 +116,11 @@ def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
 def put_triangles(
     programs: Programs, corners: Array, faces: NDArray[np.int32], places: Places | None = None
 ) -> tuple[Any, Any]:
-    """Hand triangles to the graphics card; return them for the picture and for the shadow."""
+    """Upload triangles to the graphics card; return them for the picture and for the shadow."""
     context = programs.context
     rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1).astype(np.float32)
     form, names, skip = "3f 3f", ["at", "across"], 12
-    if places is not None:  # corners with several places in the image are split
+    if places is not None:  # split corners with several image coordinates
         each = np.concatenate([rows[faces], places], axis=2).reshape(-1, 8)
         rows, order = np.unique(each, axis=0, return_inverse=True)
         faces = order.reshape(-1, 3).astype(np.int32)

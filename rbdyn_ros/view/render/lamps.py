@@ -17,9 +17,9 @@ from rbdyn_ros.view.scene.lamps import Lamp
 #: Direction to the sun of the renderer, and the brightness of a white light.
 SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 WHITE = np.array([0.78, 0.75, 0.70])
-#: Distance of a light at infinity, and the range of one without an end [m].
+#: Distance of a light at infinity, and range of an unlimited light [m].
 FAR, ENDLESS = 1e4, 1e9
-#: The edge of a spot is not sharper than this [rad].
+#: Least width of the edge of a spot [rad].
 EDGE = 1e-3
 
 
@@ -51,7 +51,7 @@ class Lighting:
         return float(min(np.max(self.sun / WHITE), 1.0))
 
     def write(self, program: Any) -> None:
-        """Give the lights to a program."""
+        """Write the lights into a shader program."""
         program["to_sun"], program["sun_color"] = tuple(self.to_sun), tuple(self.sun)
         program["sun_gloss"] = self.gloss
         program["lamps"] = self.count

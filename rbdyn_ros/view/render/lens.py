@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distortion of a camera: a wide picture without it, seen through a lens."""
+"""The distortion of a camera: a wide undistorted picture, seen through a lens."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rbdyn_ros.sensors.camera_specs import CameraSpec
 from rbdyn_ros.view.render.context import square
 from rbdyn_ros.view.render.shaders import LENS_FRAGMENT, LENS_VERTEX
 
-#: The largest edge of a picture before the lens [pixels].
+#: Largest edge of the undistorted picture [pixels].
 LARGEST = 8192
 
 Pixels = NDArray[np.uint8]
 
 
 class Lens:
-    """The distortion of a camera: a wide picture without it, and the place of each pixel in it.
+    """The distortion of a camera: a wide undistorted picture, and the position of each pixel.
 
     Attributes:
         size: columns and rows of the wide picture.
@@ -31,7 +31,7 @@ class Lens:
         self.size, self.matrix, pixels = wide_view(camera, 1, (LARGEST, LARGEST))
         places = (pixels + 0.5) / self.size
         shape = camera.width, camera.height
-        # pictures of OpenGL begin at the bottom; `projection` turns them over
+        # pictures of OpenGL begin at the bottom; `projection` flips them
         data = np.ascontiguousarray(places, np.float32).tobytes()
         self._places = context.texture(shape, 2, data, dtype="f4")
         program = context.program(vertex_shader=LENS_VERTEX, fragment_shader=LENS_FRAGMENT)
@@ -53,11 +53,11 @@ class Lens:
 def wide_view(
     camera: CameraSpec, pad: int, largest: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[float, float, float, float], Array]:
-    """Return a picture without distortion in which a camera sees all its pixels.
+    """Return an undistorted picture that covers all pixels of a camera.
 
     Args:
         camera: with distortion.
-        pad: pixels around what it sees.
+        pad: pixels around the picture.
         largest: columns and rows.
 
     Returns:

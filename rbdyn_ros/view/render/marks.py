@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines between bodies, arrows of forces and contact points in a picture, as the view has them."""
+"""Draw lines between bodies, arrows of forces and contact points, as in the view."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Marks:
 
     Args:
         programs: draw triangles.
-        scene: whose size they suit.
+        scene: the scene, whose size scales the marks.
     """
 
     def __init__(self, programs: Programs, scene: Scene) -> None:

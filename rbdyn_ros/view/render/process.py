@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw in another process: OpenGL keeps Python's lock while it draws, up to a second.
+"""Draw in another process, because OpenGL holds Python's lock for up to a second.
 
 Like the live view, it runs in a plain Python process, which ends when its pipe closes.
 """
@@ -43,11 +43,11 @@ from rbdyn_ros.view.render.process import run
 run(pipe)
 """
 
-#: Nice value of the process: the simulation goes first.
+#: Nice value of the process, so that the simulation has priority.
 NICE = 10
 #: Time for the process to end [s].
 PATIENCE = 2.0
-#: Longest time for a picture, and for the start [s]; a large one takes some seconds.
+#: Longest time for a picture, and for the start [s]; a large picture takes some seconds.
 LONGEST = 60.0
 
 
@@ -62,7 +62,7 @@ class _Content:
 
 
 class RenderProcess:
-    """A Renderer in another process; one thread draws, and any may close.
+    """A Renderer in another process; only one thread can draw, but any thread can close it.
 
     Args:
         m: the robot.
@@ -138,14 +138,14 @@ class RenderProcess:
         """End the process; a picture that is being drawn ends with an error."""
         self._process.terminate()
         wait_or_kill(self._process, PATIENCE)
-        with self._lock:  # waiting threads have seen the end of the process
+        with self._lock:  # waiting threads have noticed the end of the process
             self._pipe.close()
 
     def _sent(self, content: _Content) -> bytes:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Read the answer to a content: the reason it cannot be drawn, and the warnings."""
+        """Read the answer to a content: the reason why it cannot be drawn, and the warnings."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()
@@ -166,7 +166,7 @@ class RenderProcess:
                 return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise _ended() from error
-        self._process.kill()  # a late answer must not be taken for the next one
+        self._process.kill()  # a late answer must not be mistaken for the next answer
         raise refusal(
             f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
         )

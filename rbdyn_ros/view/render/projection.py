@@ -45,7 +45,7 @@ def projection(
 
 
 def parallel(reach: float) -> Array:
-    """Return the projection of parallel light: what is within `reach`, up to four times as far."""
+    """Return the projection of parallel light: x and y within `reach`, z up to four times it."""
     scale = 1.0 / reach
     return np.array(
         [[scale, 0, 0, 0], [0, scale, 0, 0], [0, 0, 0.5 * scale, -1.0], [0, 0, 0, 1.0]]
@@ -58,7 +58,7 @@ def uniform(matrix: Array) -> bytes:
 
 
 def looking(eye: object, target: object) -> Place:
-    """Return the place of a camera that looks from one point to another one, upright."""
+    """Return the pose of an upright camera at one point that points to another."""
     start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
     forward: Array = end - start
     length = float(np.linalg.norm(forward))
@@ -66,7 +66,7 @@ def looking(eye: object, target: object) -> Place:
         raise bad_argument("target", "eye and target are one point; allowed are two points")
     forward = forward / length
     right = np.cross(forward, (0.0, 0.0, 1.0))
-    if np.linalg.norm(right) < 1e-9:  # straight up or down: north is up
+    if np.linalg.norm(right) < 1e-9:  # for a view straight up or down, north is up in the picture
         right = np.array([1.0, 0.0, 0.0])
     right = right / np.linalg.norm(right)
     return start, np.stack([right, np.cross(forward, right), forward], axis=1)

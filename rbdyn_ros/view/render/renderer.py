@@ -40,16 +40,16 @@ from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 SKY = (0.77, 0.84, 0.92, 1.0)
 #: Edge of the shadow map of the sun [pixels].
 SHADOW = 2048
-#: Samples of a pixel.
+#: Number of samples of a pixel.
 SAMPLES = 4
-#: Half the height that a framing camera sees at a distance of 1 m, and its margin.
+#: Half the height of the view of a framing camera at a distance of 1 m, and its margin.
 SLOPE, MARGIN = 0.3, 1.1
-#: Width of the obstacles that it leaves out, relative to the size of the robot.
+#: Width of obstacles that a framing camera leaves out, relative to the size of the robot.
 LARGEST = 2.0
 
 
 class Renderer(OffScreen):
-    """Draws pictures of a robot and its world; for the thread that made it.
+    """Draws pictures of a robot and its world; use it in the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -86,9 +86,9 @@ class Renderer(OffScreen):
     def framing(
         self, instants: Sequence[Instant], size: tuple[int, int], direction: Array
     ) -> tuple[ColorSpec, Place]:
-        """Return a camera and its place that see all of the robot at these instants.
+        """Return a camera and its pose that show all of the robot at these instants.
 
-        It sees the obstacles too, except those that are much larger than the robot.
+        The picture shows the obstacles too, except obstacles much larger than the robot.
 
         Args:
             instants: of the robot.

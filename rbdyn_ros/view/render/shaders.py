@@ -95,7 +95,7 @@ SHADOW_FRAGMENT = """#version 330
 void main() {}
 """
 
-#: A lens: each pixel takes what is at `plane` in a picture without distortion.
+#: A lens: each pixel has the colour at `plane` in a picture without distortion.
 LENS_VERTEX = """#version 330
 in vec2 corner;
 void main() { gl_Position = vec4(corner, 0.0, 1.0); }

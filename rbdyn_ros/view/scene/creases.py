@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge and split the corners of a surface, so that it looks smooth or sharp as it is.
 
-A renderer averages the normals of the triangles that share a corner. Mesh files cannot be relied
-on for this: some share every corner, others none.
+A renderer averages the normals of the triangles that share a corner. Mesh files are not reliable
+in this: some share every corner, others no corner.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.lights import DIRECTIONAL, LinkLight
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 
-#: Farthest point at which the fading of a light counts [m].
+#: Largest distance to which the fading of a light is fitted [m].
 FAR = 10.0
 
 

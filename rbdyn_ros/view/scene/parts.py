@@ -37,7 +37,7 @@ MASS: Color = (0.84, 0.37, 0.0, 1.0)
 OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
 OBJECT: Color = (0.90, 0.62, 0.0, 1.0)
 
-#: Relative to the size of the robot: the thickness of flat shapes, and the largest mass ball.
+#: Thickness of flat shapes, and size of the largest mass ball, relative to the robot's size.
 THINNEST, LARGEST_BALL = 1e-3, 0.02
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
@@ -54,9 +54,9 @@ class Part:
         quat: orientation in the body, wxyz.
         color: red, green, blue and opacity, 0 to 1.
         scale: scale along the axes of its frame.
-        link: the link that has it as visual or collision; "" for all else.
-        image: (height, width, 3) that its texture shows at the places of the surface, instead of
-            the colour, which is its mean; None without a texture.
+        link: the link that has it as visual or collision; "" for other surfaces.
+        image: (height, width, 3) of the texture, which the surface shows instead of the colour;
+            the colour is the mean of the image; None without a texture.
     """
 
     body: int
@@ -166,7 +166,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
 
 
 def geometry_shape(m: Model, g: int) -> Shape | None:
-    """Return the shape of a geometry; None for fewer corners than a volume has."""
+    """Return the shape of a geometry; None if it has too few corners for a volume."""
     first, size = m.geom_vertadr[g], m.geom_size[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
     match m.geom_type[g]:

@@ -92,7 +92,8 @@ class Scene:
 
     Attributes:
         size: diagonal of its bounding box at qpos0 [m], which scales all marks.
-        middle, radius: centre (3,) and radius of a ball that the robot hardly leaves [m].
+        middle, radius: centre (3,) and radius of a ball around nearly all positions of the robot
+            [m].
         lowest: height of its lowest point at qpos0 [m].
         shown: the layers that are visible at first.
         lines: lines between its bodies.
@@ -140,7 +141,7 @@ class Scene:
         return make(self.m, self.size)
 
     def _bare_trees(self, color: Color) -> list[Part]:
-        """Return the contact geometries of trees without a look beside trees that have one."""
+        """Return the contact geometries of trees without visuals; none if no tree has visuals."""
         m, looks = self.m, (*self.looks.visuals, *self.looks.collisions)
         if not looks:
             return []
@@ -201,7 +202,8 @@ class Scene:
     def _ball(self, points: Array) -> tuple[Array, float]:
         """Return a ball around points (n, 3) and around the robot in random configurations.
 
-        A floating base stays in its place. Closed loops do too: random positions would open them.
+        A floating base stays where it is. Joints of closed loops also stay, as random positions
+        would open the loops.
         """
         m, rng, floating = self.m, np.random.default_rng(0), floating_entries(self.m)
         instants = list[Instant]()

@@ -31,7 +31,7 @@ from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # most triangles of a mesh
 MOST_COLORS = 32  # most colours of a mesh; further colours are not reported
-LEAST_OPACITY = 0.05  # below it a file means the opposite, as some programs write it
+LEAST_OPACITY = 0.05  # a smaller opacity means transparency, as some programs write it
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
 MARKER_SIZE = 0.04  # size from corner to corner [m]
@@ -40,7 +40,7 @@ THIN = 1e-3  # thickness of shapes without volume [m]
 ROUND = 48  # edges of a circle
 _BALL = 3  # subdivisions of an icosahedron: 1280 triangles
 
-#: Places of the three corners of each face in an image, (k, 3, 2): to the right and up, 0 to 1.
+#: Image coordinates of the three corners of each face, (k, 3, 2): to the right and up, 0 to 1.
 Places = NDArray[np.float32]
 
 
@@ -101,7 +101,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
         mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
     else:
         mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
-    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release has capsules
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release of trimesh has capsules
     return (_surface(centred, mesh.faces, None),)
 
 
@@ -134,7 +134,7 @@ def _marker() -> TriangleSurface:
 
 
 def _hull(points: Array) -> TriangleSurface:
-    """Return the convex hull of points (n, 3); a flat one gets a small thickness."""
+    """Return the convex hull of points (n, 3); a flat hull gets a small thickness."""
     spatial = importlib.import_module("scipy.spatial")
     try:
         corners = hull_corners(points)
@@ -178,11 +178,11 @@ def _scaled(part: FilePart, shape: MeshFile) -> TriangleSurface:
 def _kept(
     path: Path, only: Only, _changed: int, _size: int
 ) -> tuple[FilePart, ...] | UnusableMeshError:
-    """Return the content of a file, or its refusal, which may have taken long to find."""
+    """Return the content of a file, or its refusal; both are cached, as reading may take long."""
     try:
         return _read(path, only)
     except UnusableMeshError as error:
-        # without the frames of the traceback
+        # drop the frames of the traceback
         return UnusableMeshError(error.code, str(error), error.allowed)
 
 
@@ -227,7 +227,7 @@ def _color(geometry: Any) -> Color | None:
     if visual.kind == "texture":
         material = visual.material
         if hasattr(material, "diffuse") and "kd" not in material.kwargs:
-            return None  # an OBJ without a colour; trimesh makes it grey
+            return None  # trimesh makes an OBJ without a colour grey
         rgba = getattr(material, "main_color", None)
     elif visual.kind in ("vertex", "face"):
         colors = visual.vertex_colors if visual.kind == "vertex" else visual.face_colors
@@ -242,7 +242,7 @@ def _color(geometry: Any) -> Color | None:
 
 
 def _joined(pieces: Sequence[FilePart]) -> FilePart:
-    """Return all pieces of one look as one, with their corners shared."""
+    """Return all pieces of one colour or texture as one surface with shared corners."""
     first = np.cumsum([0, *(len(piece.vertices) for piece in pieces[:-1])])
     faces = [piece.faces + start for piece, start in zip(pieces, first, strict=True)]
     vertices = np.concatenate([piece.vertices for piece in pieces])

@@ -71,7 +71,7 @@ def with_visuals(m: Model, looks: Appearance, others: Sequence[RayShape]) -> Ray
 def _of_look(m: Model, look: LinkShape) -> RayShape | Finding | None:
     """Return a visual as a shape, or a warning that its mesh cannot be read.
 
-    None stands for a mesh that was not found, which `looks` has reported.
+    Return None for a mesh that was not found, which `looks` has reported.
     """
     if isinstance(look.shape, Placeholder):
         return None

@@ -32,7 +32,7 @@ COLOURS = (
     *("#4c8dff", "#e8743b", "#2fa36b", "#c94fc0", "#c9a227", "#1fb3c4"),
     *("#e05263", "#8a6df0", "#7a9e33", "#b0785a"),
 )
-#: Tick distances of an axis; labels have three decimals, so none is smaller.
+#: Tick distances of an axis, not below 0.001 because labels have three decimals.
 TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
 #: Axes that are legible on light and on dark pages.
 AXIS: Any = {
@@ -41,7 +41,7 @@ AXIS: Any = {
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: Signals below this are drawn as constant, in the middle of their chart.
+#: Signals that stay below this are drawn as a constant in the middle of their chart.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 
@@ -65,7 +65,7 @@ class ChartSamples:
         """Add a row; clears the buffer if time jumps back.
 
         Args:
-            at: time [s]; a row with the time of the last one is dropped.
+            at: time [s]; a row with the time of the last row is dropped.
             row: (width,).
 
         Returns:
@@ -93,7 +93,7 @@ class ChartSamples:
 
 
 class Quantities:
-    """The drawn quantities of an Instant; of joints with one coordinate of their own.
+    """The quantities of an Instant that are drawn, for joints with one coordinate of their own.
 
     Args:
         m: the robot.
@@ -111,7 +111,7 @@ class Quantities:
         self.move(m)
 
     def move(self, m: Model) -> None:
-        """Go on with a Model with other objects; a joint that is gone has zeros."""
+        """Continue with a Model that has other objects; a removed joint has zeros."""
         known = {name: j for j, name in enumerate(m.jnt_names)}
         self._there = np.array([name in known for name in self.joints], np.bool_)
         there = [known[name] for name in self.joints if name in known]
@@ -152,7 +152,7 @@ class Quantities:
 
 
 class Charts:
-    """The charts of a robot, in a drawer of their own; it is opened by a box in the panel.
+    """The charts of a robot, in a drawer of their own, which a check box in the panel opens.
 
     Args:
         server: server of the view.
@@ -197,7 +197,7 @@ class Charts:
         save.on_click(self._save)
 
     def move(self, m: Model) -> None:
-        """Go on with a Model with other objects; the joints shown stay the same."""
+        """Continue with a Model that has other objects; the same joints are shown."""
         self._quantities.move(m)
 
     def _show(self, shown: bool) -> None:
@@ -293,6 +293,6 @@ class Charts:
 
 
 def _scales(signals: Array) -> Any:
-    """Return the scales of a chart; uPlot would show 0 at the edge of 0 to 100."""
+    """Return the scales of a chart; uPlot itself would draw a constant 0 at the edge."""
     flat = np.abs(signals).max(initial=0.0) < FLAT
     return {"x": {"time": False}, "y": {"range": (-FLAT, FLAT)} if flat else {}}

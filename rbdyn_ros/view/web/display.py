@@ -53,7 +53,7 @@ _HINTS = {
 }
 
 
-#: Layers inside the links, which are seen through translucent visuals.
+#: Layers inside the links, for which visuals become translucent.
 INSIDE = (FRAMES, JOINTS)
 TRANSLUCENT = 0.4
 
@@ -127,7 +127,7 @@ class Display:
             return
         with client.gui.add_modal("Connectivity graph") as modal:
             client.gui.add_html(
-                # as an image, which cannot run scripts
+                # show the graph as an image, which cannot run scripts
                 f'<img alt="connectivity graph" style="width: 100%; max-height: 70vh; '
                 f'object-fit: contain" src="data:image/svg+xml;base64,{picture}">'
             )

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
-#: viser cannot turn parallel light, so a lamp this far away replaces it, in radii of the robot.
+#: viser cannot rotate parallel light, so a lamp at this distance replaces it, in radii of the
+#: robot.
 FAR = 20.0
 
 

@@ -46,7 +46,7 @@ AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
 HAND: Rgb = (213, 94, 0)
 
-#: The floor is darker than light robots and lighter than dark ones; it hides no robot below.
+#: The floor contrasts with light and dark robots; it hides no robot below it.
 FLOOR: Rgb = (176, 188, 202)
 CELL: Rgb = (160, 172, 187)
 SECTION: Rgb = (128, 142, 160)
@@ -54,7 +54,7 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
-#: Frames of a body that are nearer to each other share a label.
+#: Frames of a body that are nearer to each other than this share a label.
 NEAR = 0.05
 
 #: The layer of the name of a clicked body.
@@ -67,8 +67,8 @@ MOST_LABELS = 300
 def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
     """Return a body, a position (3,) and a text for each label of frames.
 
-    Frames of one body that are nearer to each other than `near` [m] share a label, which would
-    cover another one.
+    Frames of one body that are nearer to each other than `near` [m] share a label, as labels would
+    cover each other.
     """
     found = list[tuple[int, Array, list[str]]]()
     frames = zip(m.frame_names, m.frame_bodyid.tolist(), m.frame_pos, strict=True)
@@ -225,7 +225,7 @@ class Nodes:
                     node.remove()
 
     def label(self, body: int | None) -> None:
-        """Show the name of one body beside it; None: of no body."""
+        """Show the name of one body next to it; None: hide the name."""
         with self._lock, self._server.atomic():
             for node in self._layers.pop(LABEL, ()):
                 node.remove()
@@ -246,7 +246,7 @@ class Nodes:
         return self.origin + frame.position, quat_to_mat(np.array(frame.wxyz))
 
     def path(self, body: int) -> str:
-        """Return the name of the node of a body, which other nodes may hang from."""
+        """Return the name of the node of a body, the parent of other nodes."""
         return str(self._bodies[body].name)
 
     def remove(self) -> None:

@@ -131,7 +131,7 @@ def view(
 
     Args:
         m: the robot.
-        d: its Data, which is shown about 30 times a second; None: what `View.show` is given.
+        d: its Data, which is shown about 30 times a second; None: only `View.show` shows a Data.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
         port: TCP port; the next free one if it is in use, any free one for 0.

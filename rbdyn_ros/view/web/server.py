@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 PORT, ADDRESS = 8080, "127.0.0.1"
 
-#: Number of ports to try, beginning with the requested one.
+#: Number of ports to try, beginning with the requested port.
 PORTS_TRIED = 20
 
-#: The background of the scene, by day and where the system prefers dark pages; the page follows
-#: the system, and on a narrow screen its panel is closed at first, so that the robot is seen.
+#: Background of the scene on light and on dark pages. The page follows the system setting. On a
+#: narrow screen the panel is closed at first, so that the robot is visible.
 HEAD = b"""<style>
 canvas[data-engine] { background: #e8edf3 }
 @media (prefers-color-scheme: dark) { canvas[data-engine] { background: #22272e } }
@@ -128,7 +128,7 @@ def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
         return "this view accepts no query after its address"
     if origin is None:
         return ""
-    with contextlib.suppress(ValueError):  # an invalid origin
+    with contextlib.suppress(ValueError):  # the origin is invalid
         parts = urlsplit(origin)
         if parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower():
             return ""
@@ -167,7 +167,7 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = process_request(connection, request)
             if response is not None:
-                # allow frames in known pages only, and no connection to another server
+                # allow frames only in known pages, and no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 policy = f"frame-ancestors {self.frames}; {talks}"
                 response.headers["Content-Security-Policy"] = policy
@@ -210,7 +210,7 @@ def _never_publish(server: viser.ViserServer) -> None:
 
 
 def _silence() -> None:
-    """Keep viser from printing; output of others through rich stays."""
+    """Keep viser from printing; other output through rich stays."""
     import rich
 
     plain = rich.print

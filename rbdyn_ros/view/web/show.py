@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in a view: its scene, its folder "Display", and facts on a clicked body."""
+"""A robot in a view: its scene, its folder "Display", and facts about a clicked body."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
 
 
 def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
-    """Step back with the camera of an upright page, once the pose of its camera is known.
+    """Move the camera of an upright page back, once the pose of its camera is known.
 
-    A page that is still being set up may drop a message, and then reports it.
+    A page that is still being set up may drop the message; it reports its camera afterwards.
     """
 
     def fit(camera: Any) -> None:
@@ -172,13 +172,13 @@ def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
 
 
 def place(camera: Any, position: Array, target: Array) -> None:
-    """Move a camera to a position (3,), and let it look at a target (3,)."""
+    """Move a camera to a position (3,) and point it at a target (3,)."""
     camera.position = position
-    camera.look_at = target  # afterwards, because it moves with the position
+    camera.look_at = target  # set the target last, because it moves with the position
 
 
 def spread(camera: Any) -> float:
-    """Return how much farther the camera must be on an upright page."""
+    """Return the factor by which the camera must be farther away on an upright page."""
     width, height = int(camera.image_width), int(camera.image_height)
     return max(1.0, height / max(width, 1))
 
@@ -194,7 +194,7 @@ def title(m: Model, name: str) -> str:
 
 
 def body_facts(m: Model, body: int) -> str:
-    """Return the facts on a body as HTML; names come from files and are escaped."""
+    """Return the facts about a body as HTML; names come from files and are escaped."""
     j = body - 1
     rows = [
         ("body", m.body_names[body]),

@@ -104,7 +104,7 @@ class Sliders:
         reason = ""
         for _ in range(DRAWS):
             qpos = random_qpos(self._m, self._rng)
-            qpos[self._floating] = self._m.qpos0[self._floating]  # the base stays in view
+            qpos[self._floating] = self._m.qpos0[self._floating]  # keep the base in view
             try:
                 self.set(self._closed(qpos, ()))
             except ModelError as error:
@@ -116,11 +116,11 @@ class Sliders:
     def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.
 
-        The control in `moved_by` is not set: a user may have moved it on meanwhile.
+        The control in `moved_by` is not set, as the user may still be moving it.
         """
         with self._lock, self._show.server.atomic():
             new = np.array(qpos, np.float64)
-            self._show.put(Instant.still(self._m, new))  # refuses an invalid configuration
+            self._show.put(Instant.still(self._m, new))  # this refuses an invalid configuration
             self._qpos = new
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
@@ -150,7 +150,7 @@ class Sliders:
         if event.client is None:
             return
         with self._lock:
-            number = _between(event.target.value, one)  # a program may send any value
+            number = _between(event.target.value, one)  # a client program may send any value
             numbers = read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
             if number == numbers[at]:  # a later event was handled first

@@ -31,7 +31,7 @@ def textured_mesh(part: Part) -> Any:
     )
     mesh = trimesh.Trimesh(surface.vertices, surface.faces, process=False)
     normals = np.asarray(mesh.vertex_normals)[surface.faces].reshape(-1, 3)
-    return trimesh.Trimesh(  # corners have several places in the image
+    return trimesh.Trimesh(  # a corner can have several image coordinates
         surface.vertices[surface.faces].reshape(-1, 3),
         np.arange(surface.faces.size).reshape(-1, 3),
         vertex_normals=normals,

@@ -122,7 +122,7 @@ def test_odometry_of_an_arc_is_exact_for_any_step():
         assert odometry.pose_covariance[0, 0] > 1e-9
 
 
-def test_odometry_of_a_base_whose_frame_is_off_its_axle():
+def test_odometry_is_right_for_a_base_frame_off_the_axle():
     """The base turns about the axle, so its frame moves on a circle."""
     text = TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 ')
     drive = drive_of(text)
@@ -148,7 +148,7 @@ def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
 
 
 @pytest.mark.parametrize("steps", [10, 100, 1000])
-def test_the_covariance_of_a_straight_way_is_the_closed_form_at_any_rate(steps):
+def test_the_covariance_of_a_straight_path_is_the_closed_form_at_any_rate(steps):
     """x and yaw walk at random, and y is the integral of yaw: q L, and q L^3 / 3.
 
     Within a step, the errors are those of a straight line: L^3 / 3 is short by L / 12 steps^2.
@@ -162,7 +162,7 @@ def test_the_covariance_of_a_straight_way_is_the_closed_form_at_any_rate(steps):
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_a_yaw_that_is_unknown_spreads_across_the_way():
+def test_an_error_of_yaw_becomes_a_sideways_error():
     drive = drive_of(TURTLEBOT3.urdf)
     odometry = WheelOdometry(drive, 0.0)
     odometry.pose_covariance[2, 2] = 0.01

@@ -180,7 +180,7 @@ def test_the_client_sets_a_payload(client, controller):
         client.set_payload("panda_hand", -1.0)
 
 
-def test_services_that_do_not_exist_or_answer(peer, controller):
+def test_missing_and_silent_services_are_reported(peer, controller):
     with ArmClient(peer.node, "elsewhere", timeout=0.05) as client:
         with refused(RbdynError, "arm-client"):
             client.arm()
@@ -392,12 +392,12 @@ INVALID = {
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_arguments_that_do_not_fit_into_a_message(client, case):
+def test_arguments_that_do_not_fit_into_a_message_are_refused(client, case):
     with refused(RbdynError, "arm-client"):
         INVALID[case](client)
 
 
-def test_an_invalid_node_name(peer):
+def test_an_invalid_node_name_is_refused(peer):
     with ArmClient(peer.node, "no name!") as client, refused(RbdynError, "arm-client"):
         client.arm()
 

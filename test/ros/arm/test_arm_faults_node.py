@@ -191,7 +191,7 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 
-def test_names_suddenly_in_another_order_than_values(relayed):
+def test_names_suddenly_in_another_order_silence_the_controller(relayed):
     """The joints seem to jump, so the controller sends no more efforts."""
     pair, relay = relayed
     pair.arm_it()
@@ -204,7 +204,9 @@ def test_names_suddenly_in_another_order_than_values(relayed):
     ends(pair, "velocity", "silent")
 
 
-def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
+def test_an_arm_is_stopped_beyond_limits_and_not_armed_with_a_wrong_model(
+    simulate, control, peer, tmp_path
+):
     robot = find("ur5_robot.urdf")
     given = {"lockstep": True, "tracking_tolerance": 0.03}
     pair = start_pair(simulate, control, peer, robot, UR5_START, 500, **given)

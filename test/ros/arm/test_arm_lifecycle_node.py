@@ -84,7 +84,7 @@ def test_bad_starts_are_refused(control, tmp_path):
 
 
 @pytest.mark.fresh_start
-def test_ends_during_the_start(control):
+def test_a_signal_during_the_start_ends_the_controller(control):
     """The signal comes while the controller waits for a robot, or while it compiles."""
     waiting = control(EMPTY, False)
     waiting.wait_for("waiting for a robot on /robot_description")

@@ -139,7 +139,7 @@ def test_a_command_leaves_out_all_that_the_robot_adds(peer, robot):
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), added, **CLOSE)
 
 
-def test_computed_torque_with_present_and_given_gains(peer, robot):
+def test_computed_torque_uses_present_or_given_gains(peer, robot):
     names = list(robot.arm.names[:7])
     wanted = np.linspace(-0.5, 0.5, 7)
     asked = {"name": names, "desired_position": wanted.tolist(), "use_current_state": True}

@@ -202,7 +202,7 @@ def refused_so_far(pair, topic):
     return max((int(count[1]) for count in counts if count), default=0)
 
 
-def test_both_outputs_beside_a_dry_run(simulate, control, peer):
+def test_a_dry_run_sends_nothing_beside_both_outputs(simulate, control, peer):
     robot = find("ur5_robot.urdf")
     # a second controller answers the same states in a dry run
     dry = control(robot, False, {"__node": "dry"}, mode="gravity", dry_run="true", state_timeout=1)

@@ -164,7 +164,7 @@ def test_an_estimate_does_not_begin_after_the_end(running):
         running.ask(True)
 
 
-def test_a_status_while_a_run_begins_anew(running):
+def test_status_reads_the_estimate_once_while_a_run_begins(running):
     """The estimate is read once; a new run has no estimate yet."""
     running.ask(True)
     running.feed()

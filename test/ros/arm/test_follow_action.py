@@ -321,7 +321,7 @@ def test_a_goal_that_is_refused_leaves_the_one_in_progress(arm, goals):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_a_trajectory_that_the_arm_refuses(arm, goals, capfd):
+def test_the_reason_of_a_refused_trajectory_is_returned_and_logged(arm, goals, capfd):
     arm.why = "joint 'lift' is beyond its limit"
     assert reason(goals, there([1.0, 0.5])) == "joint 'lift' is beyond its limit"
     assert "joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
@@ -366,7 +366,7 @@ def test_without_control_msgs_it_is_off(peer, arm, monkeypatch, capfd):
     node.destroy_node()
 
 
-def test_default_negative_and_given_tolerances():
+def test_tolerances_can_be_default_unlimited_or_given():
     goal = there([1.0, 0.5])
     found = Tolerances.of(goal, NAMES)
     assert np.isinf(found.path).all()

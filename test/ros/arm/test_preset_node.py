@@ -41,7 +41,7 @@ def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
     node.end_well()
 
 
-def test_refused_starts_with_a_preset(control):
+def test_a_wrong_preset_ends_the_start_with_one_line(control):
     """Each refused start ends with status 2 and one line."""
     starts = [
         ({"arm": "ur5"}, "did you mean 'ur5e'"),

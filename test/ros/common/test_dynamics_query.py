@@ -170,7 +170,7 @@ def test_passive_forces_are_optional():
     close(difference, -d.qfrc_passive[m.jnt_dofadr[where]])
 
 
-def test_the_current_state_and_all_joints():
+def test_a_query_can_use_the_current_state_of_all_joints():
     case = Case("ur5_robot.urdf")
     answer = Dynamics().answer(case.now, Query(use_current_state=True, gravity_effort=True))
     d = rb.make_data(case.m)

@@ -59,7 +59,7 @@ def test_an_installed_ros_builds_nothing(environment, monkeypatch):
 
 
 @pytest.mark.parametrize(("stamp", "count"), [("versions of today\n", 0), ("others\n", 1)])
-def test_it_builds_for_other_versions_only(environment, monkeypatch, stamp, count):
+def test_messages_are_built_again_for_other_versions_only(environment, monkeypatch, stamp, count):
     built = []
     build.STAMP.write_text(stamp)
     monkeypatch.setattr(build, "build", built.append)

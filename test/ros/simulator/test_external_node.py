@@ -48,7 +48,9 @@ def close(found, exact):
 
 
 @pytest.mark.parametrize("node", ["simulator", "arm_controller"])
-def test_a_known_push_and_a_known_weight_within_two_percent(simulate, control, peer, arm, node):
+def test_a_known_push_and_weight_are_estimated_within_two_percent(
+    simulate, control, peer, arm, node
+):
     m = rb.load_urdf(arm)
     simulator = simulate(arm, *held(m, command_timeout=1000.0))
     if node == "arm_controller":
@@ -106,7 +108,7 @@ def test_damping_of_the_robot_file_is_not_external(simulate, peer, arm):
     simulator.end_well()
 
 
-def test_below_the_threshold_and_without_a_link(simulate, peer, arm):
+def test_efforts_below_the_threshold_are_zero_and_no_link_means_no_wrench(simulate, peer, arm):
     m = rb.load_urdf(arm)
     quiet = {"external.threshold": 1e6, "external.link": "''", "on_timeout": "zero"}
     simulator = simulate(arm, *held(m, publish_rate=100.0, **quiet))

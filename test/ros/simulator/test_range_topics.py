@@ -296,7 +296,7 @@ def test_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
     assert {round(message.range, 6) for _, message in first["/bumper/range"]} == {4.5}
 
 
-def test_a_lidar_beside_a_real_time_loop(simulate, peer, tmp_path):
+def test_a_lidar_works_beside_a_real_time_loop(simulate, peer, tmp_path):
     pytest.importorskip("rbdyn_interfaces", reason="rbdyn_interfaces is not built")
     from rbdyn_interfaces.msg import Statistics
 

@@ -265,7 +265,7 @@ def test_a_state_has_the_same_bytes_as_from_ros():
         *("geometry_msgs/msg/PoseWithCovariance", "std_msgs/msg/MultiArrayLayout"),
     ],
 )
-def test_definitions_of_installed_types(typename):
+def test_definitions_of_installed_types_equal_those_of_rosbags(typename):
     """Definitions made from message classes equal those of the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 

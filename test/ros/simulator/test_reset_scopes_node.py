@@ -83,7 +83,7 @@ def fall(peer, stamps):
     return nanoseconds(stamps.state.header.stamp), list(stamps.state.position)
 
 
-def test_scopes_while_paused(stamps, peer):
+def test_a_paused_simulation_can_be_reset_by_scope(stamps, peer):
     now, _ = fall(peer, stamps)
     assert reset(peer, STATE) == (1, "")
     peer.until_tf(lambda: stamps.last() == {now + TICK})

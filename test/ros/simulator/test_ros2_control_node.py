@@ -175,7 +175,7 @@ def values_of(message):
     }
 
 
-def test_sensors_impedance_mimic_joints_and_initial_values(simulate, peer, manage, tmp_path):
+def test_ros2_control_uses_sensors_impedance_and_initial_values(simulate, peer, manage, tmp_path):
     """A carriage hangs on a spring of 500 N/m; a gripper goes to its initial value."""
     prefix("forward_command_controller")
     for name, text in RIG.items():

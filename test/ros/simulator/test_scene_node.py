@@ -33,7 +33,7 @@ def place(transforms, name):
     return found.header.frame_id, (at.x, at.y, at.z)
 
 
-def test_objects_on_topics_and_as_entities(simulate, peer, tmp_path):
+def test_objects_are_on_topics_and_are_entities(simulate, peer, tmp_path):
     run = tmp_path / "run.mcap"
     simulator = simulate("--scene", SCENE, "--record", run, "--paused",
                          "--ros-args", "-p", "on_timeout:=hold")  # fmt: skip

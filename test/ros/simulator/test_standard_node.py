@@ -50,7 +50,7 @@ def now(ask):
     return stamp.sec * 10**9 + stamp.nanosec
 
 
-def test_states_steps_and_the_end(ask, peer):
+def test_services_pause_stop_step_and_end_the_simulation(ask, peer):
     assert state(ask) == PLAYING
     set_state(ask, PAUSED)
     assert state(ask) == PAUSED
@@ -92,7 +92,7 @@ def test_a_paused_start_counts_as_stopped(simulate, peer):
     assert answer.state.state == STOPPED
 
 
-def test_dynamics_and_reset_by_name(ask):
+def test_get_dynamics_takes_names_and_reset_repeats_its_hash(ask):
     m = rb.load_urdf(ARM)
     d = rb.make_data(m)
     names = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n][::-1]

@@ -24,7 +24,7 @@ CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
 
 @fresh_start
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it_cleanly(simulate, peer, number):
+def test_signals_end_the_simulator_cleanly(simulate, peer, number):
     simulator = simulate()
     states = peer.hear(JointState, "joint_states")
     peer.until(lambda: states[-1].header.stamp.nanosec > 0)  # time passes
@@ -35,7 +35,7 @@ def test_signals_end_it_cleanly(simulate, peer, number):
 
 @fresh_start
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1, 0.3])
-def test_ctrl_c_while_it_starts(simulate, seconds, two_joints):
+def test_ctrl_c_ends_a_starting_simulator(simulate, seconds, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "x:=1", wait=False, clock=True)
     simulator.wait_for("there is no parameter 'x'")  # then it warms the loop
     time.sleep(seconds)
@@ -44,7 +44,7 @@ def test_ctrl_c_while_it_starts(simulate, seconds, two_joints):
 
 
 @fresh_start
-def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
+def test_ctrl_c_ends_a_simulator_that_compiles(simulate, two_joints, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     simulator = simulate(two_joints, wait=False)
     simulator.wait_for("compiling the engine, first run only")

@@ -207,7 +207,7 @@ def _powers(total, q):
     return total
 
 
-def test_a_condition_that_limbs_share():
+def test_limbs_can_share_a_condition():
     """A condition that limbs share is one number, and selects for all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):

@@ -278,7 +278,7 @@ def test_and_or_not_and_chained_comparisons_are_traced():
     compare_branches(words, POINTS, traced(words)[1])
 
 
-def test_a_branch_that_depends_on_a_chosen_number():
+def test_a_branch_can_depend_on_a_selected_number():
     def chosen(x, y):
         z = select(x < y, x, y)
         return (z * z if z > 0.0 else -z,)
@@ -382,7 +382,7 @@ def test_an_untraceable_user_joint_is_refused():
         assert np.isfinite(d.qvel).all()
 
 
-def test_a_joint_that_calls_compiled_functions():
+def test_a_joint_that_calls_compiled_functions_can_be_specialised():
     inner = numba.njit(lambda x: np.exp(0.1 * x))
     m = user_joint("calling", numba.njit(lambda x: inner(x) if x < 100.0 else inner(-x)))
     s = rb.specialize(m)

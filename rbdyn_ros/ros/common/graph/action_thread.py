@@ -24,7 +24,8 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1
-#: Longest wait while closing, of four: all end before a stopped process must (stop.py) [s].
+#: Longest of each of the four waits in `close`: together they end before a stopped process must
+#: exit (stop.py) [s].
 PATIENCE = 0.4
 #: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
 ROUNDS = 4

@@ -37,7 +37,7 @@ class Caller:
     """A hidden node with a thread that spins it until `close`; calls wait for that thread.
 
     Args:
-        node: node beside which it is made; need not spin.
+        node: node whose context and namespace the hidden node uses; need not spin.
         name: name of the node that is called.
         timeout: longest wait for an answer [s].
     """
@@ -165,7 +165,7 @@ class Caller:
             return self._clients[path]
 
     def _in_thread(self, make: Callable[[], Any]) -> Any:
-        """Make a client in the executor's thread, which could meet an unfinished one otherwise."""
+        """Make a client in the executor's thread, which could otherwise use it unfinished."""
         made: Future[Any] = Future()
 
         def work() -> None:
@@ -190,7 +190,7 @@ class Caller:
 
 
 class _SentGoal:
-    """A goal on its way; its events go into a mailbox.
+    """A goal that was sent; its events go into a mailbox.
 
     rclpy is called in the executor's thread only: it can miss an answer that arrives while
     another thread still registers the request.

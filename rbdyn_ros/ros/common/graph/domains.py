@@ -12,7 +12,7 @@ from rbdyn_ros.errors import Finding, RbdynError
 #: Domain 0 is the default of ROS, and from 102 on the ports of DDS are in the range that Linux
 #: gives to other connections (32768 and more).
 FIRST, COUNT = 10, 90
-#: DDS takes ports from 7400 on: a TCP port of this machine below is bound while a domain is used.
+#: DDS takes ports from 7400 on: while a domain is used, a lower TCP port of this machine is bound.
 PORTS = 7300
 #: UDP ports of a domain: of all its participants, and of each of the first ten. Participants that
 #: discover others on this machine only do not open the first one.
@@ -23,7 +23,7 @@ class Domain:
     """A ROS domain that is this process's until `close` or its end.
 
     Attributes:
-        number: of the domain.
+        number: number of the domain.
 
     Raises:
         RbdynError: all domains are used.

@@ -17,7 +17,7 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 def full_name(end: Any) -> str:
     """Return the full name of the node of an endpoint; UNKNOWN if it is not in the graph."""
     if end.node_name == UNKNOWN:
-        return UNKNOWN  # its namespace is unknown, too, and has another word for that
+        return UNKNOWN  # its namespace is unknown, too, but rclpy has another word for that
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
@@ -52,11 +52,11 @@ def described(name: str) -> str:
 
 
 def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None]:
-    """Return the callback of a subscription that also learns who sent each message.
+    """Return the callback of a subscription that also gets the sender of each message.
 
     Args:
-        take: gets the message and the GID of its publisher; None where rclpy does not give it
-            (Humble, and early versions of Jazzy and Kilted).
+        take: called with the message and the GID of its publisher; the GID is None where rclpy
+            lacks it (Humble, and early versions of Jazzy and Kilted).
     """
 
     def receive(*given: Any) -> None:
@@ -66,7 +66,7 @@ def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None
         gid = info.get("publisher_gid")
         take(message, gid["data"] if gid else None)
 
-    # rclpy asks the signature whether a callback wants the info
+    # rclpy reads from the signature whether a callback takes the info
     receive.__signature__ = inspect.signature(_example)  # type: ignore[attr-defined]
     return receive
 

@@ -42,10 +42,10 @@ def load_robot(
     """Return the Model of the robot that the parameters name, and its source; log its warnings.
 
     Args:
-        node: waits for the topic and logs.
-        values: of the parameters.
+        node: node that waits for the topic and logs.
+        values: values of the parameters.
         stop: ends the wait for the topic when it is set.
-        fallback: path of a robot if the parameters name none; None: wait for the topic.
+        fallback: path of a robot if the parameters name no robot; None: wait for the topic.
         found: called with the source before the Model is made, which may compile the engine.
         equipped: returns the Model with options and parts that the robot file does not have.
         described: returns the Description with joints that the robot file does not have.
@@ -73,7 +73,7 @@ def load_robot(
 def find(
     node: Node, values: SimpleNamespace, stop: threading.Event, fallback: Path | None
 ) -> Source:
-    """Return the robot that the parameters name, the fallback, or the one on the topic.
+    """Return the robot that the parameters name, the fallback, or the robot on the topic.
 
     Raises:
         DescriptionError: the robot is refused.

@@ -42,16 +42,17 @@ class GripperPort(Protocol):
 class GripperActions:
     """Serves the actions of one gripper, if control_msgs is installed.
 
-    They behave as the controllers of ros2_controllers: a goal ends where the gripper has reached
-    or stalls; the gripper goes on with the last goal. A goal that it cannot have is rejected, with
-    the reason in the log, and the last one goes on. A new goal aborts the present one.
+    They behave as the controllers of ros2_controllers: a goal ends when the gripper reaches it or
+    stalls, and the gripper then keeps the goal. A goal that is impossible for the gripper is
+    rejected, with the reason in the log, and the last goal goes on. A new goal aborts the present
+    one.
 
     Args:
-        node: offers the actions.
+        node: node that offers the actions.
         port: moves the gripper.
-        values: of the parameters of grippers.
+        values: values of the parameters of grippers.
         space: namespace of the actions below the node; empty: none.
-        number: of the gripper.
+        number: number of the gripper.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ def _fill_plain(message: Any, now: GripperState, end: GripperEnding) -> Any:
 
 
 def _action_class(node: Node, name: str, action: str) -> Any:
-    """Return an action of control_msgs; None, after a line of the log, if it has none."""
+    """Return an action of control_msgs; None, after a line in the log, if it is missing."""
     try:
         return getattr(importlib.import_module("control_msgs.action"), name)
     except (ImportError, AttributeError):  # ParallelGripperCommand is not in Humble

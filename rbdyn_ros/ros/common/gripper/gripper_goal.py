@@ -14,10 +14,11 @@ class GripperState:
     """The measured state of a gripper.
 
     Attributes:
-        time_ns: of the measurement [ns].
-        position, velocity, effort: of its joint [rad or m, rad/s or m/s, N m or N].
-        number: of the goal that it follows.
-        failed: why it follows none any more; empty: it does.
+        time_ns: time of the measurement [ns].
+        position, velocity, effort: position, velocity and effort of its joint [rad or m, rad/s or
+            m/s, N m or N].
+        number: number of the goal that it follows.
+        failed: reason why it follows no goal any more; or empty.
     """
 
     time_ns: int
@@ -35,7 +36,7 @@ class GripperEnding:
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
         stalled, reached: for the result.
-        why: for the log, where the goal is aborted.
+        why: reason for the log if the goal is aborted.
         hold: the gripper stays where it is.
     """
 
@@ -49,17 +50,17 @@ class GripperEnding:
 class GripperMonitor:
     """Watches one goal.
 
-    A gripper moves while its velocity or the change of its position says so: drivers such as
+    A gripper moves if its velocity or the change of its position shows motion: drivers such as
     franka_gripper publish velocities of 0.
 
     Args:
-        position: of the goal [rad or m].
-        number: of the goal.
-        values: of the parameters of grippers.
+        position: position of the goal [rad or m].
+        number: number of the goal.
+        values: values of the parameters of grippers.
         begun: the state when it was accepted.
 
     Attributes:
-        number: of the goal.
+        number: number of the goal.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class GripperMonitor:
     ) -> None:
         self._position, self.number, self._values = position, number, values
         self._begun = self._moved = begun.time_ns
-        self._place = begun.position  # at `_moved`
+        self._place = begun.position  # its position at the time `_moved`
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
         """Return the end of the goal, or None while it goes on."""

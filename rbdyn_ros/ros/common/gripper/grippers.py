@@ -62,7 +62,7 @@ class GripperPreset:
         joint: end of the name of the joint that moves it.
         closed, open: positions of this joint [rad or m].
         width: distance between the fingers where it is open [m]; closed it is 0.
-        source: address of the document that says so.
+        source: address of the document with these values.
         force: largest force between the fingers [N].
     """
 
@@ -116,7 +116,7 @@ class GripperGoal:
     """The goal of a gripper, its speed and its largest effort.
 
     Attributes:
-        position: of its joint [rad or m].
+        position: position of its joint [rad or m].
         velocity: largest speed [rad/s or m/s].
         effort: largest effort [N m or N].
     """
@@ -134,8 +134,8 @@ class Gripper:
         joint: its name.
         lower, upper: the stroke [rad or m].
         velocity, effort: limits of the joint [rad/s or m/s, N m or N].
-        most_velocity, most_effort: of a goal that names none.
-        preset: says how wide it is; None: that is not known.
+        most_velocity, most_effort: limits of a goal that names no limits.
+        preset: contains its width; None: the width is not known.
     """
 
     joint: str
@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; larger limits than the joint's are the joint's.
+        """Return a checked goal; its limits are cut to those of the joint.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is
@@ -184,7 +184,7 @@ class Gripper:
         return GripperGoal(position, fastest, strongest)
 
     def staying(self, position: float) -> GripperGoal:
-        """Return the goal to stay at a measured position, or at the nearest one of the stroke."""
+        """Return the goal to stay at a measured position, moved into the stroke."""
         place = min(max(position, self.lower), self.upper)
         return GripperGoal(place, self.most_velocity, self.most_effort)
 
@@ -237,12 +237,14 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
 
     Args:
         m: the Model.
-        name: of the joint, or of the preset.
-        max_velocity: for a goal that has none [rad/s or m/s]; 0: that of the joint.
-        max_effort: for a goal that has none [N or N m]; 0: that of the joint or the preset.
+        name: name of the joint, or of the preset.
+        max_velocity: velocity of a goal that names no velocity [rad/s or m/s]; 0: limit of the
+            joint.
+        max_effort: effort of a goal that names no effort [N or N m]; 0: limit of the joint or the
+            preset.
 
     Raises:
-        ParameterError: there is none, or it cannot be moved.
+        ParameterError: there is no such gripper, or it cannot be moved.
     """
     preset = None if name in m.jnt_names else gripper_presets().get(name)
     joint = name if preset is None else _joint_of(m, name, preset)

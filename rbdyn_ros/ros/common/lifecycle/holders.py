@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of this machine that is a node, also if it hangs.
+"""Find the process of this machine that is a node, even if it hangs.
 
-The process of a node listens at a socket with the node's name. Linux tells who listens, without
-that process, and frees the name when the process has ended.
+The process of a node listens at a socket with the node's name. Linux names the listening process
+without its help, and frees the name when the process has ended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def hold(node: str) -> socket.socket | None:
 def process_of(node: str) -> str:
     """Return the other process of this machine that is a node, as `process 42 (stopped)`; or "".
 
-    Linux keeps each question until the other process ends, so do not ask all the time.
+    Linux keeps each question until the other process ends, so do not call this all the time.
     """
     asking, address = _socket(node)
     with asking:

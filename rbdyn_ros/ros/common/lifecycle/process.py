@@ -132,7 +132,7 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_activate)
 
     def _hold_name(self) -> None:
-        """Show others which process this node is, and warn of another one of the same name."""
+        """Show others which process this node is, and warn of another node of the same name."""
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:
@@ -358,7 +358,7 @@ def _report_empty_ports() -> None:
 
 
 def _empty_ports() -> set[Path]:
-    with suppress(OSError):  # a file that goes meanwhile
+    with suppress(OSError):  # a file that is removed meanwhile
         return {path for path in MEMORY.glob("fast*_port*[0-9]") if not path.stat().st_size}
     return set()
 

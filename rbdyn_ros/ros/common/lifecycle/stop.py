@@ -39,13 +39,13 @@ NAP = 10_000_000
 CALM_NAP, BUSY_NAP = 4, 1
 COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
-#: Says for how long tasks waited for a processor; Linux may lack it.
+#: File with the time for which tasks waited for a processor; some Linux kernels lack it.
 #: Source: https://docs.kernel.org/accounting/psi.html
 PRESSURE = Path("/proc/pressure/cpu")
 ZERO, NINE, NEWLINE = b"09\n"
 
 #: Words: time of the stop (0: none), cost of the naps since then, allowed cost, exit status,
-#: length of the message, and from the last one on the message.
+#: length of the message, and from MESSAGE on the message itself.
 STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
 #: The byte in the pipe after `Stop.set`, which is not a signal.
@@ -102,7 +102,7 @@ def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
 def watch(
     words: Words, pipe: int, woken: int, pressure: int, scratch: Words, text: NDArray[np.uint8]
 ) -> None:
-    """Wait for a stop, tell it to all threads, and exit if the process has not ended in time.
+    """Wait for a stop, signal it to all threads, and exit if the process has not ended in time.
 
     Args:
         words: see above.
@@ -139,7 +139,7 @@ def watch(
 
 
 class Stop(threading.Event):
-    """Requests the end of a node's process, by a signal or by `set`; for one object a process.
+    """Requests the end of a node's process, by a signal or by `set`; a process must have only one.
 
     The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
     busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
@@ -175,7 +175,7 @@ class Stop(threading.Event):
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
 
     def take_signals(self) -> None:
-        """Let signals stop the process from now on; ignored ones stay ignored, as with nohup."""
+        """Let signals stop the process from now on, except ignored signals, as with nohup."""
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:

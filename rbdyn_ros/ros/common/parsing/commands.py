@@ -35,7 +35,7 @@ class MimicJoint:
 
     Attributes:
         leader: name of its leader.
-        dof: of the leader.
+        dof: dof of the leader.
         ratio: its velocity divided by the leader's. Its effort times the ratio acts on the dof.
     """
 
@@ -160,7 +160,7 @@ class CommandParser:
         """Raise RbdynError if a joint is a mimic joint, which accepts efforts only.
 
         Args:
-            name: of a joint that accepts commands.
+            name: name of a joint that accepts commands.
             quantity: the commanded quantity, such as `position`.
         """
         if name not in self.mimics:
@@ -215,7 +215,7 @@ def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
     """Return a command for the same joints, in the same modes.
 
     Args:
-        columns: places of the joints of the arrays in the command.
+        columns: indices of the arrays' joints in the command.
         last: the earlier command.
         arrays: the numbers, checked.
     """
@@ -235,7 +235,7 @@ def command_parser(
         m: the robot.
         description: it was made from this.
         partial: as for CommandParser.
-        prefix: of the names of its joints in the Model, which messages leave out.
+        prefix: prefix of the names of its joints in the Model, which messages leave out.
     """
     joints = SingleJoints.commanded(m)
     mimics = {

@@ -34,7 +34,7 @@ def time_message(nanoseconds: int) -> Time:
 
 
 def _int32(seconds: int) -> int:
-    """Return seconds as a Time can have them: stamps of others may be beyond."""
+    """Return seconds wrapped to the 32 bits of a Time: stamps of other nodes may exceed them."""
     return (seconds + 2**31) % 2**32 - 2**31
 
 
@@ -182,8 +182,8 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
     """Return position, quaternion xyzw and twist in the axes of the child frame (13,).
 
     Args:
-        qpos: (7,) of a free joint on the world.
-        qvel: (6,) of that joint; the linear velocity is in world axes.
+        qpos: (7,) position of a free joint on the world.
+        qvel: (6,) velocity of that joint; its linear part is in world axes.
     """
     linear = quat_to_mat(qpos[3:]).T @ qvel[:3]
     return np.concatenate([qpos[:3], xyzw(qpos[3:]), linear, qvel[3:]])
@@ -192,9 +192,9 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
 class Prepared:
     """A message that is serialised once; afterwards only its numbers and stamps change.
 
-    This is four times as fast as filling and serialising a message. The places of the numbers
-    are found by marks in the serialised message. The only assumption about its layout, that
-    doubles and stamps are little-endian, is checked.
+    This is four times as fast as filling and serialising a message. The offsets of the numbers are
+    found by marks in the serialised message. The only assumption about its layout, that doubles
+    and stamps are little-endian, is checked.
 
     Args:
         message: message whose changing doubles are set by `mark`, in the order of the numbers,
@@ -203,8 +203,8 @@ class Prepared:
 
     Attributes:
         content: the serialised message.
-        stamps: places of its stamps in the content.
-        doubles: places of its numbers (count,).
+        stamps: offsets of its stamps in the content.
+        doubles: offsets of its numbers (count,).
     """
 
     MARK_STAMP = 1_234_567_891_234_567_891

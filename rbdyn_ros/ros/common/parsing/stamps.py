@@ -19,10 +19,10 @@ def seconds(stamp_ns: int) -> str:
 def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     """Raise RbdynError if a message is older than a timeout; a stamp of 0 means now.
 
-    A later stamp is of another clock, or of a clock that was reset: it says nothing about an age.
+    A later stamp is of another clock, or of a clock that was reset: it does not show an age.
 
     Args:
-        header: of the message.
+        header: header of the message.
         now_ns: time of the node that got it [ns].
         timeout_ns: largest age [ns].
         limit: name of the parameter with this age.
@@ -60,7 +60,7 @@ class TickStamps:
         """Raise RbdynError if a command in lock-step is not for this tick.
 
         Args:
-            stamp_ns: of the command [ns]; 0: not stamped.
+            stamp_ns: stamp of the command [ns]; 0: not stamped.
             tick: that the simulation waits for.
         """
         stamped = self.tick_of(stamp_ns)
@@ -76,7 +76,7 @@ class TickStamps:
             if stamped is not None
             else f"{seconds(stamp_ns)}, which is not a tick"
         )
-        if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks like no stamp
+        if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks unstamped
             found += ", or not at all"
         wanted = seconds(self.of(tick))
         raise refusal(

@@ -48,8 +48,9 @@ class Query:
         jacobian_frame: link of the Jacobian; empty: no Jacobian.
         jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".
         include_gravity: in the bias and in inverse and forward dynamics.
-        include_passive: damping, friction, springs and stops of joints, in the latter two.
-        include_external_wrenches: wrenches that act on links, in the latter two.
+        include_passive: damping, friction, springs and stops of joints, in inverse and forward
+            dynamics.
+        include_external_wrenches: wrenches that act on links, in inverse and forward dynamics.
     """
 
     name: Sequence[str] = ()
@@ -251,7 +252,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        text = f"{kind} has {len(numbers)} values for {n} joints; it needs {n} or none"
+        text = f"{kind} has length {len(numbers)} for {n} joints; it needs length {n} or 0"
         raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
         raise refusal(

@@ -35,8 +35,8 @@ class IkAnswer:
 
     Attributes:
         name: joints with one coordinate of their own.
-        position: (n,) of them [rad or m].
-        position_error, rotation_error: of the frame [m], [rad].
+        position: (n,) positions of these joints [rad or m].
+        position_error, rotation_error: position error and rotation error of the frame [m], [rad].
     """
 
     name: tuple[str, ...]
@@ -60,9 +60,9 @@ class IkQueries:
         Args:
             m: the robot, with geometries if distances are to be kept.
             qpos: (nq,) where it is.
-            request: of GetIk.
+            request: request of GetIk.
             world: name of the world's frame.
-            prefix: of the robot's frames in TF.
+            prefix: prefix of the robot's frames in TF.
 
         Raises:
             RbdynError: the request is refused, or no such configuration was found.

@@ -34,7 +34,7 @@ def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None
     """Offer a service whose response has `success` and `message`.
 
     Args:
-        node: offers it.
+        node: node that offers it.
         kind: type of the service.
         name: name of the service.
         act: gets the request and the response, whose other fields it may fill; returns the
@@ -80,7 +80,7 @@ class MessageLog:
         return sum(throttle.count for throttle in self._rejected.values())
 
     def reject(self, topic: str, why: str) -> None:
-        """Count a rejected message; log it unless another one on its topic was just logged."""
+        """Count a rejected message; log it unless its topic had a line in the log just before."""
         throttle = self._rejected.setdefault(topic, Throttle())
         if throttle.due(time.monotonic()):
             self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")

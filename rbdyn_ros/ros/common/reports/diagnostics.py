@@ -18,7 +18,7 @@ class Diagnostics:
     """Publishes /diagnostics if diagnostic_msgs is installed, otherwise warns.
 
     Args:
-        node: publishes.
+        node: node that publishes.
     """
 
     def __init__(self, node: Node) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log the node with an incompatible QoS on one of our topics, and the remedy.
 
-Ends of a topic with incompatible QoS exchange no messages, and ROS 2 does not name the other node.
+A publisher and a subscription with incompatible QoS exchange no messages, and ROS 2 does not name
+the other node.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ except ImportError:  # its name before Iron
 
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name
 
-#: Delay from the event to the log line [s]: the graph learns a node's name after its topics.
+#: Delay from the event to the log line [s]: a node's name appears in the graph after its topics.
 PATIENCE = 1.0
-#: Number of lines remembered per topic, so that none is repeated.
+#: Number of lines remembered per topic, so that no line is repeated.
 REMEMBERED = 16
 
 #: By policy: whether a publisher is weak, whether a subscription is demanding, and their names.
@@ -54,7 +55,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
     """Return the `event_callbacks` for `node.create_subscription`.
 
     Args:
-        node: subscribes, and logs.
+        node: node that subscribes, and logs.
         topic: as it is subscribed to.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
@@ -64,7 +65,7 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
     """Return the `event_callbacks` for `node.create_publisher`.
 
     Args:
-        node: publishes, and logs.
+        node: node that publishes, and logs.
         topic: as it is published.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line of a diagnosis, without ROS."""
+"""One line of a diagnosis, independent of ROS."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of a mobile base, and the twists that it takes."""
+"""The parameters of a mobile base, and the twists that it accepts."""
 
 from __future__ import annotations
 

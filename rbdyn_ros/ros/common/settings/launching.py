@@ -73,7 +73,8 @@ def parameter_arguments(
 
     Args:
         of: the node.
-        defaults: of the arguments; otherwise empty: the value of params_file or of the node.
+        defaults: defaults of the arguments; otherwise empty: the value of params_file or of the
+            node.
     """
     arguments = []
     for parameter in of.table:

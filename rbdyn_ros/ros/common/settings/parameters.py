@@ -27,7 +27,7 @@ class Parameter:
         name: full name; nested parameters have dots.
         default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
         doc: a phrase of one line, without the unit.
-        unit: of a number; empty: it has none.
+        unit: unit of a number; empty: it has none.
         low, high: range of a number, both allowed.
         choices: strings that are allowed; empty: any string.
         live: can be changed while the node runs.
@@ -163,7 +163,7 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: by name, in the place of the defaults of the table.
+        defaults: defaults by name, which replace those of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.

@@ -18,7 +18,7 @@ def specialized(node: Node, what: str, compile_code: Callable[[], T]) -> T:
     """Compile code for the robot; log the duration.
 
     Args:
-        node: logs.
+        node: node that logs.
         what: begin of the log line.
         compile_code: returns the code, or raises ModelError.
 

@@ -26,10 +26,10 @@ class ExternalTopics:
     The wrench acts on the link `external.link`, at its origin and in its axes.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         m: the robot.
-        values: of the parameters EXTERNAL; the time constant is not 0.
-        frame_prefix: of the names of links in TF.
+        values: values of the parameters EXTERNAL; the time constant is not 0.
+        frame_prefix: prefix of the names of links in TF.
         joints: to publish efforts of; None: all with one coordinate and a degree of freedom.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as messages, the parameters that say how it follows them, and its status."""
+"""Twists of a tool as messages, the parameters of the motion, and its status."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class ServoStatus:
     """Publishes the status of a tool under twists, and logs the reason of a slow motion.
 
     Args:
-        node: publishes and logs.
-        names: of the joints.
+        node: node that publishes and logs.
+        names: names of the joints.
     """
 
     def __init__(self, node: Node, names: tuple[str, ...]) -> None:

@@ -34,8 +34,8 @@ LOST = 0.6
 PERIOD = 0.1
 #: Size of the handles [m].
 SCALE = 0.2
-#: Rate at which the tool approaches the marker [1/s], and the largest share of its way that it
-#: makes by one twist: the next one may be late.
+#: Rate at which the tool approaches the marker [1/s], and largest share of the distance that it
+#: may move by one twist: the next twist may be late.
 GAIN, SHARE = 4.0, 0.5
 #: Orientations wxyz that turn x of a handle into x, z and y.
 _AXES = {
@@ -47,7 +47,7 @@ _AXES = {
 
 @dataclass(frozen=True, slots=True)
 class DragGoal:
-    """Where the marker was dragged: position (3,) [m], rotation (3, 3), when [s], and by whom."""
+    """Goal of a dragged marker: position (3,) [m], rotation (3, 3), time [s] and client."""
 
     place: Array
     R: Array
@@ -59,9 +59,9 @@ class ToolMarker:
     """Serves the marker; `twist` and `show` are for one thread.
 
     Args:
-        node: serves it.
+        node: node that serves it.
         frame: in which its poses are.
-        log: of refused messages.
+        log: log of refused messages.
         timeout: time for which a twist counts [s].
 
     Raises:
@@ -96,7 +96,7 @@ class ToolMarker:
         After the end of a drag it is zero once, so that the tool stops at once.
 
         Args:
-            place: (3,) of the tool in the frame of the marker [m].
+            place: (3,) position of the tool in the frame of the marker [m].
             R: (3, 3) its rotation.
         """
         goal = self._present()
@@ -113,7 +113,7 @@ class ToolMarker:
             return self._goal
 
     def drop(self) -> None:
-        """End a drag: the tool must not follow it any more."""
+        """End a drag, so that the tool does not follow it any more."""
         with self._lock:
             self._goal, self._led = None, False
 
@@ -137,7 +137,7 @@ class ToolMarker:
         self._updates.publish(update)
 
     def _on_feedback(self, message: Any) -> None:
-        """Take the pose of a dragged marker; a released button ends it."""
+        """Store the pose of a dragged marker; a released button ends the drag."""
         if message.marker_name != NAME:
             return
         goal, client = self._present(), message.client_id

@@ -56,7 +56,7 @@ class UnitreeRecord:
         kind: its class.
 
     Attributes:
-        places: the place of each number in a row, such as `motor_state[3].q`.
+        places: the index of each number in a row, by name, such as `motor_state[3].q`.
     """
 
     def __init__(self, kind: Any) -> None:

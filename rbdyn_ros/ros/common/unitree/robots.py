@@ -28,7 +28,7 @@ class UnitreeRobot:
     """A robot of Unitree.
 
     Attributes:
-        package: of its messages.
+        package: package of its messages.
         motors: the joint of each motor; empty: the number is not used.
         optional: joints that some versions of the robot lack.
         feet: links whose contact forces are `foot_force`.

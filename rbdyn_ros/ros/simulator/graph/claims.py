@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of simulators: one on each joint_states topic, and one that publishes /clock.
 
-Every simulator announces its topics on a hidden topic, with the time of its start. Of two that
-claim the same topic the later one gives way. The order is the same for both, so exactly one stays,
-whichever discovers the other first. A process that was killed announces nothing any more.
+Every simulator announces its topics on a hidden topic, with the time of its start. Of two
+simulators that claim the same topic the later one gives it up. The order is the same for both, so
+exactly one of them stays, whichever discovers the other first. A process that was killed announces
+nothing any more.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Claim:
 
     Attributes:
         since: when it began, on the clock of its computer [ns].
-        token: tells simulators apart that began at the same time.
+        token: distinguishes simulators that began at the same time.
         node: its full name.
         helper: full name of the node that announces the claim.
-        topics: that have one simulator only.
-        frames: of its transforms, each with its topic.
+        topics: topics that only one simulator may publish.
+        frames: frames of its transforms, each with its topic.
     """
 
     since: int
@@ -54,7 +55,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Return whether the other one gives way."""
+        """Return whether this claim is the earlier one, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -127,7 +128,7 @@ class Claims:
         self._others = {k: c for k, c in self._others.items() if there[c.helper]}
 
     def _report(self, other: Claim) -> None:
-        """Log once that another simulator gives way, or publishes the same transforms."""
+        """Log once that another simulator gives up, or publishes the same transforms."""
         topics = _common(self.own.topics, other.topics, without=self.clock)
         if topics and self.own.is_before(other):
             text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"

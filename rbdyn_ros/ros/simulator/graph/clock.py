@@ -60,8 +60,8 @@ class ClockClaim:
     first by name keeps it.
 
     Args:
-        node: publishes.
-        claims: of the simulators.
+        node: node that publishes.
+        claims: claims of the simulators.
         publish: False: listen only.
     """
 
@@ -98,7 +98,7 @@ class ClockClaim:
         while (kept := self._publishes(begun)) is None:
             listener.spin(0.1)
         if kept:
-            self._heard = None  # the time came from a node that has ended
+            self._heard = None  # the time was from a node that has ended
             return
         who = ", ".join(map(described, self._strangers())) or "another simulator"
         self._node.destroy_publisher(self.publisher)
@@ -128,7 +128,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if another publisher that is no simulator stays: it does not check for others."""
+        """Warn if a publisher remains that is not a simulator: it does not check for others."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

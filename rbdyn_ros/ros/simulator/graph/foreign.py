@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that publish on topics of a simulated robot, named once in the log with the remedy.
 
-Other simulators are the business of claims.py.
+For other simulators see claims.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name, other_publishers
 
 STATES, DESCRIPTION, TF = "joint_states", "robot_description", "/tf"
-#: A publisher that is there for this time stays [s]: nodes that end leave the graph later.
+#: A publisher counts after this time in the graph [s]: nodes that end leave the graph later.
 SETTLED = 3.0
-#: Interval of looking at the graph [s].
+#: Interval of the checks of the graph [s].
 INTERVAL = 1.0
 PAGE = "docs/guides/beside_the_simulator.md"
 
@@ -38,10 +38,10 @@ class ForeignPublishers:
     """Watches the topics of one robot.
 
     Args:
-        node: of the robot; it publishes the states.
-        describes: whether it publishes its description, which others may do too otherwise.
-        transforms: whether it publishes its transforms; without them a robot_state_publisher
-            belongs beside it.
+        node: node of the robot; it publishes the states.
+        describes: whether it publishes its description; if not, others may publish it.
+        transforms: whether it publishes its transforms; without them a robot_state_publisher has
+            to run.
     """
 
     def __init__(self, node: Node, describes: bool, transforms: bool) -> None:
@@ -70,7 +70,7 @@ class ForeignPublishers:
                 self._report(name, topics)
 
     def _found(self, simulators: Collection[str]) -> dict[str, list[str]]:
-        """Return the watched topics by the node that publishes them too."""
+        """Return the watched topics by the node that also publishes them."""
         found: dict[str, list[str]] = {}
         for topic in self._watched:
             for name in other_publishers(self._node, self._names[topic], 1):

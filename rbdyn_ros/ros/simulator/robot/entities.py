@@ -90,7 +90,7 @@ class Entities:
         return list(self._found)
 
     def kind(self, name: str) -> str:
-        """Return robot, object (it is free) or obstacle (it is fixed)."""
+        """Return the kind of an entity: robot, object (free) or obstacle (fixed)."""
         return self._found[name].kind
 
     def info(self, name: str) -> EntityInfo | None:
@@ -137,7 +137,7 @@ class Entities:
         one.enter(changes.without(one.world, entity.own))
 
     def taken(self) -> set[str]:
-        """Return the names that a new entity cannot have.
+        """Return the names that a new entity cannot get.
 
         The joints of a spawned robot are those that begin with its name and a slash, so it cannot
         be called shelf beside shelf/drawer.
@@ -189,7 +189,7 @@ class Entities:
         """Set pose or twist of the root link, or both, in world axes.
 
         Args:
-            name: of the entity.
+            name: name of the entity.
             pose: position, and quaternion of length near 1; checked by the caller. None: it
                 stays; time may run meanwhile.
             twist: linear and angular velocity. None: it stays; of a pose alone the angular

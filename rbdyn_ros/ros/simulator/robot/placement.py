@@ -36,7 +36,7 @@ def given_state(
 
     Args:
         m: the robot.
-        names: of joints with a coordinate of their own.
+        names: names of joints with a coordinate of their own.
         positions: one per name [rad or m], or none: they stay where they are.
         velocities: one per name [rad/s or m/s], or none: they are at rest.
         here: (nq,) the present position; None while time runs.

@@ -76,7 +76,7 @@ class SavedRobot:
         world: the robot and its objects.
         payloads: payloads and gravity.
         faults: the parameters of the faults, as rclpy has them.
-        seed: of all noise.
+        seed: seed of all noise.
         seeded_tick: the tick at which the noise began.
     """
 
@@ -96,14 +96,14 @@ def content_of(world: World) -> SceneContent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A change of a robot's world: prepared while time runs, then entered or dropped.
+    """A change of a robot's world: prepared while time runs, then made or dropped.
 
     Attributes:
         before: the present world.
         after: the next one.
         m: the Model of `after` with payloads.
         payloads: the payloads of its links, by link.
-        prepared: let topics and sensors go on in `after`; they cannot fail.
+        prepared: functions that switch topics and sensors to `after`; they cannot fail.
     """
 
     before: World
@@ -123,16 +123,16 @@ class Robot:
     """One robot, its loop and its topics.
 
     Args:
-        node: has its parameters and topics.
-        name: of one of several robots in a process; empty if it is the only one.
-        values: of its parameters.
+        node: node that has its parameters and topics.
+        name: name of one of several robots in a process; empty if it is the only one.
+        values: values of its parameters.
         time_node: full name of the node that controls the time of several robots; empty: `node`.
-        recorder: of the topics of its node, or None.
-        setup: of a simulator inside another program, or None.
+        recorder: recorder of the topics of its node, or None.
+        setup: setup of a simulator inside another program, or None.
 
     Attributes:
         given: its source, after `load`.
-        world, begin: its present world and the one of the start, after `load`.
+        world, begin: its present world and its world at the start, after `load`.
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
@@ -342,7 +342,7 @@ class Robot:
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """Its reception, and the receptions of the robots that were spawned beside it."""
+        """Its reception, and the receptions of the robots that were spawned."""
         return self.reception, *self.spawned.receptions
 
     @property
@@ -410,14 +410,14 @@ class Robot:
         return Places(self.m, state.qpos, state.time)
 
     def attach(self, link: str, to: str) -> str:
-        """Let a link keep the pose that it has in another one, or in the world, now.
+        """Let a link keep its present pose in another link or in the world.
 
         Returns:
             all attached links, as a text.
 
         Raises:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
-                integrator does not take loops, or the loop does not answer.
+                integrator does not support loops, or the loop does not answer.
         """
         # time goes on while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
@@ -480,7 +480,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop go on with the Model of a change; return the change as it goes on."""
+        """Let the loop go on with the Model of a change; return the change, settled if asked."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 
@@ -496,7 +496,7 @@ class Robot:
         return change
 
     def _fit_faults(self) -> None:
-        """Take joints that are gone out of the parameters of the faults, and new ones in."""
+        """Remove joints that are gone from the parameters of the faults, and add new joints."""
         right = fitted(self.m, vars(self.values), self.loop.plant.faults)
         if not right:
             return
@@ -520,7 +520,7 @@ class Robot:
             robot: objects, payloads and gravity return to those at the start; else they stay.
                 Without `state`, spawned objects with the names of deleted ones go first: if the
                 loop stops answering then, they are gone.
-            seed: of all noise; None: the present one.
+            seed: seed of all noise; None: the present one.
         """
         if robot:
             if not state:
@@ -545,7 +545,7 @@ class Robot:
         return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Go on from a state that this robot saved; the parameters of the faults change, too.
+        """Go on from a state that this robot saved, with the parameters of its faults.
 
         Raises:
             RbdynError: its faults are refused, or the loop does not answer.

@@ -66,12 +66,12 @@ class LoadedRobot:
 
     Attributes:
         m, given: its Model, and where that came from.
-        period_ns: of a tick [ns].
+        period_ns: period of a tick [ns].
         commands, trajectories, bridge: parsers of messages; without topic-based commands of
             ros2_control `bridge` is None.
         start: qpos at the start (nq,).
         held: how the robot is held until its first command; None: it is not.
-        faults: of the parameters.
+        faults: faults that the parameters describe.
         sensors: topics of its sensors; None without a sensor file.
     """
 
@@ -97,11 +97,11 @@ def prepared_robot(
     """Find the robot, make its Model and compile its kernels.
 
     Args:
-        node: has its parameters and topics.
-        values: of the parameters; `floating_base` and `box` of a scene are set here.
-        setup: of a simulator inside another program, or None.
+        node: node that has its parameters and topics.
+        values: values of the parameters; `floating_base` and `box` of a scene are set here.
+        setup: setup of a simulator inside another program, or None.
         stop: ends the wait for a robot_description.
-        fallback: file of the robot if the parameters name none.
+        fallback: file of the robot if the parameters name no robot.
 
     Raises:
         RbdynError: a parameter or the robot is refused.
@@ -145,7 +145,7 @@ def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
     """Return the Model with the options and the actuators of the parameters.
 
     Args:
-        values: of the parameters.
+        values: values of the parameters.
         has_gravity: whether the user gave a gravity; else that of the robot file counts.
         m: the robot.
     """
@@ -205,7 +205,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start and the way the robot is held there; log both."""
+    """Return the start, and how the robot is held there; log both."""
     held = held_at(m, start)
     if not held.text:
         return start, None
@@ -299,7 +299,7 @@ def _compile(node: Node, m: Model, specialize: bool, finished: Callable[[], obje
     """Compile the kernels of the loop and the services.
 
     Args:
-        node: logs what is specialised.
+        node: node that logs what is specialised.
         m: the robot.
         specialize: whether its timesteps are specialised.
         finished: waits until another process has compiled the loop.
@@ -319,10 +319,10 @@ def loop_settings(
     """Return the settings of the loop of a robot.
 
     Args:
-        values: of the parameters.
+        values: values of the parameters.
         m: the robot.
         commands: parses its commands.
-        cadence: of its topics.
+        cadence: cadence of its topics.
         locked: as in LoopSettings.
 
     Raises:

@@ -15,7 +15,7 @@ from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.world import World, WorldFile
 
-#: Longest wait for commands that are on their way to the loop [s].
+#: Longest wait for commands that have not yet reached the loop [s].
 DELIVERY = 0.05
 
 
@@ -88,7 +88,7 @@ class Simulation:
             self._align()
 
     def _align(self) -> None:
-        """Step robots that paused some ticks earlier than another one."""
+        """Step robots that paused some ticks earlier than the others."""
         moving = [time for time in self._times if not time.diverged]
         latest = max((time.tick for time in moving), default=0)
         behind = [time for time in moving if time.tick < latest]

@@ -39,10 +39,10 @@ class SpawnedRobots:
     """Opens and closes topics as robots come and go; for the thread that serves the node.
 
     Args:
-        node: of the robot of the start; its executor serves the others.
+        node: node of the robot of the start; its executor serves the others.
         loop: simulates all of them.
         outputs: publish the states.
-        stamps: of the ticks of the loop.
+        stamps: stamps of the ticks of the loop.
         ages: refuses late commands.
         partial: as for CommandParser.
     """

@@ -48,7 +48,7 @@ class Held:
 
 
 def held_at(m: Model, qpos: Array) -> Held:
-    """Return how the robots are held at their start qpos (nq,)."""
+    """Return how the robots are held at the start qpos (nq,)."""
     dofs, acts, texts = np.zeros(m.nv, np.int64), actuated(m) == 1, dict[str, None]()
     group, at_root = connected_trees(m)[m.dof_bodyid], m.body_parentid[m.dof_bodyid] == 0
     for tree in np.unique(group[acts]):

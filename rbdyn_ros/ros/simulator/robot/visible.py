@@ -21,7 +21,7 @@ class Visible:
 
     Args:
         m: the robot as it was loaded.
-        source: of the robot.
+        source: source of the robot.
 
     Raises:
         RbdynError: the visuals cannot be read.

@@ -41,7 +41,7 @@ class EntityServices(OfferedServices):
     """Services that find, read and change entities, see OfferedServices.
 
     Args:
-        node: offers the services under its name.
+        node: node that offers the services under its name.
         simulation: has the entities.
     """
 

@@ -3,8 +3,8 @@
 
 Names are filtered by a POSIX extended regular expression, in bounded time: patterns come from
 anyone on the network. Python's ``re`` tries alternatives one after the other, which takes years
-for `(a+)+$`, and cannot be interrupted. So only patterns are accepted that leave a bounded number
-of ways to match: repeats of choices are refused.
+for `(a+)+$`, and cannot be interrupted. So only patterns with a bounded number of ways to match
+are accepted: repeats of choices are refused.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Translation:
 
     Args:
         pattern: a POSIX extended regular expression.
-        places: number of places in the longest name.
+        places: number of positions in the longest name at which a match can begin.
     """
 
     def __init__(self, pattern: str, places: int) -> None:

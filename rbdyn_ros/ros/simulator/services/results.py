@@ -38,7 +38,7 @@ def check_entity(known: Collection[str], name: str) -> None:
 
     Args:
         known: the names of all entities.
-        name: of a request.
+        name: name of a request.
     """
     if name not in known:
         hint = did_you_mean(name, known)
@@ -92,7 +92,7 @@ class OfferedServices:
     """Services under `~/` of a node, as far as their types are installed.
 
     Args:
-        node: offers them.
+        node: node that offers them.
         services: what answers each type, and the names of its features.
 
     Attributes:

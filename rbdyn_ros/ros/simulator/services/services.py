@@ -31,11 +31,11 @@ class ChangeTopics:
     """Topics under `~/` that change a robot: set_joint_state, wrench, payload, gravity.
 
     Args:
-        node: subscribes.
+        node: node that subscribes.
         robot: to change.
         wrench_duration: duration of the wrench of a message, at most MAX_DURATION [s].
         world_frame: name of the world frame in messages.
-        frame_prefix: of the names of links in TF.
+        frame_prefix: prefix of the names of links in TF.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class TypedServices:
     """Services under `~/`: changes of the robot and of its world, reset_with, and queries.
 
     Args:
-        node: offers them.
+        node: node that offers them.
         robot: to change and to query.
         world: frame of the world.
-        prefix: of the robot's frames in TF.
+        prefix: prefix of the robot's frames in TF.
 
     Raises:
         ImportError: rbdyn_interfaces is not installed.

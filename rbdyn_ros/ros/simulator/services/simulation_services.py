@@ -36,7 +36,7 @@ class SavedStates:
         self._states: dict[str, list[SavedRobot]] = {}
 
     def save(self, name: str) -> str:
-        """Save the present state under a name, in place of an older one; return a message.
+        """Save the present state under a name, replacing an older state; return a message.
 
         Raises:
             RbdynError: the name is not allowed, there are too many states, or it cannot be saved.

@@ -83,7 +83,7 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
     Args:
         wanted: by the request; empty: after the resource, if it may be renamed.
         may_rename: whether a number may be added.
-        uri: of the resource, or its text.
+        uri: URI of the resource, or its text.
         taken: the names that it cannot have.
 
     Raises:
@@ -132,9 +132,9 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     """Return the object or obstacle of a resource.
 
     Args:
-        name: of the entity.
+        name: name of the entity.
         uri: see the module.
-        text: of a URDF, SDF or MJCF, used if the URI is empty.
+        text: text of a URDF, SDF or MJCF, used if the URI is empty.
         pose: in the world.
 
     Raises:

@@ -50,7 +50,7 @@ class Spawning(OfferedServices):
     """Services that spawn and delete entities, see OfferedServices.
 
     Args:
-        node: offers the services under its name.
+        node: node that offers the services under its name.
         simulation: to change.
     """
 

@@ -33,7 +33,7 @@ def open_standard(
     """Offer the services under `~/` of a node, or warn that simulation_interfaces is missing.
 
     Args:
-        node: offers them.
+        node: node that offers them.
         simulation: to serve.
         worlds: folders and scene files that are searched for worlds.
     """
@@ -55,7 +55,7 @@ class StandardServices:
     executor serves topics and other requests.
 
     Args:
-        node: offers the services under its name.
+        node: node that offers the services under its name.
         simulation: to serve.
         sources: folders and scene files that are searched for worlds.
     """

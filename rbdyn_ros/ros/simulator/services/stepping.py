@@ -22,7 +22,7 @@ class Stepping:
     """Serves step_simulation and simulate_steps from a thread of its own, `start` to `close`.
 
     Args:
-        node: offers them under its name.
+        node: node that offers them under its name.
         simulation: to step.
     """
 

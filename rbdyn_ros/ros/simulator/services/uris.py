@@ -19,7 +19,7 @@ def path_of(uri: str, result: int = NOT_FOUND) -> Path:
     """Return the path that a URI names.
 
     Args:
-        uri: of a request.
+        uri: URI of a request.
         result: the code of a refusal.
 
     Raises:

@@ -54,7 +54,7 @@ P = ParamSpec("P")
 
 
 def _refusable(act: Callable[P, None]) -> Callable[P, str]:
-    """Let an order return the reason of its refusal, or an empty string."""
+    """Make an order return the reason of its refusal, or an empty string."""
 
     @wraps(act)
     def answer(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -71,7 +71,7 @@ class ViewedSimulation:
     The page is there before the simulation: until `begin` it shows the robots at their start.
 
     Args:
-        node: has the parameter real_time_factor.
+        node: node that has the parameter real_time_factor.
         robots: that are loaded.
     """
 
@@ -86,7 +86,7 @@ class ViewedSimulation:
         """Show and control the simulation of the robots, which are open now."""
         self._watched = [Watched(robot.loop) for robot in self.robots]
         self._hands = [HandSpring(robot.loop) for robot in self.robots]
-        self._begun = simulation  # set it last: the view asks from other threads
+        self._begun = simulation  # set it last: the view reads it from other threads
 
     @property
     def _simulation(self) -> Simulation:
@@ -179,7 +179,7 @@ class ViewedSimulation:
 
     @_refusable
     def release(self, robot: int) -> None:
-        """End the view's commands at once, or without any let a held robot go.
+        """End the view's commands at once; without such commands release a held robot.
 
         The robot is held as before these commands, otherwise on_timeout takes over. Commands and
         trajectories of others go on.

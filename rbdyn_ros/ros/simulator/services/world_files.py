@@ -50,8 +50,8 @@ def read_world(
     """Return a world and its parts.
 
     Args:
-        uri: of a scene file.
-        text: of a scene file, used if the URI is empty.
+        uri: URI of a scene file.
+        text: text of a scene file, used if the URI is empty.
         start: the scene that the simulator was started with, the only one that may have robots.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
@@ -78,7 +78,7 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
     """Return the refusal of a world with errors: the first one, with file and line.
 
     Args:
-        error: of the world.
+        error: error of the world.
         opened: the files that were opened.
         logger: gets what the answer leaves out.
     """
@@ -91,7 +91,8 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
 def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
     """Return the worlds of a source: a folder, or one file.
 
-    Files that are no scenes, have robots of their own, or whose title cannot be read are left out.
+    Files that are not scenes, that have robots of their own, or whose title cannot be read are
+    left out.
 
     Raises:
         ResultError: there is no such folder or file, or the folder has too many files.

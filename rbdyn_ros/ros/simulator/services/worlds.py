@@ -39,7 +39,7 @@ class Worlds(OfferedServices):
     """Services that list, load and unload worlds, see OfferedServices.
 
     Args:
-        node: offers the services under its name.
+        node: node that offers the services under its name.
         simulation: to change.
         sources: folders and scene files that are searched for worlds.
         stop: leaves the simulation stopped at its start.

@@ -38,10 +38,10 @@ def wrench_on(
     Args:
         m: the robot.
         link: name of the link.
-        point: (3,) of application, in the frame of the link [m].
+        point: (3,) point of application, in the frame of the link [m].
         force: (3,) [N].
         torque: (3,) about the point [N m].
-        axes: of force and torque: "link" or "world".
+        axes: axes of force and torque: "link" or "world".
         duration: [s].
 
     Raises:
@@ -91,7 +91,7 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
         m: the robot.
         message: the message.
         duration: [s].
-        prefix: of the names of links in TF.
+        prefix: prefix of the names of links in TF.
     """
     link = link_of(message.header.frame_id, prefix)
     force, torque = map(vector_numbers, (message.wrench.force, message.wrench.torque))

@@ -38,8 +38,8 @@ class WaitAlarm:
     """Logs the joints for which lock-step has waited in vain.
 
     Args:
-        logger: of the node.
-        loop: of the robot.
+        logger: logger of the node.
+        loop: loop of the robot.
     """
 
     def __init__(self, logger: Any, loop: Loop) -> None:
@@ -70,14 +70,14 @@ class WaitAlarm:
 
 
 class Alarms:
-    """Logs the trouble in the states of a robot, and none of it a thousand times a second.
+    """Logs the trouble in the states of a robot, but not for every state.
 
     Args:
-        logger: of the node.
-        reset_name: of the service to call after divergence.
+        logger: logger of the node.
+        reset_name: name of the service to call after divergence.
 
     Attributes:
-        said_fast: whether it warned that a body turns too fast.
+        said_fast: whether it warned that a body rotates too fast.
     """
 
     def __init__(self, logger: Any, reset_name: str) -> None:
@@ -98,7 +98,7 @@ class Alarms:
             self._logger.warning(text)
 
     def fastest(self, m: Model) -> float:
-        """Return the speed up to which a state has no news of fast turns [rad/s or m/s]."""
+        """Return the speed up to which no warning about fast rotation is due [rad/s or m/s]."""
         return math.inf if self.said_fast else no_turn_is_fast(m)
 
     def _report_fault(self, m: Model, state: LoopState) -> None:

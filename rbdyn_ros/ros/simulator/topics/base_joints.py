@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a mobile base: wheels, or two slides and a turn that need no wheels."""
+"""The joints of a mobile base: wheels, or two slides and a hinge that need no wheels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STRONG = 1e6
 
 
 class BaseJoints(Protocol):
-    """Moves a base and measures its way."""
+    """Moves a base and measures its odometry."""
 
     pose: Array
     pose_covariance: Array
@@ -49,7 +49,7 @@ class BaseJoints(Protocol):
         """Return the command of a twist, in the state that was measured last."""
 
     def measure(self, m: Model, state: LoopState, period: float) -> None:
-        """Take a state, a period after the last one [s]."""
+        """Measure a state that follows the last one after a period [s]."""
 
     def reset(self) -> None:
         """Begin at the origin."""
@@ -64,7 +64,7 @@ class WheelJoints(WheelOdometry):
     """The joints of a base on wheels.
 
     Args:
-        drive: of the base.
+        drive: drive of the base.
         slip: see WheelOdometry.
         m: the robot.
     """
@@ -125,7 +125,7 @@ class WheelJoints(WheelOdometry):
 
 
 class PlanarJoints:
-    """Two slides and a turn below the base: it has exactly the commanded twist."""
+    """Two slides and a hinge below the base: it moves with exactly the commanded twist."""
 
     def __init__(self) -> None:
         self.reset()

@@ -35,7 +35,7 @@ def fill_shapes(message: Any, shapes: Any, shape: object, pose: Pose) -> None:
         message: the CollisionObject.
         shapes: the module shape_msgs.msg.
         shape: a shape of a description.
-        pose: of the shape in the object.
+        pose: pose of the shape in the object.
     """
     kinds = shapes.SolidPrimitive
     if isinstance(shape, Plane):

@@ -14,8 +14,8 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publi
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.loop import Loop
 
-#: Commands are back when they came for this time without a gap [s]: a commander that is always
-#: slower than command_timeout is logged once.
+#: Commands count as back after this time without a gap [s]: so a commander that is always slower
+#: than command_timeout is logged once.
 BACK = 1.0
 #: Most commanders whose names are remembered, and the time between two look-ups of names [s].
 MOST, PAUSE = 100, 0.1
@@ -31,10 +31,10 @@ class AnswerAges:
     """Refuses commands that answer an old state.
 
     A command is judged if its stamp is the stamp of a tick up to the newest published state.
-    Another stamp, such as 0 or the time of another clock, says nothing about a state.
+    Another stamp, such as 0 or the time of another clock, does not refer to a state.
 
     Args:
-        stamps: of the ticks of the loop.
+        stamps: stamps of the ticks of the loop.
         newest: returns the tick of the newest published state; -1: none yet.
         factor: returns the real-time factor.
         timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
@@ -72,7 +72,7 @@ class CommanderWatch:
     """Logs that commands stopped, with the node that sent them, and that they are back.
 
     Args:
-        node: logs, and lists the graph.
+        node: node that logs, and lists the graph.
         loop: that the commands were for.
     """
 

@@ -26,7 +26,7 @@ SLIDING = 1e-3
 
 
 def policy_of(values: SimpleNamespace) -> str:
-    """Return the policy for expired commands: at zero effort an arm may still carry itself."""
+    """Return the policy for expired commands: an arm may carry itself even at zero effort."""
     if values.on_timeout == "zero" and values.robot_compensates_gravity:
         return "gravity"
     policy: str = values.on_timeout
@@ -37,8 +37,8 @@ class SimulatedDriver:
     """Adds and leaves out the terms that the parameters name; one thread at a time may use it.
 
     Args:
-        loop: of the robot.
-        values: of the parameters robot_compensates_* and effort_includes_gravity.
+        loop: loop of the robot.
+        values: values of the parameters robot_compensates_* and effort_includes_gravity.
 
     Attributes:
         hides: whether measured efforts leave out gravity.

@@ -20,14 +20,14 @@ from rbdyn_ros.runtime.state import LoopState
 
 
 class ExternalEfforts:
-    """Observes each measurement of a loop; publishes as often as joint_states.
+    """Estimates external efforts from each measurement; publishes them as often as joint_states.
 
     The observer uses the robot file: with its friction, but without payloads.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        values: of the parameters.
+        node: node that publishes.
+        loop: loop of the robot.
+        values: values of the parameters.
         every: period of publishing [ticks].
     """
 
@@ -57,7 +57,7 @@ class ExternalEfforts:
         return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Take the measurement of a state, if it is new; publish when it is due."""
+        """Observe the measurement of a state, if it is new; publish when due."""
         (epoch, before), tick = self._last, state.measured_tick
         if tick < 0 or (epoch, before) == (state.epoch, tick):
             return

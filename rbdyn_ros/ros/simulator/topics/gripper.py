@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grippers of a simulated robot: they take goals of actions, and of gripper_commands."""
+"""The grippers of a simulated robot: they follow goals of actions and of gripper_commands."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class SimulatedGripper:
 
     Args:
         gripper: its joint.
-        loop: of the robot.
-        stamps: of the ticks of the loop.
+        loop: loop of the robot.
+        stamps: stamps of the ticks of the loop.
     """
 
     def __init__(self, gripper: Gripper, loop: Loop, stamps: TickStamps) -> None:
@@ -82,7 +82,7 @@ class SimulatedGripper:
 
 
 def subscribe(node: Node, ports: Sequence[SimulatedGripper], log: MessageLog) -> None:
-    """Take goals from gripper_commands: position, largest velocity and effort of each gripper."""
+    """Subscribe to gripper_commands: position, largest velocity and effort of each gripper."""
     by_joint = {port.gripper.joint: port for port in ports}
 
     def take(message: Any) -> None:

@@ -34,12 +34,12 @@ class WrenchMarkers:
     Arrows are in the frames of links, so that they move with them.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        frame_prefix: of the names of links in TF.
+        node: node that publishes.
+        loop: loop of the robot.
+        frame_prefix: prefix of the names of links in TF.
 
     Attributes:
-        period: of publishing [ticks].
+        period: period of publishing [ticks].
 
     Raises:
         ImportError: visualization_msgs is not installed.

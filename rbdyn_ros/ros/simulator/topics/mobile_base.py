@@ -30,7 +30,7 @@ from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: A twist changes by the acceleration of at most so many periods at once.
+#: After a pause, a twist changes at once by at most the acceleration of this many periods.
 PATIENCE = 3
 #: Variance of what a base on a floor does not measure: height and tilt [m^2, rad^2].
 UNKNOWN = 1e6
@@ -76,14 +76,14 @@ class MobileBase:
     Until the first cmd_vel it commands nothing. A cmd_vel older than `base.timeout` is zero.
 
     Args:
-        node: publishes and subscribes.
-        loop: of the robot.
-        joints: of the base.
-        values: of the parameters.
+        node: node that publishes and subscribes.
+        loop: loop of the robot.
+        joints: joints of the base.
+        values: values of the parameters.
 
     Attributes:
         frame: its own one in TF.
-        period: of its odometry and commands [ticks].
+        period: period of its odometry and commands [ticks].
         slides: whether it has no wheels; its transforms are those of its joints.
     """
 
@@ -126,7 +126,7 @@ class MobileBase:
                 )
 
     def subscribe(self, log: MessageLog) -> None:
-        """Take messages from cmd_vel."""
+        """Accept messages from cmd_vel."""
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
@@ -149,12 +149,12 @@ class MobileBase:
         return commit
 
     def forget(self) -> None:
-        """Stand at the origin: the simulation was reset."""
+        """Start at the origin again: the simulation was reset."""
         self._target, self._now = None, 0
         self._last = (-1, -1)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Measure the way, command the joints and publish, when it is due.
+        """Measure the odometry, command the joints and publish, when it is due.
 
         A state without measured values still gets its command: lock-step waits for it.
         """

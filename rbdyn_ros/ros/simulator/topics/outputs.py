@@ -53,7 +53,7 @@ HEARTBEAT = 1.0
 #: Interval at which Python takes a state for new subscribers and lasting troubles [s].
 LOOK = 0.1
 
-#: Topics beside joints, motors and transforms.
+#: Topics besides joints, motors and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
@@ -72,7 +72,7 @@ class Cadence:
     """Periods of publishing [ticks].
 
     Attributes:
-        states, transforms, clock: of these topics.
+        states, transforms, clock: periods of these topics.
         hand_over: period in which the loop hands states over: the greatest common divisor.
     """
 
@@ -96,18 +96,18 @@ class Outputs:
     """Publishes the states of a robot on all its topics; for one thread.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        source: of the robot.
+        node: node that publishes.
+        loop: loop of the robot.
+        source: source of the robot.
         values: the parameters.
-        cadence: of the topics.
-        stamps: of the ticks of the loop.
+        cadence: cadence of the topics.
+        stamps: stamps of the ticks of the loop.
         clock: publisher of /clock; None: another node publishes it.
         others: sensors, markers and external efforts, published from the same states.
         recorder: records every state before it is published, or None.
         watch: called with every record of the loop before it is published, or None.
         drives: whether a base on wheels publishes odom and the transforms above its link.
-        reset_name: of the service to call after divergence.
+        reset_name: name of the service to call after divergence.
 
     Attributes:
         lock: held while a state is published, also by compiled code.
@@ -238,7 +238,7 @@ class Outputs:
         return commit
 
     def _go_on(self) -> None:
-        """Take the first state of another Model."""
+        """Read the first state of another Model."""
         state = self._loop.readout.next_state(1.0)  # it may have the same tick as the last state
         if state is None:
             return
@@ -249,7 +249,7 @@ class Outputs:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish a state, the one read last, on all topics that are due; /clock after the others.
+        """Publish the state that was read last on all due topics; /clock after the others.
 
         Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
         """
@@ -288,7 +288,7 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _arm(self) -> None:
-        """Let compiled code publish plain states, if nothing in Python looks at each state."""
+        """Let compiled code publish plain states, unless Python must process each state."""
         if self._watch is not None or self._recorder is not None:
             return
         heard = self._objects is not None and self._objects.is_heard()
@@ -317,7 +317,7 @@ class Outputs:
         return StreamPlan(topics, others, self._alarms.fastest(self._loop.m))
 
     def _publish_beside(self, stamp: int, state: LoopState) -> None:
-        """Publish the due messages that carry the stamp of the state itself, as joint_states."""
+        """Publish the due messages that carry the stamp of the state, not of the measurement."""
         for topic in (self._motors, self._odometry, self._objects):
             if topic is not None:
                 topic.publish(stamp, state)
@@ -348,7 +348,7 @@ class Outputs:
 
 
 def _latched(node: Node, topic: str, text: str) -> Any:
-    """Return the publisher of a text that late subscribers get too."""
+    """Return the publisher of a text that late subscribers also get."""
     publisher = node.create_publisher(String, topic, LATCHED)
     publisher.publish(String(data=text))
     return publisher

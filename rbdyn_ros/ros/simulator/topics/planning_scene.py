@@ -7,7 +7,7 @@ that MoveIt moves both.
 
 Poses are in frames of the robot: MoveIt reads no transforms for a scene, and where the SRDF fixes
 the robot, its planning frame is the root link. An object in the hand has its pose in the link that
-holds it, so that the place of a moving arm does not matter.
+holds it, so that the motion of the arm does not matter.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
 TOPIC = "planning_scene"
-#: Rate of the differences [Hz], and after a new subscriber the times between whole scenes and
-#: until the last one [s].
+#: Rate of the differences [Hz]; after a new subscriber, the time between whole scenes and the time
+#: for which they are sent [s].
 RATE, AGAIN, LONG = 10.0, 1.0, 5.0
 #: Smaller motions are not published [m, and parts of a quaternion].
 STILL = 1e-5
@@ -46,12 +46,12 @@ STILL = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class SceneContent:
-    """The parts of a scene beside the robot.
+    """The parts of a scene besides the robot.
 
     Attributes:
         m: the Model.
         description: it was made from this, nothing attached.
-        welds: of links that are attached.
+        welds: welds of links that are attached.
         places: returns the poses of links at a position (nq,) and a time.
     """
 
@@ -77,13 +77,13 @@ class PlanningSceneTopic:
     """Publishes planning_scene, in the thread that publishes.
 
     Args:
-        node: publishes.
-        loop: of the robot.
-        content: of the scene.
-        world_frame: of the poses, unless the robot is fixed.
+        node: node that publishes.
+        loop: loop of the robot.
+        content: content of the scene.
+        world_frame: frame of the poses, unless the robot is fixed.
 
     Attributes:
-        period: of publishing [ticks].
+        period: period of publishing [ticks].
 
     Raises:
         ImportError: moveit_msgs is not installed.
@@ -160,7 +160,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # leave out objects in the hand: they are published anew where the hand opens
+        # leave out objects in the hand: they are published again when the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }
@@ -190,7 +190,7 @@ class PlanningSceneTopic:
         return {name: compose(back, pose) for name, pose in poses.items()}
 
     def _placed(self, name: str, frame: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
-        """Return an object at a pose: with its shapes, or as a motion of one that is known."""
+        """Return an object at a pose: with its shapes, or only its motion if MoveIt has it."""
         message = self._objects[name]
         if not whole:
             message = self._msgs.CollisionObject(id=name)
@@ -227,9 +227,9 @@ def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> d
     and nothing else touch it. Then the body from which they branch off holds it.
 
     Args:
-        content: of the scene.
-        state: of the robot.
-        links: of the objects.
+        content: content of the scene.
+        state: state of the robot.
+        links: links of the objects.
     """
     m = content.m
     of_objects = {int(m.frame_bodyid[m.frame_id(name)]): name for name in links}

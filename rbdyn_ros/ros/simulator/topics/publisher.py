@@ -22,7 +22,7 @@ class Publisher:
     """Waits for the wake-up of all loops and publishes every state.
 
     Args:
-        wakeup: of the loops.
+        wakeup: wake-up of the loops.
         robots: the outputs of each.
 
     Attributes:

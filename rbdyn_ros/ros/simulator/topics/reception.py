@@ -31,17 +31,17 @@ class Reception:
     """Subscribes to the command topics of a robot.
 
     Args:
-        node: subscribes.
+        node: node that subscribes.
         loop: gets the commands.
         commands: parses them.
         trajectories: parses trajectories; None: the topic is not offered.
         bridge: parses messages of ros2_control's topic based hardware, or None.
-        stamps: of the ticks of the loop.
+        stamps: stamps of the ticks of the loop.
         ages: refuses commands that answer an old state, while time runs in real time.
         driver: adds terms to efforts, or None.
 
     Attributes:
-        log: of accepted and rejected messages.
+        log: log of accepted and rejected messages.
         ages: as the argument.
         watch: logs that commands stopped.
     """

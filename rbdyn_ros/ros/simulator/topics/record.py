@@ -206,7 +206,7 @@ class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # generic only in
 
 
 class RecordedTopics:
-    """Base class beside Node: records the topics of the node once it has a recorder.
+    """Mixin for a Node: records the topics of the node once it has a recorder.
 
     Attributes:
         recorder: recorder of the node; None: record nothing.

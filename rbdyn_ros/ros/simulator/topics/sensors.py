@@ -65,7 +65,7 @@ from rbdyn_ros.sensors.suite import Suite, Visuals
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
 
-#: Sensors read without subscribers for so long after a view asked for them [s].
+#: Sensors measure for this time after a view asked for them, even without subscribers [s].
 WATCHED = 2.0
 
 #: Sensors whose reading is a few numbers.
@@ -80,13 +80,13 @@ class SensorTopics:
     `publish` is for the publishing thread, the rest for any thread.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         m: the robot as it was loaded.
-        description: of the robot.
+        description: description of the robot.
         sensors: path of a sensors file, or its specs.
         period_ns: length of a tick [ns].
-        frame_prefix: of the names of frames.
-        seed: of the noise.
+        frame_prefix: prefix of the names of frames.
+        seed: seed of the noise.
         visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
         looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
@@ -95,7 +95,7 @@ class SensorTopics:
 
     Raises:
         DescriptionError: the file is refused.
-        ModelError: m was not made from the description, or rays have nothing to meet.
+        ModelError: m was not made from the description, or there is nothing that rays can hit.
         ParameterError: pictures cannot be drawn on this machine.
     """
 
@@ -207,7 +207,7 @@ class SensorTopics:
 
     @property
     def period(self) -> int:
-        """How often it needs a state [ticks]."""
+        """Period at which the sensors need a state [ticks]."""
         return 1 if self._slow or self._shared.is_shared else math.gcd(*self.every)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
@@ -243,7 +243,7 @@ class _NumbersTopic:
     """A topic whose message has the numbers of a reading.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         topic: its name.
         message: with marks for `Prepared`, of as many doubles as there are numbers.
         count: their number.

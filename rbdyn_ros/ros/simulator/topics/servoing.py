@@ -31,19 +31,20 @@ from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 RATE = 100.0
 #: Slower joints rest [rad/s or m/s].
 STILL = 1e-9
-#: After a pause of the publishing thread, the speed changes by at most so many periods' worth.
+#: After a pause of the publishing thread, the speed changes by at most the acceleration of this
+#: many periods.
 PATIENCE = 3
 #: Limits of joints that have none, as a command needs numbers [N m or N, rad/s or m/s].
 LARGEST = 1e9
 
 
 def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> TwistServo | None:
-    """Return the follower of twists by the parameters; None: there is none.
+    """Return the servo that the parameters describe; None: the tool follows no twists.
 
     Args:
         m: the robot.
         names: joints that can be commanded.
-        values: of the parameters.
+        values: values of the parameters.
 
     Raises:
         ModelError: the robot has no such link.
@@ -85,13 +86,13 @@ class ServoTopic:
     joints hold their positions then, until another command comes.
 
     Args:
-        node: subscribes and publishes.
-        loop: of the robot.
+        node: node that subscribes and publishes.
+        loop: loop of the robot.
         servo: follows the twists.
-        values: of the parameters.
+        values: values of the parameters.
 
     Attributes:
-        period: of its commands [ticks].
+        period: period of its commands [ticks].
     """
 
     def __init__(self, node: Node, loop: Loop, servo: TwistServo, values: SimpleNamespace) -> None:
@@ -116,10 +117,10 @@ class ServoTopic:
         self._last = (-1, -1)
 
     def subscribe(self, log: MessageLog) -> None:
-        """Take messages from ~/twist."""
+        """Accept messages from ~/twist."""
 
         def take(message: Any) -> None:
-            # `publish` sees no states between its own periods
+            # `publish` gets no states between its own periods
             now = max(self._now, self._loop.readout.stream.newest)
             check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
@@ -129,7 +130,7 @@ class ServoTopic:
             twist = servo_twist(message)
             self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
-        # a twist counts for a moment only: take the newest that waits
+        # a twist counts for a moment only: use the newest that waits
         log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)
         self._marker = open_marker(self._node, self._values, self._world, log)
 
@@ -144,7 +145,7 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Rest from the next state on: the simulation was reset; for any thread."""
+        """Stand still from the next state on: the simulation was reset; for any thread."""
         self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
@@ -165,7 +166,7 @@ class ServoTopic:
             self._move(state, given or GivenTwist("", np.zeros(6), *self._now), seconds)
 
     def _rest(self) -> None:
-        """Forget twists and motion: they are of another time."""
+        """Drop twists and motion, which belong to the time before a reset."""
         self._forgotten, self._given = False, None
         if self._marker is not None:
             self._marker.drop()
@@ -186,8 +187,8 @@ class ServoTopic:
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
         """Return the twist that counts now, or None.
 
-        One that came while time was paused counts for single steps only: the arm should not move
-        when time goes on much later.
+        A twist that came while time was paused counts for single steps only: the arm should not
+        move when time goes on much later.
         """
         given = self._given
         if given is None:
@@ -222,7 +223,7 @@ class ServoTopic:
             self._mark = None
 
     def _measure(self, state: LoopState, period: float) -> bool:
-        """Take the measured positions; return whether they are finite.
+        """Read the measured positions; return whether they are finite.
 
         A motion begins with the measured velocities. Without measured values it keeps its
         velocities.

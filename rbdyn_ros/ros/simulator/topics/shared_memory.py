@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's shared memory: who commands through it, and the readings of sensors in it."""
+"""A robot's shared memory: its commands, and the readings of sensors in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SharedMemory:
     Args:
         port: the memory.
         watch: logs that commands stopped.
-        log: of refused messages.
+        log: log of refused messages.
         ages: counts commands that answered an old state.
     """
 
@@ -71,10 +71,10 @@ class SharedReadings:
     """The readings of the sensors of ros2_control as one row of numbers.
 
     Args:
-        specs: of all sensors.
+        specs: specs of all sensors.
 
     Attributes:
-        names: of the numbers, such as imu/orientation.x.
+        names: names of the numbers, such as imu/orientation.x.
         wanted: numbers of the sensors whose readings are written.
     """
 
@@ -91,7 +91,7 @@ class SharedReadings:
         self._write: Callable[[int, Array], None] | None = None
 
     def share(self, write: Callable[[int, Array], None]) -> None:
-        """Write the row by `write(tick, numbers)` from now on."""
+        """Write the row with `write(tick, numbers)` from now on."""
         self._write, self.wanted = write, frozenset(self._start)
 
     @property
@@ -100,7 +100,7 @@ class SharedReadings:
         return self._write is not None
 
     def take(self, k: int, reading: Reading) -> None:
-        """Keep the reading of sensor k, if it is in the row."""
+        """Store the reading of sensor k, if it is in the row."""
         if k in self._start:
             numbers = numbers_of(reading)
             self._numbers[self._start[k] :][: len(numbers)] = numbers

@@ -33,9 +33,9 @@ class JointStates:
     """Publishes joint_states: the measurements that have arrived.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         m: the Model.
-        joints: of the messages.
+        joints: joints of the messages.
         driver: leaves terms out of measured efforts, or None.
     """
 

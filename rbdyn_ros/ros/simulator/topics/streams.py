@@ -41,10 +41,10 @@ def stream_topic(
     """Return a topic for compiled code; None if the publisher does more than rclpy's.
 
     Args:
-        publisher: of the topic.
+        publisher: publisher of the topic.
         prepared: its message.
         every: period [ticks].
-        picks: places of its numbers in the row of a state.
+        picks: indices of its numbers in the row of a state.
         of_measurement: whether its stamp is the stamp of the measurement.
     """
     function = _publish_function()

@@ -20,7 +20,7 @@ class Ticker:
     def due(self, state: LoopState) -> bool:
         """Return whether the event is due at a state; True once per period.
 
-        Between two calls no period may pass.
+        It must be called at least once in each period.
         """
         turn = (state.epoch, state.tick // self.every)
         if turn == self._last:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot of Unitree: it takes lowcmd and publishes lowstate.
+"""A simulated robot of Unitree: it obeys lowcmd and publishes lowstate.
 
 A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its limits; the loop
 computes it in each tick.
@@ -83,13 +83,13 @@ class UnitreeTopics:
     """The topics lowcmd and lowstate of one robot.
 
     Args:
-        node: publishes.
-        loop: of the robot.
+        node: node that publishes.
+        loop: loop of the robot.
         commands: parses its commands.
-        values: of the parameters.
+        values: values of the parameters.
 
     Attributes:
-        period: of publishing [ticks].
+        period: period of publishing [ticks].
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class UnitreeTopics:
         self.prepare(loop.m)()
 
     def subscribe(self, reception: Reception) -> None:
-        """Take commands from lowcmd."""
+        """Accept commands from lowcmd."""
         reception.add(self._messages.LowCmd, LOW_CMD, self._parse)
 
     def prepare(self, m: Model) -> Callable[[], None]:
@@ -197,7 +197,7 @@ class UnitreeTopics:
 
 
 class ImuPlace:
-    """The IMU of a robot: at a link of IMU_LINKS, else where the robot carries it.
+    """The IMU of a robot: at a link of IMU_LINKS, or else at the waist or the root link.
 
     Args:
         m: the robot.
@@ -215,7 +215,7 @@ class ImuPlace:
         """Return angular velocity and specific force in the axes of the IMU, and these axes.
 
         Args:
-            state: of the robot.
+            state: state of the robot.
             gravity: (3,) in world axes [m/s^2].
         """
         m, d, frame = self._m, self._d, self._frame

@@ -97,7 +97,7 @@ def spawned(
     Args:
         world: the present one.
         entity: the object or obstacle.
-        robot: the robot that an object is if joints of it have actuators, or None.
+        robot: the robot, if the entity is an object with actuated joints; or None.
         qpos: (nq,) present position.
     """
     if len(world.spawned) >= MOST_SPAWNED:
@@ -147,14 +147,14 @@ def without(world: World, *names: str) -> World:
 
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
-    """Move an obstacle to a place where it is not inside a robot or an object at `qpos` (nq,)."""
+    """Move an obstacle; refuse a pose inside a robot or an object at `qpos` (nq,)."""
     new = _changed(world, loose=with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
 
 def with_belt(world: World, name: str, velocity: Vec3) -> World:
-    """Let the surface of an obstacle move, by a velocity in the axes of its shape [m/s]."""
+    """Let the surface of an obstacle move at a velocity in the axes of its shape [m/s]."""
     if world.obstacle(name) is None:
         known = [one.name for one in world.loose.obstacles]
         raise refusal(
@@ -165,7 +165,7 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
-    """Attach a link to another one, or to the world, in the pose that they have."""
+    """Attach a link to another link or to the world, in their present pose."""
     base = _with_fixed_base(world) if to == WORLD else world
     return _changed(base, attached=(*base.attached, base.weld(link, to, places)))
 
@@ -226,7 +226,7 @@ def loaded(
 
 
 def without_namesakes(world: World, qpos: Array) -> World:
-    """Remove spawned objects with the names of deleted ones, which return where the state stays.
+    """Remove spawned objects that have the names of deleted objects, which return.
 
     It raises RbdynError if an entity would return into something.
 
@@ -258,7 +258,7 @@ def _check_return(first: World, name: str, qpos: Array) -> None:
 
 
 def _with_fixed_base(world: World) -> World:
-    """Return the world with a link that does not move, beside which objects can be added."""
+    """Return the world with a fixed root link, so that objects can be added next to the robot."""
     if not world.floating:
         return world
     loose, first = floating_scene(world.loose), world.as_loaded
@@ -271,7 +271,7 @@ def _changed(world: World, **changes: Any) -> World:
 
 
 def _made(world: World, **changes: Any) -> World:
-    """Return a world with other parts and the Model of them; parts of both start as they did."""
+    """Return a world with other parts, and its Model; parts of both worlds start as before."""
     new = replace(world, **changes)
     m = complete(new.description, new.floating, new.strict, before=world.m)
     m = with_actuators_of(m, world.m)
@@ -280,5 +280,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of one world in another; new parts are at their qpos0."""
+    """Return a position (nq,) of one world for another world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

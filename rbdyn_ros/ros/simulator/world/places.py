@@ -63,8 +63,8 @@ class Places:
         """Return the shapes of an entity in the world.
 
         Args:
-            description: of the scene.
-            name: of an object or a robot; empty: the robot of the start without a name.
+            description: description of the scene.
+            name: name of an object or a robot; empty: the robot of the start without a name.
             others: the names of all objects and robots that have one.
         """
         return [

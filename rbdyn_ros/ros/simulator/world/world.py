@@ -40,7 +40,7 @@ class SpawnedRobot:
     """A robot that was spawned.
 
     Attributes:
-        namespace: of its topics, with all parents.
+        namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
         pose: in the world, if it is fixed there.
     """
@@ -55,8 +55,8 @@ class WorldFile:
     """A world that can be loaded.
 
     Attributes:
-        name: of the world.
-        uri: of its file, or empty.
+        name: name of the world.
+        uri: URI of its file, or empty.
         text: its content, if there is no file.
         about: a description for people.
         tags: words by which worlds are chosen.
@@ -98,8 +98,8 @@ class World:
         spawned: the objects and obstacles that were not there at the start, by name.
         attached: the welds of links.
         file: that was loaded; None: no world is loaded.
-        first: the world as it was loaded; None: it is this one.
-        infos: of entities, by name.
+        first: the world as it was loaded; None: this world is as it was loaded.
+        infos: infos of entities, by name.
         robots: that were spawned, by name.
     """
 
@@ -203,7 +203,7 @@ class World:
 
         Args:
             before: the world in which they are.
-            places: in that world.
+            places: poses of the links in that world.
         """
         last = self.attached[-1]
         weld = replace(last, pose=before._between(last.link, last.to, places))
@@ -211,21 +211,21 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return a Model of this world, or one with payloads, with the pose of the last weld."""
+        """Return `m`, a Model of this world or one with payloads, with the last weld's pose."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
     def _is_new_root(self, link: str) -> bool:
-        """Return whether a link is the one of the world that a robot with a floating base gets."""
+        """Return whether a link is the fixed root that a robot with a floating base gets."""
         return link == root_of(self.loose) and link not in self.m.frame_names
 
     def _between(self, link: str, to: str, places: Places) -> Pose:
-        """Return the pose of a link in another one."""
+        """Return the pose of a link in another link."""
         new = to not in self.m.frame_names
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def others(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return the attachments except the one of these two links.
+        """Return the attachments except that of these two links.
 
         Raises:
             RbdynError: they are not attached.

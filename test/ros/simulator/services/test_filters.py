@@ -33,7 +33,7 @@ def test_random_patterns_agree_with_re(pattern, name):
     assert bool(found) == bool(re.search(pattern, name))
 
 
-def test_classes_and_backslashes_in_brackets():
+def test_brackets_can_hold_classes_and_backslashes():
     assert matching("^[[:alpha:]_]+[[:digit:]]$", ["arm_7", "7_arm"]) == ["arm_7"]
     assert matching("[[:upper:][:space:]]", ["arm_7", "Arm", "an arm"]) == ["Arm", "an arm"]
     assert matching("[\\d]", ["7", "d", "\\"]) == ["d", "\\"]

@@ -125,7 +125,7 @@ BODY.izz = 3.0
 NUMBERS = (2.0, (0.1, 0.0, 0.3), (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
 
 
-def test_changes_by_service(peer, robot):
+def test_services_change_the_simulation(peer, robot):
     state = call(peer, SetJointState, "set_joint_state", name=["a"], position=[1.0])
     push = ApplyWrench.Request(link="tool_flange", axes="world")
     push.wrench.force.x, push.duration.nanosec = 3.0, 500_000_000
@@ -219,7 +219,7 @@ def send(peer, kind, name, message, answers):
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 
 
-def test_changes_by_topic(peer, robot):
+def test_topics_change_the_simulation(peer, robot):
     wrench, body, gravity = WrenchStamped(), InertiaStamped(inertia=BODY), Vector3Stamped()
     wrench.header.frame_id = body.header.frame_id = "left/tool_flange"
     wrench.wrench.force.x, gravity.vector.y = 4.0, 9.0

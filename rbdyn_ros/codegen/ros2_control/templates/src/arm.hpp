@@ -1,6 +1,6 @@
 // The arm: its kernels, their memory, and what other threads read and write.
 //
-// The kernels are those of rbdyn_ros. The arm knows nothing of ROS. `start` and `update` allocate
+// The kernels are those of rbdyn_ros. The arm does not need ROS. `start` and `update` allocate
 // nothing, lock nothing and throw nothing. It is not a safety function: the arm's own safety
 // controller and emergency stop stay in charge.
 
@@ -28,11 +28,11 @@ static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
 enum class Mode : int { gravity, pd_gravity, computed_torque, impedance };
 static_assert(static_cast<int>(Mode::impedance) == arm_kernels::IMPEDANCE);
 
-/// What became of an update: new efforts, the last ones go on, or no more efforts.
+/// Outcome of an update: new efforts, the last efforts again, or no more efforts.
 enum class Answer : int { efforts, keep, silent };
 static_assert(static_cast<int>(Answer::silent) == arm_kernels::SILENT);
 
-/// Why the arm does not start, or an event while it runs: one of arm_kernels.
+/// Reason why the arm does not start, or event while it runs: a number of arm_kernels.
 enum class Refusal : int {
   none, latched = arm_kernels::LATCHED, too_heavy = arm_kernels::TOO_HEAVY,
   found = arm_kernels::FOUND, stopped = arm_kernels::STOPPED
@@ -42,7 +42,7 @@ enum class Refusal : int {
 struct ArmSettings
 {
   ArmLoopState loop;
-  BlindState blind;  // its gains are those of computed_torque, too
+  BlindState blind;  // its gains are also those of computed_torque
   StartUp trial;
   Actuation actuation;
   ArmState arm;
@@ -53,7 +53,7 @@ struct ArmSettings
 struct Verdict
 {
   Fault fault = Fault::none;
-  bool blind = false;  // the state is not believed
+  bool blind = false;  // the state may be wrong
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;
@@ -94,11 +94,11 @@ struct Reference
   Joints a{};
 };
 
-/// What an update reads.
+/// The inputs of an update.
 struct Input
 {
   State state;
-  Joints effort{};              // measured; NaN where it is not [N m or N]
+  Joints effort{};              // measured effort, or NaN [N m or N]
   bool readable = true;         // whether the state could be read
   Reference reference;
   double period = 0.0;          // time since the last update, by the clock of the updates [s]
@@ -168,8 +168,8 @@ public:
 
   /// Change the mode; the joints stay where they are. Its gains must not shake the arm.
   ///
-  /// Return the mode that is still wanted: a refused one must not come by itself in another
-  /// posture; after a fault the arm starts in the mode that was asked for meanwhile.
+  /// Return the mode that is still requested: a refused mode must not begin by itself in another
+  /// posture; after a fault the arm starts in the mode that was requested meanwhile.
   Mode set_mode(Mode mode)
   {
     if (mode == this->mode() || is_faulty()) {
@@ -198,14 +198,14 @@ public:
     return static_cast<Answer>(found);
   }
 
-  /// Command the arm no more.
+  /// Stop commanding the arm.
   void stop()
   {
     s_.armed = s_.testing = c_.ended = 0;
     publish();
   }
 
-  /// Efforts that hold the arm where it was seen last.
+  /// Efforts that hold the arm at its newest measured position.
   Joints holding()
   {
     arm_kernels::hold_here(d_, own_, a_, s_, c_);
@@ -213,7 +213,7 @@ public:
   }
 
 private:
-  /// Hand a state to the kernels.
+  /// Pass a state to the kernels.
   void take(const State & state, const Joints & effort)
   {
     c_.given = Table<3, DOFS>(state.q, state.v, every(NOTHING));
@@ -222,7 +222,7 @@ private:
     }
   }
 
-  /// What the kernels have refused; once.
+  /// The newest refusal of the kernels, which is returned once.
   Reason refused()
   {
     const auto refusal = static_cast<Refusal>(c_.refusal);
@@ -232,7 +232,7 @@ private:
       static_cast<std::size_t>(c_.found), verdict_of(s_.latched)};
   }
 
-  /// Tell other threads what became of a call of the kernels.
+  /// Show other threads the outcome of a call of the kernels.
   void publish()
   {
     if (c_.refusal > 0) {
@@ -257,7 +257,7 @@ private:
   StartUp trial_;
   Reply reply_;
   Data d_, own_;
-  Verdict fault_;  // the latched one, of the thread that asks for it
+  Verdict fault_;  // the latched fault, for the thread that reads it
   Mailbox<Verdict> faults_;
   Mailbox<Reason> events_;
   std::atomic<Mode> mode_{Mode::gravity};

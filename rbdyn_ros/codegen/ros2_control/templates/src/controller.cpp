@@ -269,7 +269,7 @@ bool Controller::read_state()
   return readable;
 }
 
-/// Read the reference: none if a position is NaN; velocities and accelerations may be NaN for 0.
+/// Read the reference; there is none if a position is NaN. NaN velocities and accelerations are 0.
 void Controller::read_reference()
 {
   Reference & found = input_.reference;

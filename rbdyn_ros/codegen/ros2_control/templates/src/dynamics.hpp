@@ -9,7 +9,7 @@
 namespace @{namespace}
 {
 
-/// A state of the robot, and accelerations and efforts that go with it.
+/// A state of the robot, with its accelerations and efforts.
 struct Data
 {
   Dofs qpos{};

@@ -20,7 +20,7 @@ constexpr std::array<const char *, 7> PHASES{
 
 inline const char * name_of(std::size_t joint) { return NAMES[PLACE[joint]]; }
 
-/// A text with a joint and numbers, of some digits, in its places.
+/// A text with a joint and numbers, of some digits, in its placeholders.
 inline std::string filled(
   std::string text, std::size_t joint, double value, double bound, int digits)
 {
@@ -39,7 +39,7 @@ inline std::string filled(
   return text;
 }
 
-/// Code, joint, numbers, cause and remedy of a fault; one that is not latched needs no clear_fault.
+/// Code, joint, numbers, cause and remedy of a fault; only a latched fault needs clear_fault.
 inline std::string sentence(const Verdict & fault, bool latched = true)
 {
   const FaultKind & kind = FAULTS[static_cast<std::size_t>(fault.fault)][fault.blind ? 1 : 0];
@@ -48,7 +48,7 @@ inline std::string sentence(const Verdict & fault, bool latched = true)
          kind.remedy + (latched ? ", then clear_fault" : "");
 }
 
-/// Why the arm does not start, or what it did not take.
+/// Reason why the arm does not start, or why it refused an input.
 inline std::string sentence(const Reason & reason)
 {
   const auto text = [&reason](const char * given, int digits) {

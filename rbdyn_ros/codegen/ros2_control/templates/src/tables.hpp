@@ -20,20 +20,20 @@ struct FaultKind
   const char * remedy;
 };
 
-/// Each fault whose state is believed, and whose state is not.
+/// Words of each fault for valid states, and for wrong states.
 inline constexpr FaultKind FAULTS[][2]{
 @{fault_rows}
 };
 
-/// The fault of each kind that the kernels tell apart.
+/// The fault of each kind that the kernels distinguish.
 inline constexpr std::array FAULT_OF{Fault::none, @{fault_kinds}};
 
-/// Why the arm does not start, or what it did not take, by its number.
+/// Reasons why the arm does not start, or why it refused an input, by their numbers.
 inline constexpr std::array REFUSALS{
 @{refusals}
 };
 
-/// What the start-up test finds, by its number.
+/// Findings of the start-up test, by their numbers.
 inline constexpr std::array START_UP_TEXTS{
 @{start_up_texts}
 };

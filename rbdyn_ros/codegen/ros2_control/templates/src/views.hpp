@@ -1,4 +1,4 @@
-// Arrays as the kernels take them: views of numbers that others own, and tables that own theirs.
+// Arrays for the kernels: views of numbers in other arrays, and tables with their own numbers.
 
 #pragma once
 

@@ -43,9 +43,9 @@ class CameraTopics:
     """The topics that all cameras have.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         spec: the camera.
-        prefix: of the names of frames.
+        prefix: prefix of the names of frames.
     """
 
     def __init__(self, node: Node, spec: CameraSpec, prefix: str) -> None:
@@ -79,9 +79,9 @@ class DepthTopics(CameraTopics):
     """The topics of a depth camera.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         spec: the camera.
-        prefix: of the names of frames.
+        prefix: prefix of the names of frames.
         renderers: draw for all cameras.
     """
 
@@ -137,9 +137,9 @@ class ColorTopics(CameraTopics):
     """The topics of a colour camera.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         spec: the camera.
-        prefix: of the names of frames.
+        prefix: prefix of the names of frames.
         renderers: draw for all cameras.
     """
 

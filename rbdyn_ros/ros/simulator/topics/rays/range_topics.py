@@ -48,9 +48,9 @@ class RangeTopic:
     """The topic of one lidar or range sensor.
 
     Args:
-        node: publishes.
+        node: node that publishes.
         spec: the sensor.
-        prefix: of the names of frames.
+        prefix: prefix of the names of frames.
     """
 
     def __init__(self, node: Node, spec: LidarSpec | RangeSpec, prefix: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure lidars, range sensors and cameras, beside the loop or in simulated time.
+"""Measure lidars, range sensors and cameras, parallel to the loop or in simulated time.
 
 In real time a thread of its own measures; each sensor has a mailbox of one state, so a thread that
 cannot follow drops readings, which are counted. In lock-step and fast mode the publishing thread
